@@ -11,11 +11,12 @@
 #include <signal.h>
 #include <time.h>
 
+enum { ENTERING = 2 };
 static const int64_t INSIDE = 1, COMPUTING = (int64_t)1 << 32;
 
 /* The calling thread's visit, in memory that outlives its stack frame: a jump may do away with that. */
 static __thread struct {
-    int is_inside; /* written after what follows */
+    int is_inside; /* ENTERING while what follows is written */
     uintptr_t frame;
     tilek_phase phase;
     int is_late;
@@ -44,6 +45,7 @@ tilek_phase tilek_visit_phase(tilek_phase phase)
 static void leave(void)
 {
     const int64_t counted = here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     here.is_inside = 0; /* from here on a signal handler may begin a visit of its own */
     count(-counted);
 }
@@ -76,7 +78,7 @@ static int is_on_handlers_stack(void)
 
 /* Whether the stack no longer has the frame of the thread's visit: it has grown down from there ever since, unless the thread has jumped. A jump to frames that lie
  * deeper than that is not seen before the thread comes back from them. */
-static int was_left(uintptr_t frame) { return here.is_inside && here.frame <= frame && !is_on_handlers_stack(); }
+static int was_left(uintptr_t frame) { return here.is_inside == 1 && here.frame <= frame && !is_on_handlers_stack(); }
 
 static tilek_admission enter(uintptr_t frame)
 {
@@ -87,6 +89,8 @@ static tilek_admission enter(uintptr_t frame)
                       phase == TILEK_PHASE_DEVICE ? "; it ran on a device, whose library cannot be used after that: kernels run on the host from now on" : "");
     }
     if (here.is_inside) return TILEK_WITHIN;
+    here.is_inside = ENTERING;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     here.frame = frame;
     here.phase = TILEK_PHASE_RUNTIME;
     here.is_late = 0;
