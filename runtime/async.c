@@ -2,7 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "async.h"
 
+#include "cores.h"
+#include "locks.h"
+#include "message.h"
 #include "state.h"
+#include "threads.h"
+#include "visits.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -29,7 +34,7 @@ struct queue {
     int64_t submitted, completed;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards everything here */
+/* TILEK_LOCK_QUEUES guards everything here. */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a job was added or completed, or the end has come */
 static queue *queues;
 static int queue_count; /* atomic for tilek_has_queues */
@@ -37,30 +42,31 @@ static int stopping;
 
 static void await(const milestone *wait)
 {
-    while (wait->owner->completed < wait->number) (void)pthread_cond_wait(&changed, &mutex);
+    while (wait->owner->completed < wait->number) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
 }
 
 static void *serve(void *argument)
 {
     queue *own = argument;
     tilek_mark_own_thread();
-    (void)pthread_mutex_lock(&mutex);
+    tilek_use_all_cores();
+    tilek_lock(TILEK_LOCK_QUEUES);
     for (;;) {
         job *next;
-        while (own->first == NULL && !stopping) (void)pthread_cond_wait(&changed, &mutex);
+        while (own->first == NULL && !stopping) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
         if (own->first == NULL) break;
         next = own->first;
         for (int index = 0; index < next->wait_count; ++index) await(&next->waits[index]);
-        (void)pthread_mutex_unlock(&mutex);
+        tilek_unlock(TILEK_LOCK_QUEUES);
         next->run(next->argument, own->device_queue);
-        (void)pthread_mutex_lock(&mutex);
+        tilek_lock(TILEK_LOCK_QUEUES);
         own->first = next->next;
         if (own->first == NULL) own->end = &own->first;
         free(next);
         ++own->completed;
         (void)pthread_cond_broadcast(&changed);
     }
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_QUEUES);
     return NULL;
 }
 
@@ -78,7 +84,7 @@ static queue *find_or_make(int64_t name)
     one->name = name;
     one->device_queue = 1 + queue_count % (TILEK_DEVICE_QUEUES - 1);
     one->end = &one->first;
-    if (pthread_create(&one->thread, NULL, serve, one) != 0) {
+    if (!tilek_thread_create(&one->thread, serve, one)) {
         free(one);
         return NULL;
     }
@@ -98,7 +104,7 @@ tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], 
     tilek_status status = TILEK_NO_MEMORY;
     queue *own;
     job *added = NULL;
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_QUEUES);
     own = find_or_make(name);
     if (own != NULL) added = malloc(sizeof *added + (size_t)tilek_maximum(wait_count, queue_count) * sizeof(milestone));
     if (added != NULL) {
@@ -116,40 +122,67 @@ tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], 
         (void)pthread_cond_broadcast(&changed);
         status = TILEK_OK;
     }
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_QUEUES);
     return status;
 }
 
 int tilek_has_queues(void) { return __atomic_load_n(&queue_count, __ATOMIC_ACQUIRE) > 0; }
 
-static void wait_for(queue *one)
+/* For threads of the program: a signal handler may jump away from here, between two short waits, where no lock is held. Queues live to the end. */
+static void wait_for(queue *one, const sigset_t *before)
 {
-    const milestone all = {one, one->submitted};
-    await(&all);
+    const int64_t number = one->submitted;
+    sigset_t blocked;
+    while (one->completed < number) {
+        tilek_lock_await_shortly(TILEK_LOCK_QUEUES, &changed, 50);
+        tilek_unlock(TILEK_LOCK_QUEUES);
+        tilek_signals_restore(before);
+        tilek_signals_block(&blocked);
+        tilek_lock(TILEK_LOCK_QUEUES);
+    }
+}
+
+void tilek_queues_wait(int count, const int64_t names[])
+{
+    int everything = count <= 0; /* `wait` without queues */
+    sigset_t before;
+    if (!tilek_has_queues() || tilek_is_own_thread()) return;
+    tilek_signals_block(&before);
+    tilek_lock(TILEK_LOCK_QUEUES);
+    for (int index = 0; index < count; ++index) {
+        queue *one = find(names[index]);
+        everything |= names[index] == TILEK_QUEUES_ALL;
+        if (one != NULL) wait_for(one, &before);
+    }
+    for (queue *one = queues; everything && one != NULL; one = one->next) wait_for(one, &before);
+    tilek_unlock(TILEK_LOCK_QUEUES);
+    tilek_signals_restore(&before);
+}
+
+typedef struct waiting { int count; const int64_t *names; } waiting;
+
+static int visit(void *context, tilek_admission admission)
+{
+    const waiting *wait = context;
+    if (admission != TILEK_WITHIN) tilek_queues_wait(wait->count, wait->names);
+    else if (tilek_has_queues()) tilek_end_at_once("a signal handler waits for queues inside of a launch or a directive, which may never end");
+    return 0;
 }
 
 void tilek_wait(int count, const int64_t names[])
 {
-    int everything = count <= 0; /* `wait` without queues */
-    if (!tilek_has_queues() || tilek_is_own_thread()) return;
-    (void)pthread_mutex_lock(&mutex);
-    for (int index = 0; index < count; ++index) {
-        queue *one = find(names[index]);
-        everything |= names[index] == TILEK_QUEUES_ALL;
-        if (one != NULL) wait_for(one);
-    }
-    for (queue *one = queues; everything && one != NULL; one = one->next) wait_for(one);
-    (void)pthread_mutex_unlock(&mutex);
+    waiting wait = {count, names};
+    (void)tilek_visit(visit, &wait);
 }
 
 /* At exit all that was queued still runs. */
 void tilek_queues_finish(void)
 {
-    tilek_wait(-1, NULL);
-    (void)pthread_mutex_lock(&mutex);
+    tilek_queues_wait(-1, NULL);
+    tilek_lock(TILEK_LOCK_QUEUES);
     stopping = 1;
     (void)pthread_cond_broadcast(&changed);
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_QUEUES);
     while (queues != NULL) {
         queue *one = queues;
         (void)pthread_join(one->thread, NULL);
@@ -162,7 +195,6 @@ void tilek_queues_finish(void)
 /* A fork's child has no queue threads; what they were doing is the parent's. */
 void tilek_queues_forked(void)
 {
-    (void)pthread_mutex_init(&mutex, NULL);
     (void)pthread_cond_init(&changed, NULL);
     while (queues != NULL) {
         queue *one = queues;

@@ -11,6 +11,9 @@ tilek_status tilek_enqueue(int64_t queue, int wait_count, const int64_t waits[],
 /* Whether any queue has ever been used. */
 int tilek_has_queues(void);
 
+/* As tilek_wait (tilek.h), inside of the runtime. */
+void tilek_queues_wait(int count, const int64_t queues[]);
+
 /* Queues a launch; the call's numbers and sections are copied. */
 tilek_status tilek_launch_later(const tilek_kernel *kernel, const tilek_call *call);
 

@@ -2,10 +2,10 @@
 #define _POSIX_C_SOURCE 200809L
 #include "buffers.h"
 
+#include "locks.h"
 #include "message.h"
 #include "profile.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum { KEPT = 32 };
@@ -13,7 +13,6 @@ enum { KEPT = 32 };
 /* Buffers given back, oldest first: a program that launches one kernel again and again allocates once. */
 static struct { tilek_place place; tilek_buffer buffer; } kept[KEPT];
 static int kept_count;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void forget(int index)
 {
@@ -30,14 +29,14 @@ static void release_kept(int index)
 static int reuse(const tilek_place *place, size_t bytes, tilek_buffer *buffer)
 {
     int found = 0;
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_BUFFERS);
     for (int index = kept_count - 1; index >= 0 && !found; --index) {
         if (kept[index].place.device != place->device || kept[index].place.backend != place->backend || kept[index].buffer.bytes != bytes) continue;
         *buffer = kept[index].buffer;
         forget(index);
         found = 1;
     }
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_BUFFERS);
     return found;
 }
 
@@ -45,10 +44,11 @@ static int reuse(const tilek_place *place, size_t bytes, tilek_buffer *buffer)
 static int release_all(void)
 {
     int any;
-    (void)pthread_mutex_lock(&mutex);
+    if (tilek_devices_are_left()) return 0;
+    tilek_lock(TILEK_LOCK_BUFFERS);
     any = kept_count > 0;
     while (kept_count > 0) release_kept(kept_count - 1);
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_BUFFERS);
     return any;
 }
 
@@ -66,17 +66,20 @@ tilek_status tilek_take_buffer(const tilek_place *place, size_t bytes, tilek_buf
 void tilek_give_buffer(const tilek_place *place, tilek_buffer *buffer)
 {
     if (buffer->bytes == 0) return;
-    (void)pthread_mutex_lock(&mutex);
+    if (tilek_devices_are_left()) {
+        memset(buffer, 0, sizeof *buffer);
+        return;
+    }
+    tilek_lock(TILEK_LOCK_BUFFERS);
     if (kept_count == KEPT) release_kept(0);
     kept[kept_count].place = *place;
     kept[kept_count++].buffer = *buffer;
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_BUFFERS);
     memset(buffer, 0, sizeof *buffer);
 }
 
 void tilek_buffers_forked(void)
 {
-    (void)pthread_mutex_init(&mutex, NULL);
     kept_count = 0;
 }
 

@@ -1,9 +1,12 @@
-/* cores.c: the cores that this process may use, by the system's affinity where it has one. */
+/* cores.c: the cores that this process may use, by the system's affinity and control groups where it has them. */
 #define _GNU_SOURCE /* sched_getaffinity, sched_getcpu where they exist */
 #define _POSIX_C_SOURCE 200809L
 #include "cores.h"
 
+#include "locks.h"
+#include "quota.h"
 #include "rank.h"
+#include "state.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -14,23 +17,63 @@
 #define HAS_AFFINITY 0
 #endif
 
+static int64_t known;        /* atomic: the number of cores; 0: not counted yet */
+static __thread int is_counted; /* the calling thread's are among them */
+
+#if HAS_AFFINITY
+static cpu_set_t usable; /* guarded by TILEK_LOCK_CORES */
+
+static void add_cores(pid_t thread)
+{
+    cpu_set_t own;
+    if (sched_getaffinity(thread, sizeof own, &own) == 0) CPU_OR(&usable, &usable, &own);
+}
+#endif
+
+/* With TILEK_LOCK_CORES held. */
 static int64_t count_cores(void)
 {
-    long cores;
+    long cores = 0;
 #if HAS_AFFINITY
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
+    if (__atomic_load_n(&known, __ATOMIC_RELAXED) == 0) {
+        CPU_ZERO(&usable);
+        add_cores(getpid());
+    }
+    add_cores(0);
+    cores = CPU_COUNT(&usable);
 #endif
-    cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? cores : 1;
+    if (cores <= 0) cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return tilek_maximum(1, tilek_minimum(cores, tilek_core_quota("")));
 }
 
 int64_t tilek_core_count(void)
 {
-    static int64_t known; /* atomic: two threads that find 0 write the same */
     int64_t cores = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (cores == 0) __atomic_store_n(&known, cores = tilek_cores_of_rank(count_cores()), __ATOMIC_RELAXED);
+    if (cores > 0 && (is_counted || tilek_is_own_thread())) return cores;
+    tilek_lock(TILEK_LOCK_CORES);
+    cores = tilek_cores_of_rank(count_cores());
+    __atomic_store_n(&known, cores, __ATOMIC_RELAXED);
+    tilek_unlock(TILEK_LOCK_CORES);
+    is_counted = 1;
     return cores;
+}
+
+/* The child has the forking thread's cores, and may be moved to others. */
+void tilek_cores_forked(void)
+{
+    known = 0;
+    is_counted = 0;
+}
+
+void tilek_use_all_cores(void)
+{
+#if HAS_AFFINITY
+    cpu_set_t all;
+    tilek_lock(TILEK_LOCK_CORES);
+    all = usable;
+    tilek_unlock(TILEK_LOCK_CORES);
+    if (CPU_COUNT(&all) > 0) (void)sched_setaffinity(0, sizeof all, &all);
+#endif
 }
 
 int tilek_current_core(void)

@@ -4,8 +4,12 @@
 
 #include "tilek.h"
 
-/* The cores this process may use, at least 1; of those that it shares with other ranks of its program on the machine its part. */
+/* The cores this process may use, at least 1: those of its first thread and of each thread that asks, since one of them may be bound to a core, and no more than the
+ * processor time that its control groups allow it; of those that it shares with other ranks of its program on the machine its part. */
 int64_t tilek_core_count(void);
+
+/* Lets the calling thread run on any of them, however the thread that made it is bound. */
+void tilek_use_all_cores(void);
 
 /* The core on which the calling thread is, -1 where the system does not say. */
 int tilek_current_core(void);

@@ -6,20 +6,20 @@
 #include <stdlib.h>
 
 #include "device_program.h"
+#include "locks.h"
 #include "message.h"
 
 /* The compiler, found once, when a program is not in the cache. */
 static struct {
-    pthread_mutex_t lock;
     int searched;
     tilek_status status;
     tilek_message why;
     tilek_nvrtc_api api;
-} compiler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} compiler; /* guarded by TILEK_LOCK_COMPILER until it was searched */
 
 static tilek_status get_compiler(const tilek_nvrtc_api **api, tilek_message *why)
 {
-    (void)pthread_mutex_lock(&compiler.lock);
+    tilek_lock(TILEK_LOCK_COMPILER);
     if (!compiler.searched) {
         compiler.searched = 1;
         compiler.status = tilek_nvrtc_load(&compiler.api, &compiler.why);
@@ -27,7 +27,7 @@ static tilek_status get_compiler(const tilek_nvrtc_api **api, tilek_message *why
     const tilek_status status = compiler.status;
     if (status != TILEK_OK)
         *why = compiler.why;
-    (void)pthread_mutex_unlock(&compiler.lock);
+    tilek_unlock(TILEK_LOCK_COMPILER);
     *api = &compiler.api;
     return status;
 }

@@ -4,6 +4,7 @@
 #include "environment.h"
 #include "message.h"
 #include "present.h"
+#include "visits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 /* What is under way may use what the directive changes. */
 static void settle_queues(void)
 {
-    if (tilek_has_queues()) tilek_wait(-1, NULL);
+    if (tilek_has_queues()) tilek_queues_wait(-1, NULL);
 }
 
 static void enter_item(const char *file, int line, const tilek_data_item *item)
@@ -27,32 +28,60 @@ static void enter_item(const char *file, int line, const tilek_data_item *item)
         tilek_trouble(file, line, "%s; it is not made present", why.text);
 }
 
+typedef struct directive { const char *file; int line, item_count; const tilek_data_item *items; int64_t queue; } directive;
+
+/* In a signal handler that has interrupted this thread inside of the runtime, the table cannot be changed. */
+static void refuse_within(const directive *own)
+{
+    if (own->item_count > 0 && !tilek_nothing_is_present()) tilek_end_at_once("a data directive in a signal handler inside of a launch or another directive cannot be carried out");
+}
+
+static int enter(void *context, tilek_admission admission)
+{
+    const directive *const own = context;
+    if (admission == TILEK_WITHIN) tilek_warn_at_once(own->file, own->line, "a data directive in a signal handler inside of a launch or another directive makes nothing present");
+    for (int index = 0; admission == TILEK_ADMITTED && index < own->item_count; ++index) enter_item(own->file, own->line, &own->items[index]);
+    return 0;
+}
+
 void tilek_data_enter(const char *file, int line, int item_count, const tilek_data_item items[])
 {
-    if (!tilek_start()) return;
-    for (int index = 0; index < item_count; ++index) enter_item(file, line, &items[index]);
+    directive own = {file, line, item_count, items, 0};
+    (void)tilek_visit(enter, &own);
+}
+
+static int leave(void *context, tilek_admission admission)
+{
+    const directive *const own = context;
+    if (admission == TILEK_WITHIN) {
+        refuse_within(own);
+        return 0;
+    }
+    settle_queues();
+    for (int index = own->item_count - 1; index >= 0; --index) {
+        const tilek_data_item *item = &own->items[index];
+        const int copies_out = item->motion == TILEK_COPY || item->motion == TILEK_COPYOUT || item->motion == TILEK_KEEP;
+        tilek_message why;
+        if (tilek_present_exit(item->shape, &item->array, copies_out, &why) != TILEK_OK)
+            tilek_fail(own->file, own->line, TILEK_EXIT_STRICT, "%s cannot be copied back: %s", item->shape->name, why.text);
+    }
+    return 0;
 }
 
 void tilek_data_exit(const char *file, int line, int item_count, const tilek_data_item items[])
 {
-    if (!tilek_start()) return;
-    settle_queues();
-    for (int index = item_count - 1; index >= 0; --index) {
-        const tilek_data_item *item = &items[index];
-        const int copies_out = item->motion == TILEK_COPY || item->motion == TILEK_COPYOUT || item->motion == TILEK_KEEP;
-        tilek_message why;
-        if (tilek_present_exit(item->shape, &item->array, copies_out, &why) != TILEK_OK)
-            tilek_fail(file, line, TILEK_EXIT_STRICT, "%s cannot be copied back: %s", item->shape->name, why.text);
-    }
+    directive own = {file, line, item_count, items, 0};
+    (void)tilek_visit(leave, &own);
 }
 
-static void update_items(const char *file, int line, int item_count, const tilek_data_item items[], int queue)
+/* `is_late`: what the host has the newest values of has left the table. */
+static void update_items(const char *file, int line, int item_count, const tilek_data_item items[], int queue, int is_late)
 {
     for (int index = 0; index < item_count; ++index) {
         tilek_message why;
         const tilek_status status = tilek_present_update(items[index].shape, &items[index].array, items[index].motion == TILEK_UPDATE_SELF, queue, &why);
-        if (status == TILEK_INVALID) tilek_trouble(file, line, "%s; it is not updated", why.text);
-        else if (status != TILEK_OK) tilek_fail(file, line, TILEK_EXIT_STRICT, "%s cannot be updated: %s", items[index].shape->name, why.text);
+        if (status == TILEK_INVALID && !is_late) tilek_trouble(file, line, "%s; it is not updated", why.text);
+        if (status != TILEK_INVALID && status != TILEK_OK) tilek_fail(file, line, TILEK_EXIT_STRICT, "%s cannot be updated: %s", items[index].shape->name, why.text);
     }
 }
 
@@ -61,23 +90,34 @@ typedef struct update_later { const char *file; int line, item_count; tilek_data
 static void run_later(void *argument, int device_queue)
 {
     update_later *later = argument;
-    update_items(later->file, later->line, later->item_count, later->items, device_queue);
+    update_items(later->file, later->line, later->item_count, later->items, device_queue, 0);
     free(later);
+}
+
+static int update(void *context, tilek_admission admission)
+{
+    const directive *const own = context;
+    update_later *later = NULL;
+    if (admission == TILEK_WITHIN) {
+        refuse_within(own);
+        return 0;
+    }
+    if (own->queue != TILEK_QUEUE_SYNCHRONOUS && admission == TILEK_ADMITTED) later = malloc(sizeof *later + (size_t)own->item_count * sizeof *own->items);
+    if (later != NULL) {
+        later->file = own->file;
+        later->line = own->line;
+        later->item_count = own->item_count;
+        if (own->item_count > 0) memcpy(later->items, own->items, (size_t)own->item_count * sizeof *own->items);
+        if (tilek_enqueue(own->queue, 0, NULL, run_later, later) == TILEK_OK) return 0;
+        free(later);
+    }
+    settle_queues();
+    update_items(own->file, own->line, own->item_count, own->items, 0, admission == TILEK_LATE);
+    return 0;
 }
 
 void tilek_data_update(const char *file, int line, int item_count, const tilek_data_item items[], int64_t queue)
 {
-    update_later *later = NULL;
-    if (!tilek_start()) return;
-    if (queue != TILEK_QUEUE_SYNCHRONOUS) later = malloc(sizeof *later + (size_t)item_count * sizeof *items);
-    if (later != NULL) {
-        later->file = file;
-        later->line = line;
-        later->item_count = item_count;
-        if (item_count > 0) memcpy(later->items, items, (size_t)item_count * sizeof *items);
-        if (tilek_enqueue(queue, 0, NULL, run_later, later) == TILEK_OK) return;
-        free(later);
-    }
-    settle_queues();
-    update_items(file, line, item_count, items, 0);
+    directive own = {file, line, item_count, items, queue};
+    (void)tilek_visit(update, &own);
 }

@@ -301,7 +301,7 @@ static void clean_up(tilek_divided *divided)
 static tilek_status run_all(tilek_divided *divided, tilek_device *const devices[], const tilek_place *place, tilek_message *why)
 {
     tilek_message unused;
-    tilek_status status = tilek_host_begins(divided->state, divided->call, why); /* what is present: the newest values come to the host */
+    tilek_status status = tilek_host_begins(divided->state->kernel, divided->state, divided->call, why); /* what is present: the newest values come to the host */
     if (status == TILEK_OK) status = note_owners(divided, why);
     for (int device = 0; device < divided->device_count && status == TILEK_OK; ++device) status = start_job(divided, devices[device], place, why);
     if (status != TILEK_OK || tilek_run_is_empty(&divided->jobs[0].run)) return status;
@@ -312,7 +312,7 @@ static tilek_status run_all(tilek_divided *divided, tilek_device *const devices[
     if (status == TILEK_OK) status = tilek_wait_for_divided(divided, why);
     else (void)tilek_wait_for_divided(divided, &unused);
     if (status == TILEK_OK) status = take_home(divided, why);
-    if (status == TILEK_OK) tilek_host_ended(divided->state, divided->call);
+    if (status == TILEK_OK) tilek_host_ended(divided->state->kernel, divided->call);
     return status;
 }
 

@@ -4,7 +4,9 @@
 
 #include "message.h"
 #include "state.h"
+#include "threads.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -220,10 +222,43 @@ void tilek_sizes_finish(void)
     }
 }
 
+/* More than the pool has are no mistake of a program that is run on many machines, so that it goes on, under STRICT too. */
+static void read_threads(void)
+{
+    const char *value = value_of("TILEK_NUM_THREADS");
+    int ok = 1;
+    if (value != NULL) settings.threads = read_number(value, 1, &ok);
+    if (!ok) reject("TILEK_NUM_THREADS", value, "a number from 1");
+    if (settings.threads <= TILEK_MOST_THREADS) return;
+    tilek_warn(NULL, 0, "TILEK_NUM_THREADS is %.40s, and there are %d threads at most; these are used", value, (int)TILEK_MOST_THREADS);
+    settings.threads = TILEK_MOST_THREADS;
+}
+
+/* As OMP_STACKSIZE: a number, and behind it the unit. Below 64K the runtime itself would have no room. */
+static void read_stack_size(void)
+{
+    static const char *const units = "bkmg";
+    const char *value = value_of("TILEK_STACKSIZE");
+    char *end;
+    const char *unit = units + 1;
+    long long number;
+    int64_t bytes = 0;
+    if (value == NULL) return;
+    errno = 0;
+    number = strtoll(value, &end, 10);
+    if (end == value || errno != 0) number = 0;
+    end += strspn(end, " \t");
+    if (*end != '\0') unit = strchr(units, tolower((unsigned char)*end++));
+    end += strspn(end, " \t");
+    if (unit == NULL || *end != '\0' || number <= 0 || __builtin_mul_overflow((int64_t)number, (int64_t)1 << 10 * (unit - units), &bytes) || bytes < 65536 ||
+        (uint64_t)bytes > SIZE_MAX / 2)
+        reject("TILEK_STACKSIZE", value, "a size from 64K, with B, K, M or G behind the number (K where there is none)");
+    else settings.stack_bytes = bytes;
+}
+
 static void read_all(void)
 {
-    const char *threads = value_of("TILEK_NUM_THREADS"), *cache = value_of("TILEK_CACHE_DIR");
-    int ok = 1;
+    const char *cache = value_of("TILEK_CACHE_DIR");
     settings.strict = read_switch("TILEK_STRICT", 0);
     settings.specialize = read_switch("TILEK_SPECIALIZE", 1);
     settings.graphs = read_switch("TILEK_GRAPHS", 1);
@@ -239,8 +274,8 @@ static void read_all(void)
     read_tolerance();
     read_cache_size();
     read_sizes();
-    if (threads != NULL) settings.threads = read_number(threads, 1, &ok);
-    if (!ok) reject("TILEK_NUM_THREADS", threads, "a number from 1");
+    read_threads();
+    read_stack_size();
     if (cache != NULL) settings.cache_directory = keep(2, cache);
     __atomic_store_n(&is_read, 1, __ATOMIC_RELEASE);
 }

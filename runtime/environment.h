@@ -26,6 +26,7 @@ typedef struct tilek_settings {
     int64_t version;             /* TILEK_VERSION; negative: as launches choose */
     tilek_opencl_form opencl_form; /* TILEK_OPENCL_FORM */
     int64_t threads;             /* TILEK_NUM_THREADS; 0: the cores */
+    int64_t stack_bytes;         /* TILEK_STACKSIZE; 0: the process's limit */
     const char *cache_directory; /* TILEK_CACHE_DIR; NULL: the cache decides */
     int64_t cache_bytes;         /* TILEK_CACHE_SIZE, given in MiB */
 } tilek_settings;

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch.h"
 
+#include "calls.h"
 #include "cores.h"
 #include "environment.h"
 #include "message.h"
@@ -10,6 +11,7 @@
 #include "reduce.h"
 #include "steps.h"
 #include "threads.h"
+#include "visits.h"
 #include "waves.h"
 
 #include <stdlib.h>
@@ -59,6 +61,9 @@ typedef struct pace {
 /* Bytes for what is known of a call with one launch, of loops and tiles as most have. */
 enum { SMALL = 1280 };
 
+enum { MOST_REDUCTIONS = 32 };
+
+/* All that workers read of a launch stands in here or in what it points to: a signal handler may jump out of the caller's frame while they work. */
 typedef struct host_job {
     tilek_run run;
     tilek_state *state;
@@ -70,6 +75,12 @@ typedef struct host_job {
     pace *paces;    /* per launch */
     tilek_waves *waves; /* NULL until there are some */
     int waves_launch;   /* whose they are */
+    tilek_call *call;   /* the job's own; NULL: it has the caller's */
+    tilek_host_call host_call; /* this and what follows: of the launch that runs */
+    dealing deal;
+    void *places[MOST_REDUCTIONS];
+    const void **values;
+    char *value_bytes;
     void *block; /* for what is known of the launches; NULL: `small` holds it */
     union {
         int64_t number;
@@ -91,8 +102,6 @@ static size_t place_partials(const tilek_launch_shape *launch, int64_t instances
     }
     return total;
 }
-
-enum { MOST_REDUCTIONS = 32 };
 
 /* Nanoseconds. Waking and gathering the pool takes about what BREAK_EVEN says; a step of the pool longer than SHORT is worth it on any machine. */
 enum { BREAK_EVEN = 8000, SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16, MOST_LOSSES = 4, ALONE = 64 };
@@ -160,39 +169,60 @@ static int put_off(tilek_run *run, int launch, const tilek_host_call *call, tile
     return 1;
 }
 
+/* Those of the step, where workers may read them. */
+static const void *const *keep_values(host_job *job, const tilek_launch_shape *launch, const void *const values[])
+{
+    char *place = job->value_bytes;
+    if (job->call == NULL) return values;
+    for (int index = 0; index < launch->value_count; ++index) {
+        job->values[index] = memcpy(place, values[index], launch->value_sizes[index]);
+        place += align(launch->value_sizes[index]);
+    }
+    return job->values;
+}
+
 static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
 {
     host_job *job = run->context;
     const tilek_launch_shape *shape = &run->launches[launch];
     const tilek_planned *planned = &run->planned[launch];
     const tilek_numbers *numbers = &planned->numbers;
-    void *places[MOST_REDUCTIONS];
-    const tilek_host_call host_call = {run->call->arrays, run->call->scalars, numbers->bounds, numbers->tiles, run->call->tile_arguments,
-                                       numbers->axes, places, values, run->sizes};
-    dealing deal = {shape, &host_call, numbers->instances, tilek_minimum(job->parts, numbers->instances)};
     const int64_t start = job->profiling ? tilek_now() : 0;
-    if (put_off(run, launch, &host_call, why)) return TILEK_OK;
+    job->host_call = (tilek_host_call){run->call->arrays, run->call->scalars, numbers->bounds, numbers->tiles, run->call->tile_arguments,
+                                       numbers->axes, job->places, keep_values(job, shape, values), run->sizes};
+    job->deal = (dealing){shape, &job->host_call, numbers->instances, tilek_minimum(job->parts, numbers->instances)};
+    if (put_off(run, launch, &job->host_call, why)) return TILEK_OK;
     (void)finish(run, why);
-    (void)place_partials(shape, numbers->instances, job->partials, places);
-    if (deal.parts <= 1) shape->host(&host_call, 0, numbers->instances);
-    else if (run->steps == NULL) tilek_parallel(deal.parts, run_part, &deal);
-    else run_paced(&job->paces[launch], &(work){run_alone, run_part, &deal, deal.parts, planned->iterations});
+    (void)place_partials(shape, numbers->instances, job->partials, job->places);
+    if (job->deal.parts <= 1) shape->host(&job->host_call, 0, numbers->instances);
+    else if (run->steps == NULL) tilek_parallel(job->deal.parts, run_part, &job->deal);
+    else run_paced(&job->paces[launch], &(work){run_alone, run_part, &job->deal, job->deal.parts, planned->iterations});
     for (int index = 0; index < shape->reduction_count; ++index) {
         const tilek_reduction *reduction = &shape->reductions[index];
-        (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, places[index], numbers->instances);
+        (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, job->places[index], numbers->instances);
     }
     if (job->profiling) tilek_record_step(job->state, job->target, 1, launch, run->sizes, start, tilek_now() - start, tilek_share(run, launch, job->touched));
     return TILEK_OK;
+}
+
+static void find_most_values(const tilek_launch_shape *launch, size_t *values, size_t *bytes)
+{
+    size_t own = 0;
+    for (int index = 0; index < launch->value_count; ++index) own += align(launch->value_sizes[index]);
+    if (own > *bytes) *bytes = own;
+    if ((size_t)launch->value_count > *values) *values = (size_t)launch->value_count;
 }
 
 static tilek_status start(host_job *job, tilek_state *state, const tilek_call *call, int64_t threads, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const tilek_form form = tilek_host_form(kernel);
-    const size_t launches = (size_t)kernel->host_launch_count, room = align(tilek_run_room(kernel, &form));
-    const size_t bytes = room + launches * sizeof *job->paces;
+    const size_t launches = (size_t)kernel->host_launch_count, room = align(tilek_run_room(kernel, &form)), paces = align(launches * sizeof *job->paces);
+    size_t values = 0, value_bytes = 0, bytes;
     char *block = job->small.bytes;
     tilek_status status;
+    for (size_t index = 0; index < launches; ++index) find_most_values(&kernel->host_launches[index], &values, &value_bytes);
+    bytes = room + paces + value_bytes + values * sizeof *job->values;
     memset(job, 0, offsetof(host_job, small));
     job->state = state;
     if (bytes > sizeof job->small && (block = job->block = malloc(bytes)) == NULL) {
@@ -200,6 +230,8 @@ static tilek_status start(host_job *job, tilek_state *state, const tilek_call *c
         return TILEK_NO_MEMORY;
     }
     job->paces = (pace *)(void *)(block + room);
+    job->value_bytes = block + room + paces;
+    job->values = (const void **)(void *)(block + room + paces + value_bytes);
     for (size_t index = 0; index < launches; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
     status = tilek_run_start(&job->run, kernel, call, &form, block, why);
     job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0, 0};
@@ -243,23 +275,39 @@ int tilek_host_can_run(tilek_state *state, const tilek_call *call)
     return can;
 }
 
-tilek_status tilek_run_host(tilek_state *state, const tilek_call *call, tilek_target target, tilek_message *why)
+static tilek_status run(host_job *job, tilek_state *state, const tilek_call *call, tilek_target target, int64_t threads, int64_t parts, tilek_call *own, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
+    tilek_status status = start(job, state, call, threads, why);
+    job->target = target;
+    job->parts = parts;
+    job->call = own;
+    job->profiling = tilek_profiling();
+    job->touched = tilek_touched(kernel, call) / (size_t)tilek_maximum(kernel->host_launch_count, 1);
+    if (status == TILEK_OK) status = make_partials(job, why);
+    if (status == TILEK_OK) status = tilek_host_begins(kernel, state, call, why);
+    if (status == TILEK_OK) {
+        const tilek_phase phase = tilek_visit_phase(TILEK_PHASE_HOST);
+        status = tilek_perform(&job->run, perform, why);
+        (void)tilek_visit_phase(phase);
+    }
+    if (status != TILEK_OK && job->run.performed) /* the first steps have run: nothing else can go on from here */
+        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", kernel->name, why->text);
+    if (status == TILEK_OK) tilek_host_ended(kernel, call);
+    clean_up(job);
+    return status;
+}
+
+tilek_status tilek_run_host(tilek_state *state, const tilek_call *call, tilek_target target, tilek_message *why)
+{
     const tilek_settings *settings = tilek_get_settings();
     const int64_t wanted = call->axes[TILEK_AXIS_THREAD] > 0 ? call->axes[TILEK_AXIS_THREAD] : settings->threads > 0 ? settings->threads : tilek_core_count();
-    host_job job;
-    tilek_status status = start(&job, state, call, wanted, why);
-    job.target = target;
-    job.parts = target == TILEK_SERIAL ? 1 : wanted;
-    job.profiling = tilek_profiling();
-    job.touched = tilek_touched(kernel, call) / (size_t)tilek_maximum(kernel->host_launch_count, 1);
-    if (status == TILEK_OK) status = make_partials(&job, why);
-    if (status == TILEK_OK) status = tilek_host_begins(state, call, why);
-    if (status == TILEK_OK) status = tilek_perform(&job.run, perform, why);
-    if (status != TILEK_OK && job.run.performed) /* the first steps have run: nothing else can go on from here */
-        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", kernel->name, why->text);
-    if (status == TILEK_OK) tilek_host_ended(state, call);
-    clean_up(&job);
+    const int64_t parts = target == TILEK_SERIAL ? 1 : tilek_minimum(wanted, TILEK_MOST_THREADS);
+    host_job own;
+    host_job *job = parts > 1 ? malloc(sizeof *job) : NULL;
+    tilek_call *copy = job != NULL ? tilek_copy_call(state->kernel, call) : NULL;
+    const tilek_status status = run(copy != NULL ? job : &own, state, copy != NULL ? copy : call, target, wanted, parts, copy, why);
+    free(copy);
+    free(job);
     return status;
 }

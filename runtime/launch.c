@@ -13,6 +13,7 @@
 #include "span.h"
 #include "temporaries.h"
 #include "verify.h"
+#include "visits.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +67,14 @@ static void adapt(tilek_state *state, tilek_call *call, const tilek_candidate *c
     tilek_adapt(state, call, candidate->target, side);
 }
 
+static tilek_status run_device(tilek_state *state, const tilek_call *call, const tilek_candidate *candidate, int queue, tilek_message *why)
+{
+    const tilek_phase phase = tilek_visit_phase(TILEK_PHASE_DEVICE);
+    const tilek_status status = tilek_run_device(state, call, candidate, queue, why);
+    (void)tilek_visit_phase(phase);
+    return status;
+}
+
 static tilek_status execute(tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, int queue, tilek_target *ran)
 {
     tilek_status status = TILEK_UNSUPPORTED;
@@ -84,7 +93,7 @@ static tilek_status execute(tilek_state *state, const tilek_call *call, const ti
             adapt(state, &own, candidate);
             start = tilek_now();
         }
-        status = on_device ? tilek_run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
+        status = on_device ? run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
         tilek_adapted(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
         if (status == TILEK_OK) {
             *ran = candidate->target;
@@ -133,20 +142,29 @@ static int is_valid(const tilek_kernel *kernel)
     return 0;
 }
 
-/* The caller is about to run the original loop. */
-static int decline(tilek_state *state, const tilek_call *call)
+/* The caller is about to run the original loop. `state` NULL: there is no memory for one, or the program is ending. */
+static int decline(const tilek_kernel *kernel, tilek_state *state, const tilek_call *call)
 {
     tilek_message why;
-    if (state == NULL) return 1;
-    if (tilek_host_begins(state, call, &why) != TILEK_OK)
-        tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", state->kernel->name, why.text);
-    if (tilek_profiling()) tilek_record_launch(state, TILEK_AUTO, call);
+    if (tilek_host_begins(kernel, state, call, &why) != TILEK_OK) tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", kernel->name, why.text);
+    if (state != NULL && tilek_profiling()) tilek_record_launch(state, TILEK_AUTO, call);
+    return 1;
+}
+
+/* In a signal handler that has interrupted this thread inside of the runtime: nothing but the original loop can run, on what the host has. */
+static int decline_within(const tilek_kernel *kernel, const tilek_call *call)
+{
+    static int is_told; /* atomic */
+    if (!__atomic_exchange_n(&is_told, 1, __ATOMIC_RELAXED))
+        tilek_warn_at_once(kernel->file, kernel->line, "kernel %s is launched while its thread is inside of another launch or directive, as by a signal handler; its original loop runs", kernel->name);
+    if (!tilek_host_may_begin(kernel, call))
+        tilek_end_at_once("a signal handler inside of a launch or a directive launches a kernel whose newest values are on a device, where it cannot fetch them");
     return 1;
 }
 
 static void wait_for(const tilek_call *call)
 {
-    if (call->wait_count != 0) tilek_wait(call->wait_count, call->waits);
+    if (call->wait_count != 0) tilek_queues_wait(call->wait_count, call->waits);
 }
 
 /* A check is reported once a kernel, whichever it is: loops that launch again and again would report it each time with other values. */
@@ -162,22 +180,32 @@ static int is_reported(const tilek_kernel *kernel)
     return reported;
 }
 
+typedef struct failed_check { const tilek_kernel *kernel; const char *check, *values; } failed_check;
+
+static int report_check(void *context, tilek_admission admission)
+{
+    const failed_check *const failed = context;
+    const tilek_kernel *const kernel = failed->kernel;
+    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || is_reported(kernel)) return 0;
+    tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: its launch check '%s' does not hold%s", kernel->name, failed->check, failed->values);
+    return 0;
+}
+
 void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value_count, ...)
 {
     char values[512] = "";
+    failed_check failed = {kernel, check, values};
     size_t used = 0;
     va_list pairs;
-    if (!tilek_start() || kernel->abi != TILEK_ABI || is_reported(kernel)) return;
     va_start(pairs, value_count);
     for (int index = 0; index < value_count && used < sizeof values; ++index) {
         const char *name = va_arg(pairs, const char *);
         const long long value = va_arg(pairs, int64_t);
-        const int written = snprintf(values + used, sizeof values - used, "%s%s = %lld", index == 0 ? " (" : ", ", name, value);
+        const int written = snprintf(values + used, sizeof values - used, "%s%s = %lld%s", index == 0 ? " (" : ", ", name, value, index == value_count - 1 ? ")" : "");
         used += written > 0 ? (size_t)written : 0;
     }
     va_end(pairs);
-    tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: its launch check '%s' does not hold%s%s", kernel->name, check, values,
-                  value_count > 0 ? ")" : "");
+    (void)tilek_visit(report_check, &failed);
 }
 
 /* Whether an array that the kernel writes may share memory with another: so it is, too, where one has no valid section. `which`: the two. */
@@ -218,15 +246,21 @@ static const tilek_candidate *first_of(const tilek_state *state, const tilek_cal
     return NULL;
 }
 
-int tilek_version(const tilek_kernel *kernel, tilek_call *call)
+typedef struct visitor { const tilek_kernel *kernel; tilek_call *call; } visitor;
+
+static int choose_version(void *context, tilek_admission admission)
 {
-    const tilek_settings *settings = tilek_get_settings();
-    const int64_t wanted = settings->version;
+    const tilek_kernel *const kernel = ((visitor *)context)->kernel;
+    tilek_call *const call = ((visitor *)context)->call;
+    const tilek_settings *settings;
     tilek_candidate candidates[TILEK_TARGETS];
     const tilek_candidate *candidate;
     tilek_state *state;
     tilek_side side;
-    if (!tilek_start() || kernel->abi != TILEK_ABI || !call->enabled || (state = tilek_state_of(kernel)) == NULL) return 0;
+    int64_t wanted;
+    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || !call->enabled || (state = tilek_state_of(kernel)) == NULL) return 0;
+    settings = tilek_get_settings();
+    wanted = settings->version;
     if (wanted == 0 || wanted > kernel->version_count) return 0;
     candidate = first_of(state, call, candidates, tilek_candidates(kernel, candidates), &side);
     if (candidate == NULL) return 0;
@@ -236,12 +270,20 @@ int tilek_version(const tilek_kernel *kernel, tilek_call *call)
     return tilek_version_of(kernel, call->layout)->version;
 }
 
-int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
+int tilek_version(const tilek_kernel *kernel, tilek_call *call)
 {
+    visitor visitor = {kernel, call};
+    return tilek_visit(choose_version, &visitor);
+}
+
+static int launch(void *context, tilek_admission admission)
+{
+    const tilek_kernel *const kernel = ((visitor *)context)->kernel;
+    tilek_call *const call = ((visitor *)context)->call;
     tilek_state *state;
     tilek_target ran;
-    call->state = NULL;
-    if (!tilek_start() || !is_valid(kernel)) return 1;
+    if (admission == TILEK_WITHIN) return decline_within(kernel, call);
+    if (!is_valid(kernel) || admission == TILEK_LATE) return decline(kernel, NULL, call);
     check_apart(kernel, call);
     state = tilek_state_of(kernel);
     /* Nothing could run in place of a call without its temporaries once the caller has gone on. */
@@ -249,20 +291,39 @@ int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
         tilek_launch_later(kernel, call) == TILEK_OK)
         return 0;
     wait_for(call);
-    if (call->queue != TILEK_QUEUE_SYNCHRONOUS) tilek_wait(1, &call->queue);
+    if (call->queue != TILEK_QUEUE_SYNCHRONOUS) tilek_queues_wait(1, &call->queue);
     if (state == NULL || !call->enabled || kernel->host_launch_count + kernel->device_launch_count == 0) {
         tilek_adapt_declined(call);
-        return decline(state, call);
+        return decline(kernel, state, call);
     }
     if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);
     if (tilek_execute(state, call, 0, &ran) == TILEK_OK) return 0;
-    return decline(state, call);
+    return decline(kernel, state, call);
+}
+
+int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
+{
+    visitor visitor = {kernel, call};
+    if (kernel->abi == TILEK_ABI) call->state = NULL;
+    return tilek_visit(launch, &visitor);
+}
+
+static int complete(void *context, tilek_admission admission)
+{
+    const tilek_kernel *const kernel = ((visitor *)context)->kernel;
+    tilek_call *const call = ((visitor *)context)->call;
+    tilek_state *state;
+    if (admission == TILEK_WITHIN) {
+        if (!tilek_host_may_end(kernel, call)) tilek_end_at_once("a signal handler inside of a launch or a directive has changed an array that is present on a device");
+        return 0;
+    }
+    if (kernel->abi == TILEK_ABI && call->state != NULL && admission == TILEK_ADMITTED && (state = tilek_state_of(kernel)) != NULL) tilek_verify_complete(state, call);
+    tilek_host_ended(kernel, call);
+    return 0;
 }
 
 void tilek_complete(const tilek_kernel *kernel, tilek_call *call)
 {
-    tilek_state *state = kernel->abi == TILEK_ABI ? tilek_state_of(kernel) : NULL;
-    if (state == NULL) return;
-    if (call->state != NULL) tilek_verify_complete(state, call);
-    tilek_host_ended(state, call);
+    visitor visitor = {kernel, call};
+    (void)tilek_visit(complete, &visitor);
 }

@@ -8,18 +8,18 @@
 #include <string.h>
 
 #include "device_program.h"
+#include "locks.h"
 #include "message.h"
 
 /* The devices, found once, in the driver's order. */
 static struct {
-    pthread_mutex_t lock;
     int searched;
     tilek_status status; /* of the search */
     tilek_message why;
     tilek_cuda_api api;
     int count;
     tilek_device *devices;
-} found = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} found; /* guarded by TILEK_LOCK_CUDA until it was searched */
 
 tilek_status tilek_cuda_failed(const tilek_device *device, CUresult error, const char *doing, tilek_message *why)
 {
@@ -96,7 +96,7 @@ static void describe(tilek_device *device)
     limits->bandwidth = 2e3 * attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) * attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8; /* both edges */
 }
 
-/* With found.lock held. */
+/* With TILEK_LOCK_CUDA held. */
 static void search(void)
 {
     int count = 0;
@@ -158,7 +158,7 @@ static tilek_status retain_context(tilek_device *device, tilek_message *why)
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     *device = NULL;
-    (void)pthread_mutex_lock(&found.lock);
+    tilek_lock(TILEK_LOCK_CUDA);
     if (!found.searched)
         search();
     const tilek_status status = found.status;
@@ -167,7 +167,7 @@ static tilek_status open_device(int64_t number, const char *name_part, tilek_dev
         chosen = chosen_device(number, name_part, why);
     else
         *why = found.why;
-    (void)pthread_mutex_unlock(&found.lock);
+    tilek_unlock(TILEK_LOCK_CUDA);
     if (chosen == NULL)
         return status == TILEK_OK ? TILEK_NO_DEVICE : status;
     const tilek_status opened = retain_context(chosen, why);

@@ -9,12 +9,12 @@
 
 #include "device_program.h"
 #include "environment.h"
+#include "locks.h"
 #include "message.h"
 #include "opencl_wheel.h"
 
 /* The devices of all platforms, found once: GPUs first, then others, each in the platforms' order. This is the order of TILEK_DEVICE. */
 static struct {
-    pthread_mutex_t lock;
     int searched;
     tilek_status status; /* of the search */
     tilek_message why;
@@ -22,7 +22,7 @@ static struct {
     int from_wheel;
     int count;
     tilek_device *devices;
-} found = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} found; /* guarded by TILEK_LOCK_OPENCL until it was searched */
 
 tilek_status tilek_opencl_failed(cl_int error, const char *doing, tilek_message *why)
 {
@@ -150,7 +150,7 @@ static void put_gpus_first(void)
         }
 }
 
-/* With found.lock held. Pointers to devices are given out only after this, so the array may move here. */
+/* With TILEK_LOCK_OPENCL held. Pointers to devices are given out only after this, so the array may move here. */
 static void search(void)
 {
     enum { MOST = 32 };
@@ -213,7 +213,7 @@ static tilek_status make_context(tilek_device *device, tilek_message *why)
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     *device = NULL;
-    (void)pthread_mutex_lock(&found.lock);
+    tilek_lock(TILEK_LOCK_OPENCL);
     if (!found.searched)
         search();
     const tilek_status status = found.status;
@@ -222,7 +222,7 @@ static tilek_status open_device(int64_t number, const char *name_part, tilek_dev
         chosen = chosen_device(number, name_part, why);
     else
         *why = found.why;
-    (void)pthread_mutex_unlock(&found.lock);
+    tilek_unlock(TILEK_LOCK_OPENCL);
     if (chosen == NULL)
         return status == TILEK_OK ? TILEK_NO_DEVICE : status;
     const tilek_status opened = make_context(chosen, why);

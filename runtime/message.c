@@ -3,10 +3,11 @@
 #include "message.h"
 
 #include "environment.h"
+#include "locks.h"
 #include "rank.h"
 #include "state.h"
+#include "visits.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@
 
 enum { LINE_LENGTH = 4096, LINES_KEPT = 512 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char *printed[LINES_KEPT];
 static int printed_count;
 
@@ -42,19 +42,44 @@ static int is_new(const char *line)
     return 1;
 }
 
+/* Returns the line's length, its end included. */
+static size_t write_line(char text[LINE_LENGTH], const char *kind, const char *file, int line, const char *format, va_list arguments)
+{
+    int used = file != NULL ? snprintf(text, LINE_LENGTH, "%.1000s:%d: tilek: %s%s: ", file, line, tilek_rank_prefix(), kind)
+                            : snprintf(text, LINE_LENGTH, "tilek: %s%s: ", tilek_rank_prefix(), kind);
+    if (used < 0) used = 0;
+    (void)vsnprintf(text + used, LINE_LENGTH - (size_t)used - 1, format, arguments);
+    return strlen(strcat(text, "\n"));
+}
+
 static void print_line(const char *kind, const char *file, int line, const char *format, va_list arguments)
 {
     char text[LINE_LENGTH];
-    int used = file != NULL ? snprintf(text, sizeof text, "%.1000s:%d: tilek: %s%s: ", file, line, tilek_rank_prefix(), kind)
-                            : snprintf(text, sizeof text, "tilek: %s%s: ", tilek_rank_prefix(), kind);
-    if (used < 0) return;
-    (void)vsnprintf(text + used, sizeof text - (size_t)used - 1, format, arguments);
-    (void)pthread_mutex_lock(&mutex);
+    (void)write_line(text, kind, file, line, format, arguments);
+    tilek_lock(TILEK_LOCK_MESSAGES);
     if (is_new(text)) {
-        (void)fprintf(stderr, "%s\n", text);
+        (void)fputs(text, stderr);
         (void)fflush(stderr);
     }
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_MESSAGES);
+}
+
+void tilek_warn_at_once(const char *file, int line, const char *format, ...)
+{
+    char text[LINE_LENGTH];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)!write(STDERR_FILENO, text, write_line(text, "warning", file, line, format, arguments));
+    va_end(arguments);
+}
+
+void tilek_end_at_once(const char *text)
+{
+    static const char before[] = "tilek: error: ";
+    (void)!write(STDERR_FILENO, before, sizeof before - 1);
+    (void)!write(STDERR_FILENO, text, strlen(text));
+    (void)!write(STDERR_FILENO, "\n", 1);
+    _exit(TILEK_EXIT_STRICT);
 }
 
 void tilek_warn(const char *file, int line, const char *format, ...)
@@ -65,11 +90,15 @@ void tilek_warn(const char *file, int line, const char *format, ...)
     va_end(arguments);
 }
 
-/* exit runs handlers that join the runtime's own threads, so one of those must leave without them; what was measured is said all the same. */
+/* exit runs handlers that join the runtime's own threads, so one of those must leave without them; and one of them may be what fails. What was measured is said all
+ * the same. */
 static void leave(int status)
 {
-    if (!tilek_is_own_thread()) exit(status);
-    tilek_profile_finish();
+    if (!tilek_is_own_thread() && !tilek_is_ending()) {
+        tilek_visit_exits();
+        exit(status);
+    }
+    if (!tilek_is_ending()) tilek_profile_finish();
     (void)fflush(NULL);
     _exit(status);
 }
@@ -95,7 +124,7 @@ void tilek_trouble(const char *file, int line, const char *format, ...)
 
 void tilek_messages_free(void)
 {
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_MESSAGES);
     while (printed_count > 0) free(printed[--printed_count]);
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_MESSAGES);
 }

@@ -22,6 +22,10 @@ void tilek_fail(const char *file, int line, int status, const char *format, ...)
 /* A warning, or under TILEK_STRICT an error that ends the program with status 71. */
 void tilek_trouble(const char *file, int line, const char *format, ...) TILEK_PRINTF(3, 4);
 
+/* For signal handlers, which can take no lock: the line, without its being remembered; the second ends the program at once, with status 71. */
+void tilek_warn_at_once(const char *file, int line, const char *format, ...) TILEK_PRINTF(3, 4);
+void tilek_end_at_once(const char *text);
+
 enum { TILEK_EXIT_VERIFY = 70, TILEK_EXIT_STRICT = 71 };
 
 #endif

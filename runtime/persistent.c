@@ -2,9 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "persistent.h"
 
+#include "locks.h"
 #include "message.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +63,6 @@ int64_t tilek_persistent_number(const tilek_persistence *persistence, const tile
 /* ---- Flags ------------------------------------------------------------------------------------------------------- */
 
 static tilek_flags *idle;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void discard(tilek_flags *flags)
 {
@@ -77,7 +76,7 @@ static void discard(tilek_flags *flags)
 static tilek_flags *find_idle(const tilek_place *place, size_t bytes, size_t box_bytes)
 {
     tilek_flags *found = NULL, *small = NULL;
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_FLAGS);
     for (tilek_flags **link = &idle; *link != NULL && found == NULL;) {
         tilek_flags *const one = *link;
         if (one->place.device != place->device || one->place.backend != place->backend) {
@@ -92,7 +91,7 @@ static tilek_flags *find_idle(const tilek_place *place, size_t bytes, size_t box
             small = one;
         }
     }
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_FLAGS);
     while (small != NULL) {
         tilek_flags *const one = small;
         small = one->next;
@@ -151,10 +150,10 @@ tilek_status tilek_bring_boxes(tilek_flags *flags, int queue, const int64_t *box
 void tilek_give_flags(tilek_flags *flags)
 {
     if (flags == NULL) return;
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_FLAGS);
     flags->next = idle;
     idle = flags;
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_FLAGS);
 }
 
 void tilek_flags_free(void)
@@ -171,7 +170,6 @@ static tilek_flags *parents;
 
 void tilek_flags_forked(void)
 {
-    (void)pthread_mutex_init(&mutex, NULL);
     while (idle != NULL) {
         tilek_flags *flags = idle;
         idle = flags->next;

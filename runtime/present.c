@@ -2,12 +2,13 @@
 #define _POSIX_C_SOURCE 200809L
 #include "present.h"
 
+#include "locks.h"
 #include "message.h"
 #include "persistent.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct copy {
     struct copy *next;
@@ -28,22 +29,47 @@ struct tilek_present {
     copy *copies;
 };
 
-/* The mutex guards the table and all entries, transfers included: whoever finds a value stale may rely on who refreshes it. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* TILEK_LOCK_PRESENT guards the table and all entries, transfers included: whoever finds a value stale may rely on who refreshes it. */
 static tilek_present *table;
 static copy *parents_copies; /* of the process that this one was forked from */
 static int64_t table_size; /* atomic: launches outside data regions take no lock */
 
 static int table_is_empty(void) { return __atomic_load_n(&table_size, __ATOMIC_ACQUIRE) == 0; }
-static void lock(void) { (void)pthread_mutex_lock(&mutex); }
-static void unlock(void) { (void)pthread_mutex_unlock(&mutex); }
+
+/* ---- Memory of the runtime's, in place of a device that is gone -------------------------------------------------- */
+
+static tilek_status read_memory(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
+{
+    (void)device, (void)queue, (void)why;
+    memcpy(destination, (const char *)buffer->object + offset, bytes);
+    return TILEK_OK;
+}
+
+static tilek_status write_memory(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
+{
+    (void)device, (void)queue, (void)why;
+    memcpy((char *)buffer->object + offset, source, bytes);
+    return TILEK_OK;
+}
+
+static void release_memory(tilek_device *device, tilek_buffer *buffer)
+{
+    (void)device;
+    free(buffer->object);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+static const tilek_backend memory_backend = {.name = "memory", .read = read_memory, .write = write_memory, .release = release_memory};
+
+/* ---- The table --------------------------------------------------------------------------------------------------- */
 
 static void free_copies(tilek_present *entry)
 {
     while (entry->copies != NULL) {
         copy *one = entry->copies;
         entry->copies = one->next;
-        tilek_give_buffer(&one->place, &one->buffer);
+        if (one->place.backend == &memory_backend) release_memory(NULL, &one->buffer);
+        else tilek_give_buffer(&one->place, &one->buffer);
         free(one);
     }
 }
@@ -85,18 +111,18 @@ tilek_presence tilek_present_pin(const tilek_array_shape *shape, const tilek_arr
 {
     tilek_presence presence;
     if (table_is_empty() || span->bytes == 0) return TILEK_ABSENT;
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     presence = find(shape, array, span, entry);
     if (presence == TILEK_INSIDE) ++(*entry)->pins;
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
     return presence;
 }
 
 void tilek_present_unpin(tilek_present *entry)
 {
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     if (--entry->pins == 0 && entry->references == 0) discard(entry);
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
 }
 
 const tilek_span *tilek_present_span(const tilek_present *entry) { return &entry->span; }
@@ -134,7 +160,7 @@ static tilek_status fetch(tilek_present *entry, tilek_state *state, int queue, t
     tilek_status status;
     if (entry->host_valid) return TILEK_OK;
     while (one != NULL && !one->valid) one = one->next;
-    if (one == NULL) {
+    if (one == NULL || tilek_devices_are_left()) {
         tilek_say(why, "the newest values of %s are lost with a device", entry->shape.name);
         return TILEK_DEVICE_LOST;
     }
@@ -168,7 +194,7 @@ tilek_status tilek_present_on_device(tilek_present *entry, const tilek_place *pl
 {
     tilek_status status = TILEK_OK;
     copy *one;
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     one = copy_on(entry, place);
     if (one == NULL) status = make_copy(entry, place, &one, why);
     if (status == TILEK_OK && !one->valid && (!entry->undefined || !entry->span.is_dense)) {
@@ -179,30 +205,30 @@ tilek_status tilek_present_on_device(tilek_present *entry, const tilek_place *pl
         one->valid = 1;
         *buffer = &one->buffer;
     }
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
 void tilek_present_written(tilek_present *entry, const tilek_place *place)
 {
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     for (copy *one = entry->copies; one != NULL; one = one->next) one->valid = 0;
     copy_on(entry, place)->valid = 1;
     entry->host_valid = 0;
     entry->undefined = 0;
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
 }
 
 int tilek_present_spoiled(tilek_present *entry, const tilek_place *place)
 {
     copy *own;
     int intact;
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     own = copy_on(entry, place);
     if (own != NULL) own->valid = 0;
     intact = entry->host_valid;
     for (const copy *one = entry->copies; one != NULL; one = one->next) intact |= one->valid;
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
     return intact;
 }
 
@@ -216,33 +242,78 @@ static int may_touch(const tilek_array_shape *shape, const tilek_array *array, c
     return tilek_spans_meet(&span, &entry->span);
 }
 
-tilek_status tilek_host_begins(tilek_state *state, const tilek_call *call, tilek_message *why)
+/* Whether the kernel's arrays, or those that it writes, may touch an entry. Of a kernel of another ABI nothing is known. */
+static int touches(const tilek_kernel *kernel, const tilek_call *call, unsigned flags, const tilek_present *entry)
+{
+    if (kernel->abi != TILEK_ABI) return 1;
+    for (int index = 0; index < kernel->array_count; ++index)
+        if ((flags == 0 || (kernel->arrays[index].flags & flags) != 0) && may_touch(&kernel->arrays[index], &call->arrays[index], entry)) return 1;
+    return 0;
+}
+
+tilek_status tilek_host_begins(const tilek_kernel *kernel, tilek_state *state, const tilek_call *call, tilek_message *why)
 {
     tilek_status status = TILEK_OK;
     if (table_is_empty()) return TILEK_OK;
-    lock();
-    for (int index = 0; index < state->kernel->array_count && status == TILEK_OK; ++index)
-        for (tilek_present *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
-            if (may_touch(&state->kernel->arrays[index], &call->arrays[index], entry)) status = fetch(entry, state, 0, why);
-    unlock();
+    tilek_lock(TILEK_LOCK_PRESENT);
+    for (tilek_present *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
+        if (touches(kernel, call, 0, entry)) status = fetch(entry, state, 0, why);
+    tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
-void tilek_host_ended(tilek_state *state, const tilek_call *call)
+static void host_has(tilek_present *entry)
+{
+    for (copy *one = entry->copies; one != NULL; one = one->next) one->valid = 0;
+    entry->host_valid = 1;
+    entry->undefined = 0;
+}
+
+void tilek_host_ended(const tilek_kernel *kernel, const tilek_call *call)
 {
     if (table_is_empty()) return;
-    lock();
-    for (int index = 0; index < state->kernel->array_count; ++index) {
-        if ((state->kernel->arrays[index].flags & TILEK_WRITES) == 0) continue;
-        for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
-            if (!may_touch(&state->kernel->arrays[index], &call->arrays[index], entry)) continue;
-            for (copy *one = entry->copies; one != NULL; one = one->next) one->valid = 0;
-            entry->host_valid = 1;
-            entry->undefined = 0;
-        }
-    }
-    unlock();
+    tilek_lock(TILEK_LOCK_PRESENT);
+    for (tilek_present *entry = table; entry != NULL; entry = entry->next)
+        if (touches(kernel, call, TILEK_WRITES, entry)) host_has(entry);
+    tilek_unlock(TILEK_LOCK_PRESENT);
 }
+
+/* ---- In signal handlers ------------------------------------------------------------------------------------------ */
+
+/* The table's lock where nobody has it for long. Whoever it is may wait for what the interrupted thread holds. */
+static int try_long(void)
+{
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        if ((tilek_locks_held() >> TILEK_LOCK_PRESENT & 1u) != 0) return 0;
+        if (tilek_try_lock(TILEK_LOCK_PRESENT)) return 1;
+        (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return 0;
+}
+
+int tilek_host_may_begin(const tilek_kernel *kernel, const tilek_call *call)
+{
+    int may = 1;
+    if (table_is_empty()) return 1;
+    if (!try_long()) return 0;
+    for (const tilek_present *entry = table; entry != NULL; entry = entry->next) may &= entry->host_valid || !touches(kernel, call, 0, entry);
+    tilek_unlock(TILEK_LOCK_PRESENT);
+    return may;
+}
+
+int tilek_host_may_end(const tilek_kernel *kernel, const tilek_call *call)
+{
+    if (table_is_empty()) return 1;
+    if (!try_long()) return 0;
+    for (tilek_present *entry = table; entry != NULL; entry = entry->next)
+        if (touches(kernel, call, TILEK_WRITES, entry)) host_has(entry);
+    tilek_unlock(TILEK_LOCK_PRESENT);
+    return 1;
+}
+
+int tilek_nothing_is_present(void) { return table_is_empty(); }
+
+/* ---- Data directives --------------------------------------------------------------------------------------------- */
 
 static tilek_status add(const tilek_array_shape *shape, const tilek_array *array, const tilek_span *span, int undefined, tilek_message *why)
 {
@@ -275,13 +346,13 @@ tilek_status tilek_present_enter(const tilek_array_shape *shape, const tilek_arr
     tilek_span span;
     tilek_status status = tilek_span_of(shape, array, &span, why);
     if (status != TILEK_OK || span.bytes == 0) return status;
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     switch (find(shape, array, &span, &entry)) {
     case TILEK_INSIDE: ++entry->references; break;
     case TILEK_PARTLY: status = refuse_part(shape, why); break;
     case TILEK_ABSENT: status = add(shape, array, &span, undefined, why); break;
     }
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
@@ -299,13 +370,13 @@ tilek_status tilek_present_exit(const tilek_array_shape *shape, const tilek_arra
     tilek_span span;
     tilek_status status = tilek_span_of(shape, array, &span, why);
     if (status != TILEK_OK || span.bytes == 0 || table_is_empty()) return TILEK_OK;
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     if (find(shape, array, &span, &entry) == TILEK_INSIDE && --entry->references == 0) {
         if (copy_out) status = fetch(entry, NULL, 0, why);
         unlink_entry(entry);
         if (entry->pins == 0) discard(entry);
     }
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
@@ -316,9 +387,9 @@ int tilek_present_has(const tilek_array_shape *shape, const tilek_array *array, 
     tilek_presence presence;
     if (tilek_span_of(shape, array, &span, why) != TILEK_OK) return 0;
     if (span.bytes == 0) return 1;
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     presence = find(shape, array, &span, &entry);
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
     if (presence == TILEK_ABSENT) tilek_say(why, "%s is not present", shape->name);
     if (presence == TILEK_PARTLY) (void)refuse_part(shape, why);
     return presence == TILEK_INSIDE;
@@ -358,7 +429,7 @@ tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_ar
     tilek_span span;
     tilek_status status = tilek_span_of(shape, array, &span, why);
     if (status != TILEK_OK || span.bytes == 0) return status;
-    lock();
+    tilek_lock(TILEK_LOCK_PRESENT);
     switch (find(shape, array, &span, &entry)) {
     case TILEK_INSIDE:
         for (copy *one = entry->copies; one != NULL && status == TILEK_OK && !(to_host && entry->host_valid); one = one->next) {
@@ -374,16 +445,41 @@ tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_ar
         status = TILEK_INVALID;
         break;
     }
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
-/* At exit: enter data without exit data leaves entries, whose values on devices are dropped as the program drops its own. */
+/* ---- The end ----------------------------------------------------------------------------------------------------- */
+
+/* Takes the newest values of an entry off its device, but not to the host's memory, which may be another's by now: what is in no region at exit may have been freed. */
+static copy *rescue(const tilek_present *entry)
+{
+    copy *one = entry->copies, *kept = NULL;
+    tilek_message unused;
+    if (entry->host_valid) return NULL;
+    while (one != NULL && !one->valid) one = one->next;
+    if (one == NULL || (kept = calloc(1, sizeof *kept)) == NULL) return NULL;
+    kept->place.backend = &memory_backend;
+    kept->place.target = one->place.target;
+    kept->buffer.object = malloc(entry->span.device_bytes);
+    kept->buffer.bytes = entry->span.device_bytes;
+    kept->valid = kept->buffer.object != NULL && one->place.backend->read(one->place.device, 0, &one->buffer, 0, kept->buffer.object, kept->buffer.bytes, &unused) == TILEK_OK;
+    if (kept->valid) return kept;
+    free(kept->buffer.object);
+    free(kept);
+    return NULL;
+}
+
+/* At exit the program's own handlers may still ask for what is present. */
 void tilek_present_release_devices(void)
 {
-    lock();
-    for (tilek_present *entry = table; entry != NULL; entry = entry->next) free_copies(entry);
-    unlock();
+    tilek_lock(TILEK_LOCK_PRESENT);
+    for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
+        copy *const kept = rescue(entry);
+        free_copies(entry);
+        entry->copies = kept;
+    }
+    tilek_unlock(TILEK_LOCK_PRESENT);
     tilek_flags_free();
     tilek_buffers_free();
 }
@@ -391,7 +487,6 @@ void tilek_present_release_devices(void)
 /* A fork's child keeps the values that the host has; copies on devices are the parent's. */
 void tilek_present_forked(void)
 {
-    (void)pthread_mutex_init(&mutex, NULL);
     for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
         while (entry->copies != NULL) {
             copy *one = entry->copies;
@@ -402,14 +497,19 @@ void tilek_present_forked(void)
     }
 }
 
+/* What the host lacks stays, for handlers that run later. */
 void tilek_present_free(void)
 {
-    lock();
-    while (table != NULL) {
-        tilek_present *entry = table;
-        table = entry->next;
+    tilek_lock(TILEK_LOCK_PRESENT);
+    for (tilek_present **link = &table; *link != NULL;) {
+        tilek_present *const entry = *link;
+        if (!entry->host_valid) {
+            link = &entry->next;
+            continue;
+        }
+        *link = entry->next;
+        --table_size;
         discard(entry);
     }
-    table_size = 0;
-    unlock();
+    tilek_unlock(TILEK_LOCK_PRESENT);
 }

@@ -30,9 +30,15 @@ void tilek_present_written(tilek_present *entry, const tilek_place *place);
 /* The device's copy may have been written by a kernel that failed. Returns 0 where the newest values are lost with it. */
 int tilek_present_spoiled(tilek_present *entry, const tilek_place *place);
 
-/* Around anything that reads and writes a call's arrays on the host: brings the newest values home; then says that the host has them. */
-tilek_status tilek_host_begins(tilek_state *state, const tilek_call *call, tilek_message *why);
-void tilek_host_ended(tilek_state *state, const tilek_call *call);
+/* Around anything that reads and writes a call's arrays on the host: brings the newest values home; then says that the host has them. No memory is
+ * needed for that but to pack rows. `state` may be NULL. */
+tilek_status tilek_host_begins(const tilek_kernel *kernel, tilek_state *state, const tilek_call *call, tilek_message *why);
+void tilek_host_ended(const tilek_kernel *kernel, const tilek_call *call);
+
+/* Likewise in a signal handler, which cannot wait for anybody; 0: that cannot be done. */
+int tilek_host_may_begin(const tilek_kernel *kernel, const tilek_call *call);
+int tilek_host_may_end(const tilek_kernel *kernel, const tilek_call *call);
+int tilek_nothing_is_present(void);
 
 /* For data directives. Statuses are the caller's to report. `undefined`: the device's copy starts without the host's values. */
 tilek_status tilek_present_enter(const tilek_array_shape *shape, const tilek_array *array, int undefined, tilek_message *why);

@@ -4,13 +4,13 @@
 
 #include "adapt.h"
 #include "environment.h"
+#include "locks.h"
 #include "message.h"
 #include "rank.h"
 #include "span.h"
 #include "target.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,6 @@ typedef struct event {
 
 static const char *const activity_names[] = {"kernel", "copy in", "copy out", "compile"};
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static tilek_figures data_figures[TILEK_TARGETS + 1]; /* of data directives */
 static double bandwidths[TILEK_TARGETS + 1];          /* 0: not known */
 static event *events;
@@ -109,9 +108,9 @@ static void record(tilek_state *state, const char *name, int is_hosts, tilek_tar
 void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes)
 {
     if (!tilek_profiling()) return;
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_PROFILE);
     record(state, NULL, 0, target, activity, NULL, start, duration, bytes);
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_PROFILE);
 }
 
 static int launch_count(const tilek_kernel *kernel, int is_hosts) { return is_hosts ? kernel->host_launch_count : kernel->device_launch_count; }
@@ -124,7 +123,7 @@ static const char *launch_name(const tilek_kernel *kernel, int is_hosts, int lau
 void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, const int64_t sizes[], int64_t start, int64_t duration, size_t bytes)
 {
     if (!tilek_profiling()) return;
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_PROFILE);
     tilek_step_figures **const figures = &state->steps[target][is_hosts];
     if (*figures == NULL) *figures = calloc((size_t)launch_count(state->kernel, is_hosts), sizeof **figures);
     if (*figures != NULL) {
@@ -132,22 +131,22 @@ void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, in
         (*figures)[launch].nanoseconds += duration;
     }
     record(state, launch_name(state->kernel, is_hosts, launch), is_hosts, target, TILEK_ACTIVITY_KERNEL, sizes, start, duration, bytes);
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_PROFILE);
 }
 
 void tilek_record_launch(tilek_state *state, tilek_target target, const tilek_call *call)
 {
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_PROFILE);
     ++state->figures[target].launches;
     state->figures[target].operations += call->operations;
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_PROFILE);
 }
 
 void tilek_record_limits(tilek_target target, const tilek_limits *limits)
 {
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_PROFILE);
     bandwidths[target] = limits->bandwidth;
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_PROFILE);
 }
 
 size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call)
@@ -318,11 +317,11 @@ static void write_trace(const char *given)
 void tilek_profile_finish(void)
 {
     const tilek_settings *settings = tilek_get_settings();
-    (void)pthread_mutex_lock(&mutex);
+    tilek_lock(TILEK_LOCK_PROFILE);
     if (settings->profile) print_table();
     if (settings->trace != NULL && (owner == 0 || owner == getpid())) write_trace(settings->trace);
     free(events);
     events = NULL;
     event_count = event_room = 0;
-    (void)pthread_mutex_unlock(&mutex);
+    tilek_unlock(TILEK_LOCK_PROFILE);
 }

@@ -3,17 +3,14 @@
 #include "program.h"
 
 #include "environment.h"
+#include "locks.h"
 #include "message.h"
 #include "profile.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_CONSTANTS = 256, MOST_SPECIALIZED = 8 };
-
-/* One compilation at a time: threads that need the same program wait for it instead of compiling it again. */
-static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
 
 static int is_number(tilek_parameter_kind kind)
 {
@@ -296,7 +293,7 @@ static tilek_built *new_built(const tilek_state *state, const tilek_form *form, 
     return built;
 }
 
-/* The caller holds `building`. */
+/* The caller holds TILEK_LOCK_BUILDING. */
 static tilek_status build(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, const number_list *list,
                           const tilek_built **result, tilek_message *why)
 {
@@ -337,7 +334,7 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const
     tilek_state_unlock();
     if (*built != NULL) return TILEK_OK;
     list.count = count;
-    (void)pthread_mutex_lock(&building);
+    tilek_lock(TILEK_LOCK_BUILDING); /* threads that need the same program wait for it instead of compiling it again */
     tilek_state_lock(); /* another thread may have built it meanwhile */
     *built = full ? find_built(state, place, 0, 0, NULL) : find_built(state, place, 1, count, values);
     tilek_state_unlock();
@@ -353,6 +350,6 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const
         }
         if (*built == NULL) status = build(state, form, place, numbers, constants, named, &list, built, why);
     }
-    (void)pthread_mutex_unlock(&building);
+    tilek_unlock(TILEK_LOCK_BUILDING);
     return status;
 }

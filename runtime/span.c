@@ -13,14 +13,25 @@ static tilek_status refuse(const tilek_array_shape *shape, const char *reason, t
     return TILEK_INVALID;
 }
 
+/* Lets the span, whose bytes are known, begin at this element, which may stand before the base; 0 where its memory has no addresses. */
+static int move_start(const tilek_array *array, int64_t index, size_t element_size, tilek_span *span)
+{
+    const uintptr_t base = (uintptr_t)array->base;
+    int64_t distance;
+    if (__builtin_mul_overflow(index, (int64_t)element_size, &distance)) return 0;
+    if (distance < 0 ? base < (uintptr_t)0 - (uintptr_t)distance : (uintptr_t)distance > UINTPTR_MAX - base) return 0;
+    span->start = (char *)(base + (uintptr_t)distance);
+    return span->bytes <= UINTPTR_MAX - (base + (uintptr_t)distance);
+}
+
 static tilek_status span_rows(const tilek_array_shape *shape, const tilek_array *array, tilek_span *span, tilek_message *why)
 {
     size_t packed = shape->element_size;
     if (shape->rank < 2 || shape->rank > TILEK_MAX_RANK) return refuse(shape, "has an unknown number of dimensions", why);
     for (int dimension = 0; dimension < shape->rank; ++dimension)
         if (__builtin_mul_overflow(packed, (size_t)array->length[dimension], &packed)) return refuse(shape, "is larger than memory", why);
-    span->start = (char *)array->base + (size_t)array->lower[0] * sizeof(void *);
-    span->bytes = (size_t)array->length[0] * sizeof(void *);
+    if (__builtin_mul_overflow((size_t)array->length[0], sizeof(void *), &span->bytes) || !move_start(array, array->lower[0], sizeof(void *), span))
+        return refuse(shape, "is larger than memory", why);
     span->device_bytes = packed;
     span->is_rows = 1;
     return TILEK_OK;
@@ -28,7 +39,7 @@ static tilek_status span_rows(const tilek_array_shape *shape, const tilek_array 
 
 static tilek_status span_contiguous(const tilek_array_shape *shape, const tilek_array *array, tilek_span *span, tilek_message *why)
 {
-    int64_t stride = 1, first = 0, last = 0, points = 1, offset;
+    int64_t stride = 1, first = 0, last = 0, points = 1, offset = 0, elements = 0;
     int beyond = shape->rank > TILEK_MAX_RANK;
     for (int dimension = shape->rank - 1; dimension >= 0 && !beyond; --dimension) {
         beyond |= __builtin_mul_overflow(stride, array->lower[dimension], &offset) || __builtin_add_overflow(first, offset, &first);
@@ -36,11 +47,11 @@ static tilek_status span_contiguous(const tilek_array_shape *shape, const tilek_
         beyond |= __builtin_mul_overflow(points, array->length[dimension], &points);
         if (dimension > 0) beyond |= __builtin_mul_overflow(stride, array->extent[dimension], &stride);
     }
-    beyond |= __builtin_mul_overflow(last - first + 1, (int64_t)shape->element_size, &offset) || __builtin_mul_overflow(first, (int64_t)shape->element_size, &stride);
-    if (beyond || offset < 0) return refuse(shape, "is larger than memory", why);
-    span->start = (char *)array->base + stride;
+    beyond = beyond || __builtin_sub_overflow(last, first, &elements) || __builtin_add_overflow(elements, 1, &elements);
+    beyond = beyond || __builtin_mul_overflow(elements, (int64_t)shape->element_size, &offset);
     span->bytes = span->device_bytes = (size_t)offset;
-    span->is_dense = points == last - first + 1;
+    if (beyond || offset < 0 || !move_start(array, first, shape->element_size, span)) return refuse(shape, "is larger than memory", why);
+    span->is_dense = points == elements;
     return TILEK_OK;
 }
 

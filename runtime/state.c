@@ -3,30 +3,35 @@
 #include "state.h"
 
 #include "adapt.h"
+#include "cores.h"
 #include "dynamic_library.h"
 #include "environment.h"
 #include "graphs.h"
+#include "locks.h"
+#include "message.h"
 #include "persistent.h"
+#include "profile.h"
 #include "threads.h"
+#include "visits.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BACKENDS = 2 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_key_t own_thread;
-static int own_thread_made;
-static int ending;                             /* atomic */
+static __thread int is_own_thread;
+static int devices_are_left;                   /* atomic */
 static tilek_state *states;                    /* atomic head */
 static const tilek_backend *opened[BACKENDS];  /* in the order of opening */
 static int opened_count;
+static int opening[BACKENDS];                  /* threads that are about to, by target */
 static tilek_built *parents_programs;          /* held, so that no checker takes them for lost */
 static const tilek_backend *parents[BACKENDS]; /* those that were open at a fork; changes only where there is one thread */
 
-void tilek_state_lock(void) { (void)pthread_mutex_lock(&mutex); }
-void tilek_state_unlock(void) { (void)pthread_mutex_unlock(&mutex); }
+void tilek_state_lock(void) { tilek_lock(TILEK_LOCK_STATES); }
+void tilek_state_unlock(void) { tilek_unlock(TILEK_LOCK_STATES); }
 
 tilek_state *tilek_first_state(void) { return __atomic_load_n(&states, __ATOMIC_ACQUIRE); }
 
@@ -53,12 +58,11 @@ static void drop_programs(void)
 static void *release_devices(void *unused)
 {
     (void)unused;
-    __atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
-    tilek_queues_finish();
     tilek_present_release_devices();
     drop_programs();
     for (int index = opened_count - 1; index >= 0; --index) opened[index]->shutdown();
     opened_count = 0;
+    memset(opened, 0, sizeof opened);
     return NULL;
 }
 
@@ -67,18 +71,26 @@ static void *release_devices(void *unused)
 static void finish_devices(void)
 {
     pthread_t releasing;
-    if (pthread_create(&releasing, NULL, release_devices, NULL) == 0) (void)pthread_join(releasing, NULL);
+    if (!tilek_visits_end()) return;
+    tilek_queues_finish();
+    if (tilek_devices_are_left()) return;
+    if (tilek_thread_create(&releasing, release_devices, NULL)) (void)pthread_join(releasing, NULL);
     else (void)release_devices(NULL);
 }
 
+/* What another thread's launch still computes with is left to the system, which takes all memory back in a moment. */
 static void finish(void)
 {
-    __atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
+    if (!tilek_visits_end()) {
+        if (tilek_profiling()) tilek_warn_at_once(NULL, 0, "exit was called in a signal handler during a launch: there is no profile");
+        return;
+    }
     tilek_queues_finish();
     tilek_profile_finish();
     tilek_verify_finish();
     tilek_sizes_finish();
     tilek_threads_free();
+    if (tilek_visits_go_on()) return;
     tilek_present_free();
     while (states != NULL) {
         tilek_state *state = states;
@@ -101,8 +113,7 @@ static void finish(void)
     }
     tilek_messages_free();
     tilek_settings_free();
-    if (own_thread_made) (void)pthread_key_delete(own_thread); /* there are few keys, and a plugin may be opened often */
-    own_thread_made = 0;
+    tilek_visits_free();
 }
 
 static void abandon_programs(void)
@@ -118,64 +129,82 @@ static void abandon_programs(void)
     }
 }
 
-/* What the parent has on devices is not touched in the child, neither used nor freed. */
+static int is_among(const tilek_backend *const backends[BACKENDS], const tilek_backend *backend)
+{
+    int is = 0;
+    for (int index = 0; index < BACKENDS; ++index) is |= __atomic_load_n(&backends[index], __ATOMIC_ACQUIRE) == backend;
+    return is;
+}
+
+static void add_parents(const tilek_backend *backend)
+{
+    int free_place = 0;
+    if (is_among(parents, backend)) return;
+    while (parents[free_place] != NULL) ++free_place;
+    parents[free_place] = backend;
+}
+
+/* What the parent has on devices is not touched in the child, neither used nor freed; so is what it was about to open. */
 static void forked(void)
 {
+    static tilek_backend const *(*const backends[BACKENDS])(void) = {tilek_opencl_backend, tilek_cuda_backend};
+    tilek_locks_forked();
+    tilek_visits_forked();
+    tilek_cores_forked();
     tilek_threads_forked();
     tilek_queues_forked();
-    if (opened_count > 0) {
-        while (opened_count > 0) {
-            --opened_count;
-            parents[opened_count] = opened[opened_count];
-        }
-        tilek_present_forked();
-        tilek_flags_forked();
-        tilek_buffers_forked();
-        abandon_programs();
-    }
-    tilek_state_unlock();
+    tilek_present_forked();
+    tilek_flags_forked();
+    tilek_buffers_forked();
+    abandon_programs();
+    for (int index = 0; index < opened_count; ++index) add_parents(opened[index]);
+    for (int index = 0; index < BACKENDS; ++index)
+        if (opening[index] > 0) add_parents(backends[index]());
+    memset(opening, 0, sizeof opening);
+    opened_count = 0;
+    memset(opened, 0, sizeof opened);
 }
 
 static void start(void)
 {
-    own_thread_made = pthread_key_create(&own_thread, NULL) == 0;
-    (void)pthread_atfork(tilek_state_lock, tilek_state_unlock, forked);
+    tilek_visits_start();
+    (void)pthread_atfork(tilek_locks_before_fork, tilek_locks_after_fork, forked);
     (void)atexit(finish);
 }
 
 int tilek_start(void)
 {
     (void)pthread_once(&once, start);
-    return !__atomic_load_n(&ending, __ATOMIC_ACQUIRE);
+    return !tilek_is_ending();
 }
 
-int tilek_backend_is_parents(const tilek_backend *backend)
+int tilek_backend_is_parents(const tilek_backend *backend) { return is_among(parents, backend); }
+
+void tilek_backend_opening(tilek_target target, int change)
 {
-    int is = 0;
-    for (int index = 0; index < BACKENDS; ++index) is |= parents[index] == backend;
-    return is;
+    tilek_state_lock();
+    opening[target == TILEK_CUDA] += change;
+    tilek_state_unlock();
 }
 
 void tilek_backend_opened(const tilek_backend *backend)
 {
-    int known = 0;
+    if (is_among(opened, backend)) return;
     tilek_state_lock();
-    for (int index = 0; index < opened_count; ++index) known |= opened[index] == backend;
-    if (!known && opened_count < BACKENDS) {
+    if (!is_among(opened, backend) && opened_count < BACKENDS) {
         /* Device libraries have threads that would wait for the loader's lock, which whoever closes this library holds. */
         if (opened_count == 0) tilek_library_keep(&states);
         if (opened_count == 0) (void)atexit(finish_devices);
-        opened[opened_count++] = backend;
+        __atomic_store_n(&opened[opened_count++], backend, __ATOMIC_RELEASE);
     }
     tilek_state_unlock();
 }
 
-void tilek_mark_own_thread(void)
-{
-    if (own_thread_made) (void)pthread_setspecific(own_thread, &own_thread);
-}
+void tilek_devices_left(void) { __atomic_store_n(&devices_are_left, 1, __ATOMIC_RELEASE); }
+int tilek_devices_are_left(void) { return __atomic_load_n(&devices_are_left, __ATOMIC_ACQUIRE); }
 
-int tilek_is_own_thread(void) { return own_thread_made && pthread_getspecific(own_thread) != NULL; }
+void tilek_mark_own_thread(void) { is_own_thread = 1; }
+int tilek_is_own_thread(void) { return is_own_thread; }
 
 /* Two kernels with one text in two files have states of their own: a state hangs on the kernel's own pointer. The state needs the kernel
  * to the end, for profiles and device programs, so another library's kernels must not go away before. A library with a runtime of its own

@@ -71,13 +71,20 @@ tilek_state *tilek_first_state(void);
 void tilek_state_lock(void);
 void tilek_state_unlock(void);
 
-/* Makes the exit and fork handlers; every public function that keeps anything calls it first. Nonzero while the program is not ending. */
+/* Makes the exit and fork handlers; every visit begins with it. Nonzero while the program is not ending. */
 int tilek_start(void);
 
-/* Called after a backend's first successful open (see backend.h's shutdown). */
+/* Around the first opening of a target's backend: `change` 1 before, -1 after. */
+void tilek_backend_opening(tilek_target target, int change);
+
+/* Called after a backend's successful open (see backend.h's shutdown). */
 void tilek_backend_opened(const tilek_backend *backend);
 
-/* Whether this process is the child of a fork whose parent had opened the backend, whose library does not survive a fork. */
+/* Says that a thread has left a device's library in the midst of a call: no device is used from then on. Asks whether one has. */
+void tilek_devices_left(void);
+int tilek_devices_are_left(void);
+
+/* Whether this process is the child of a fork whose parent had opened the backend, or was opening it: its library does not survive a fork. */
 int tilek_backend_is_parents(const tilek_backend *backend);
 
 /* Marks the calling thread as one of the runtime's own; asks whether it is. */
@@ -87,6 +94,7 @@ int tilek_is_own_thread(void);
 /* What the parts free or renew at exit and after a fork. */
 void tilek_messages_free(void);
 void tilek_settings_free(void);
+void tilek_cores_forked(void);
 void tilek_queues_finish(void);
 void tilek_queues_forked(void);
 void tilek_threads_forked(void);

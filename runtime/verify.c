@@ -85,7 +85,7 @@ static void restore(const tilek_kernel *kernel, const tilek_call *call, const sn
 static void bring_home(tilek_state *state, const tilek_call *call)
 {
     tilek_message why;
-    if (tilek_host_begins(state, call, &why) != TILEK_OK)
+    if (tilek_host_begins(state->kernel, state, call, &why) != TILEK_OK)
         tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", state->kernel->name, why.text);
 }
 

@@ -98,7 +98,17 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         )
     ]
     output = tmp_path_factory.mktemp("core") / request.param
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
+    flags = [
+        "-std=c99",
+        "-DTILEK_CHECK_LOCKS",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "-g",
+        "-pthread",
+        *VARIANTS[request.param],
+    ]
     include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
     done = subprocess.run(
         ["cc", *flags, *include, *core, *tests, "-ldl", "-lm", "-o", output],

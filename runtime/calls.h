@@ -1,0 +1,10 @@
+/* calls.h: calls that outlive the frame of the code that launched them. */
+#ifndef TILEK_CALLS_H
+#define TILEK_CALLS_H
+
+#include "tilek.h"
+
+/* A copy with all numbers and sections of the call, in one block that `free` takes; it waits for no queue. NULL: memory is exhausted. */
+tilek_call *tilek_copy_call(const tilek_kernel *kernel, const tilek_call *call);
+
+#endif

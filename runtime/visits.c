@@ -1,0 +1,154 @@
+/* visits.c: threads inside of the runtime. */
+#define _XOPEN_SOURCE 700
+#include "visits.h"
+
+#include "locks.h"
+#include "message.h"
+#include "state.h"
+#include "threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+enum { ENTERING = 2 };
+static const int64_t INSIDE = 1, COMPUTING = (int64_t)1 << 32;
+
+/* The calling thread's visit, in memory that outlives its stack frame: a jump may do away with that. */
+static __thread struct {
+    int is_inside; /* ENTERING while what follows is written */
+    uintptr_t frame;
+    tilek_phase phase;
+    int is_late;
+    int is_known;  /* to the key's destructor, when the thread ends */
+} here;
+
+static int ending;        /* atomic */
+static int64_t visiting;  /* atomic, of all threads: INSIDE for each visit that may use everything, COMPUTING for each other one, in host code */
+static pthread_key_t key;
+static int has_key;
+
+static void count(int64_t change) { (void)__atomic_add_fetch(&visiting, change, __ATOMIC_SEQ_CST); }
+
+int tilek_is_ending(void) { return __atomic_load_n(&ending, __ATOMIC_SEQ_CST); }
+
+tilek_phase tilek_visit_phase(tilek_phase phase)
+{
+    const tilek_phase before = here.phase;
+    const int was_host = before == TILEK_PHASE_HOST, is_host = phase == TILEK_PHASE_HOST;
+    if (!here.is_inside) return before;
+    if (was_host != is_host && !here.is_late) count(is_host ? COMPUTING - INSIDE : INSIDE - COMPUTING);
+    here.phase = phase;
+    return before;
+}
+
+static void leave(void)
+{
+    const int64_t counted = here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    here.is_inside = 0; /* from here on a signal handler may begin a visit of its own */
+    count(-counted);
+}
+
+/* The visit did not end, and never will. What it was doing on the host comes to an end; a device's library may have been left with its locks held. */
+static void give_up(void *unused)
+{
+    (void)unused;
+    if (!here.is_inside) return;
+    if (tilek_locks_held() != 0 && (here.phase != TILEK_PHASE_DEVICE || tilek_locks_held() != 1u << TILEK_LOCK_BUILDING))
+        tilek_end_at_once("a signal handler has left a launch or a directive in the midst of a change that cannot be undone");
+    tilek_locks_forget(); /* that of compilations for devices */
+    tilek_parallel_left();
+    if (here.phase == TILEK_PHASE_DEVICE) tilek_devices_left();
+    leave();
+}
+
+static void ended(void *unused)
+{
+    if (!here.is_inside) return;
+    tilek_warn(NULL, 0, "a thread has ended in a signal handler during a launch");
+    give_up(unused);
+}
+
+static int is_on_handlers_stack(void)
+{
+    stack_t stack;
+    return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+/* Whether the stack no longer has the frame of the thread's visit: it has grown down from there ever since, unless the thread has jumped. A jump to frames that lie
+ * deeper than that is not seen before the thread comes back from them. */
+static int was_left(uintptr_t frame) { return here.is_inside == 1 && here.frame <= frame && !is_on_handlers_stack(); }
+
+static tilek_admission enter(uintptr_t frame)
+{
+    if (was_left(frame)) {
+        const tilek_phase phase = here.phase;
+        give_up(NULL);
+        tilek_trouble(NULL, 0, "a signal handler has jumped out of a launch, and its arrays are half written%s",
+                      phase == TILEK_PHASE_DEVICE ? "; it ran on a device, whose library cannot be used after that: kernels run on the host from now on" : "");
+    }
+    if (here.is_inside) return TILEK_WITHIN;
+    here.is_inside = ENTERING;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    here.frame = frame;
+    here.phase = TILEK_PHASE_RUNTIME;
+    here.is_late = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    here.is_inside = 1;
+    count(INSIDE);
+    if (!tilek_is_ending()) return TILEK_ADMITTED;
+    here.is_late = 1;
+    count(-INSIDE);
+    return TILEK_LATE;
+}
+
+int tilek_visit(int (*body)(void *context, tilek_admission admission), void *context)
+{
+    int cancelling, result;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+    if (!here.is_known) {
+        (void)tilek_start();
+        here.is_known = has_key && pthread_setspecific(key, &here) == 0;
+    }
+    const tilek_admission admission = enter((uintptr_t)__builtin_frame_address(0));
+    if (admission == TILEK_WITHIN) {
+        result = body(context, admission);
+    } else {
+        pthread_cleanup_push(give_up, NULL); /* pthread_exit in a signal handler */
+        result = body(context, admission);
+        pthread_cleanup_pop(0);
+        leave();
+    }
+    (void)pthread_setcancelstate(cancelling, NULL);
+    return result;
+}
+
+void tilek_visit_exits(void)
+{
+    if (here.is_inside) leave(); /* nobody is to wait for it */
+}
+
+int tilek_visits_end(void)
+{
+    __atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+    if (was_left((uintptr_t)__builtin_frame_address(0))) give_up(NULL);
+    if (tilek_locks_held() != 0 || here.is_inside) return 0;
+    while (__atomic_load_n(&visiting, __ATOMIC_SEQ_CST) % COMPUTING > 0) (void)nanosleep(&(struct timespec){0, 100000}, NULL);
+    return 1;
+}
+
+int tilek_visits_go_on(void) { return __atomic_load_n(&visiting, __ATOMIC_SEQ_CST) > 0; }
+
+void tilek_visits_forked(void)
+{
+    visiting = !here.is_inside || here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE;
+}
+
+void tilek_visits_start(void) { has_key = pthread_key_create(&key, ended) == 0; }
+
+void tilek_visits_free(void)
+{
+    if (has_key) (void)pthread_key_delete(key); /* there are few keys, and a plugin may be opened often */
+    has_key = 0;
+}
