@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 help:
 	@echo "make demo    build every sample, run it on each target present, print times and differences"
 	@echo "make test    every test (about 28 minutes on two cores)"
-	@echo "make nightly the property tests of automatic plans on 2 000 nests and 2 000 reductions (about 40 minutes)"
+	@echo "make nightly the property tests of automatic plans on 2 000 nests and 2 000 reductions (about 20 minutes)"
 	@echo "make bench   measure: translation time, threads against OpenMP, launches"
 	@echo "make suite   build and time kernels against gcc, OpenMP and others; POLYBENCH=FOLDER adds your copy of PolyBench/C"
 	@echo "make lint    ruff and mypy        make format   apply ruff's format"
