@@ -348,7 +348,8 @@ def test_one_instance_copies_its_scalars_back() -> None:
 )
 def test_updates_with_the_operator_reduce(operator: str, type_: str, update: str) -> None:
     found = plan(reduced(operator, type_, update))
-    assert [(one.operator, one.object.name) for one in found.host[0].reductions] == [(operator, "s")]
+    combined = "fmin" if "fmin" in update else operator
+    assert [(one.operator, one.object.name) for one in found.host[0].reductions] == [(combined, "s")]
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_loops_that_were_distributed_have_indices_of_their_own() -> None:
     [
         ("int", "s += a[i] > 0", "+"),
         ("unsigned", "s ^= (unsigned)a[i]", "^"),
-        ("double", "s = fmax(s, a[i])", "max"),
+        ("double", "s = fmax(s, fabs(a[i]))", "fmax"),
         ("int", "if ((int)a[i] < s) s = (int)a[i]", "min"),
     ],
 )
