@@ -103,6 +103,16 @@ static tilek_admission enter(uintptr_t frame)
     return TILEK_LATE;
 }
 
+/* pthread_exit in a signal handler gives the visit up. A function of its own: compilers cannot tell that what they keep in registers here survives. */
+static int go_through(int (*body)(void *context, tilek_admission admission), void *context, tilek_admission admission)
+{
+    volatile int result;
+    pthread_cleanup_push(give_up, NULL);
+    result = body(context, admission);
+    pthread_cleanup_pop(0);
+    return result;
+}
+
 int tilek_visit(int (*body)(void *context, tilek_admission admission), void *context)
 {
     int cancelling, result;
@@ -115,9 +125,7 @@ int tilek_visit(int (*body)(void *context, tilek_admission admission), void *con
     if (admission == TILEK_WITHIN) {
         result = body(context, admission);
     } else {
-        pthread_cleanup_push(give_up, NULL); /* pthread_exit in a signal handler */
-        result = body(context, admission);
-        pthread_cleanup_pop(0);
+        result = go_through(body, context, admission);
         leave();
     }
     (void)pthread_setcancelstate(cancelling, NULL);
