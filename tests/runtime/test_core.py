@@ -490,7 +490,8 @@ def test_any_call_of_a_device_may_fail(program: Path, kind: str, strict: str) ->
     count = int(whole.stdout)
     assert count > 60
     wrong = []
-    for call in range(1, count + 1):
+    # All calls under the address sanitizer, which sees most; a ninth of them else.
+    for call in range(1, count + 1, 1 if program.name == "address" else 9):
         done = failing(call)
         lines = done.stderr.splitlines()
         errors, warnings = (sum(f"tilek: {word}: " in line for line in lines) for word in ("error", "warning"))
