@@ -106,7 +106,7 @@ typedef struct tilek_backend {
     tilek_status (*find)(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry, int64_t *group_total, tilek_message *why);
 
     /* Queues a launch of `groups` gangs of `group` workers (each >= 1, within the limits); arguments are copied before it returns. With
-     * `nanoseconds` not NULL it waits for the end and says how long the kernel itself took. Cheap: no formatting, no look-up by name.
+     * `nanoseconds` not NULL it waits for the end and says how long the kernel itself took, and may fail half-way; without, what fails is not queued. Cheap: no formatting, no look-up by name.
      * Two threads may run the same entry at once, with different arguments. */
     tilek_status (*run)(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
                         const int64_t groups[3], const int64_t group[3], int64_t *nanoseconds, tilek_message *why);

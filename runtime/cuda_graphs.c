@@ -28,6 +28,7 @@ static void unclaim(tilek_device *device)
     (void)pthread_mutex_unlock(&device->lock);
 }
 
+/* The context stays current until `recorded`: a stream that cannot be reached then would go on capturing, and with it the thread. */
 tilek_status tilek_cuda_record(tilek_device *device, tilek_message *why)
 {
     CUstream stream;
@@ -38,9 +39,10 @@ tilek_status tilek_cuda_record(tilek_device *device, tilek_message *why)
     tilek_status status = tilek_cuda_enter_queue(device, TILEK_RECORDING_QUEUE, &stream, why);
     if (status == TILEK_OK) {
         const CUresult error = device->api->graphs.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-        tilek_cuda_leave(device);
-        if (error != CUDA_SUCCESS)
+        if (error != CUDA_SUCCESS) {
+            tilek_cuda_leave(device);
             status = tilek_cuda_failed(device, error, "a recording of launches began", why);
+        }
     }
     if (status != TILEK_OK)
         unclaim(device);
@@ -80,6 +82,7 @@ tilek_status tilek_cuda_recorded(tilek_device *device, tilek_graph **graph, tile
         }
         tilek_cuda_leave(device);
     }
+    tilek_cuda_leave(device); /* as `record` has entered it */
     unclaim(device);
     return status;
 }

@@ -224,18 +224,15 @@ static tilek_status queue_launches(tilek_device_job *job, tilek_message *why)
     return go_through(job, job->residence.place.queue, why);
 }
 
-/* From the first launch on, arrays that are present may be half written. */
-static tilek_status run_launches(tilek_device_job *job, tilek_message *why)
+/* From the first launch on, arrays that are present may be half written; *is_lost: values that nothing else has are, as `loss` says. */
+static tilek_status run_launches(tilek_device_job *job, int *is_lost, tilek_message *loss, tilek_message *why)
 {
-    const tilek_kernel *kernel = job->state->kernel;
     const tilek_place *place = &job->residence.place;
-    tilek_message loss;
     tilek_status status = queue_launches(job, why);
     if (status == TILEK_OK) status = place->backend->wait(place->device, place->queue, why);
-    else (void)place->backend->wait(place->device, place->queue, &loss);
+    else (void)place->backend->wait(place->device, place->queue, loss);
     if (status == TILEK_OK) status = tilek_take_home(&job->residence, why);
-    if (status != TILEK_OK && !tilek_give_up(&job->residence, &loss))
-        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s: %s", kernel->name, why->text, loss.text);
+    *is_lost = status != TILEK_OK && !tilek_give_up(&job->residence, loss);
     return status;
 }
 
@@ -244,7 +241,8 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     tilek_device_job job;
     tilek_place place = {NULL, NULL, candidate->target, queue, state};
     tilek_form form;
-    int likely;
+    tilek_message loss;
+    int likely, is_lost = 0;
     tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
     if (status != TILEK_OK) return status;
     form = tilek_device_form(state->kernel, candidate->target, place.backend->limits(place.device));
@@ -262,10 +260,12 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     if (status == TILEK_OK && (likely || !tilek_run_is_empty(&job.run))) {
         status = likely ? TILEK_OK : take_partials(&job, why);
         if (status == TILEK_OK) status = tilek_bring(&job.residence, why);
-        if (status == TILEK_OK) status = run_launches(&job, why);
+        if (status == TILEK_OK) status = run_launches(&job, &is_lost, &loss, why);
     }
     tilek_repetition_finish(&job.repetition, status == TILEK_OK && !job.persistence.used ? job.launches : 0);
     tilek_job_end(&job);
     tilek_leave(&job.residence);
+    /* Only now: exit handlers release devices, on which nothing of the job may be left. */
+    if (is_lost) tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s: %s", state->kernel->name, why->text, loss.text);
     return status;
 }

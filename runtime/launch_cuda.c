@@ -66,6 +66,16 @@ static int attribute(const tilek_device *device, int what)
     return device->api->cuDeviceGetAttribute(&value, what, device->id) == CUDA_SUCCESS ? value : 0;
 }
 
+/* Whether the device has told all that launches are planned with. */
+static int is_described(const tilek_device *device)
+{
+    const tilek_limits *limits = &device->limits;
+    int least = device->capability >= 10 && limits->memory > 0 && limits->compute_units > 0 && limits->group_total > 0;
+    for (int k = 0; k < 3; ++k)
+        least = least && limits->grid[k] > 0 && limits->group[k] > 0;
+    return least;
+}
+
 static void describe(tilek_device *device)
 {
     tilek_limits *limits = &device->limits;
@@ -170,6 +180,10 @@ static tilek_status open_device(int64_t number, const char *name_part, tilek_dev
     tilek_unlock(TILEK_LOCK_CUDA);
     if (chosen == NULL)
         return status == TILEK_OK ? TILEK_NO_DEVICE : status;
+    if (!is_described(chosen)) {
+        tilek_say(why, "the CUDA driver does not tell what device %d is", (int)(chosen - found.devices));
+        return TILEK_NO_DEVICE;
+    }
     const tilek_status opened = retain_context(chosen, why);
     if (opened == TILEK_OK)
         *device = chosen;

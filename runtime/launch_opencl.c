@@ -86,6 +86,16 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     device->rounds_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 }
 
+/* Whether the device has told all that launches are planned with; one that has not is left out. */
+static int is_described(const tilek_device *device)
+{
+    const tilek_limits *limits = &device->limits;
+    int least = limits->memory > 0 && limits->allocation > 0 && limits->compute_units > 0 && limits->group_total > 0;
+    for (int k = 0; k < 3; ++k)
+        least = least && limits->group[k] > 0;
+    return least;
+}
+
 static int add_device(cl_platform_id platform, cl_device_id id, int is_part)
 {
     tilek_device *devices = realloc(found.devices, ((size_t)found.count + 1) * sizeof *devices);
@@ -94,7 +104,8 @@ static int add_device(cl_platform_id platform, cl_device_id id, int is_part)
     found.devices = devices;
     memset(&devices[found.count], 0, sizeof *devices);
     devices[found.count].is_part = is_part;
-    describe(&found.api, platform, id, &devices[found.count++]);
+    describe(&found.api, platform, id, &devices[found.count]);
+    found.count += is_described(&devices[found.count]);
     return 1;
 }
 
@@ -463,7 +474,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     } else if (error == CL_SUCCESS && nanoseconds != NULL)
         error = event_time(api, event, nanoseconds);
     else if (error == CL_SUCCESS && sends_off)
-        error = api->clFlush(used);
+        (void)api->clFlush(used); /* the launch is queued: a failure is one of what waits for it */
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "a kernel was launched", why);
 }
 

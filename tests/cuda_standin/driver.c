@@ -44,6 +44,8 @@ static __thread int context_depth;
 
 /* ---- Failures on demand ------------------------------------------------------------------------------------------ */
 
+static long standin_calls; /* of the wished kind */
+
 int standin_fails(const char *kind)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,6 +58,7 @@ int standin_fails(const char *kind)
         return 1;
     (void)pthread_mutex_lock(&lock);
     const int fails = ++calls == strtol(wish + length + 1, NULL, 10);
+    standin_calls = calls;
     (void)pthread_mutex_unlock(&lock);
     return fails;
 }
@@ -70,10 +73,17 @@ int standin_not_ready(void)
 
 /* ---- The device -------------------------------------------------------------------------------------------------- */
 
-STANDIN_EXPORT int cuInit(unsigned flags) { return flags != 0 ? INVALID_VALUE : standin_fails("nodevice") ? NO_DEVICE : SUCCESS; }
+STANDIN_EXPORT int cuInit(unsigned flags)
+{
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
+    return flags != 0 ? INVALID_VALUE : standin_fails("nodevice") ? NO_DEVICE : SUCCESS;
+}
 
 STANDIN_EXPORT int cuDriverGetVersion(int *version)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *version = 12000;
     return SUCCESS;
 }
@@ -104,24 +114,32 @@ static int is_device(int id) { return id >= 0 && id < device_count(); }
 
 STANDIN_EXPORT int cuDeviceGetCount(int *count)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *count = device_count();
     return SUCCESS;
 }
 
 STANDIN_EXPORT int cuDeviceGet(int *id, int number)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *id = number;
     return is_device(number) ? SUCCESS : INVALID_DEVICE;
 }
 
 STANDIN_EXPORT int cuDeviceGetName(char *name, int size, int id)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     (void)snprintf(name, (size_t)size, "tilepragma stand-in");
     return is_device(id) ? SUCCESS : INVALID_DEVICE;
 }
 
 STANDIN_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int id)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *bytes = MEMORY;
     return is_device(id) ? SUCCESS : INVALID_DEVICE;
 }
@@ -129,6 +147,8 @@ STANDIN_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int id)
 /* By the numbers of CUdevice_attribute: an A100's, with few multiprocessors. */
 STANDIN_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int id)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     static const struct { int attribute, value; } known[] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535},
                                                              {13, 1410000}, {16, MULTIPROCESSORS}, {17, 0}, {36, 1215000}, {37, 5120}, {75, 8}, {76, 0}, {95, 1}};
     for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
@@ -141,6 +161,8 @@ STANDIN_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int id)
 
 STANDIN_EXPORT int cuDevicePrimaryCtxRetain(CUcontext *context, int id)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     (void)pthread_mutex_lock(&device.lock);
     ++device.retained;
     (void)pthread_mutex_unlock(&device.lock);
@@ -158,6 +180,8 @@ STANDIN_EXPORT int cuDevicePrimaryCtxRelease_v2(int id)
     if (--device.retained == 0 && (allocations | device.streams | device.events | device.modules | graphs) != 0)
         (void)fprintf(stderr, "stand-in: left behind: %d allocations, %d streams, %d events, %d modules, %d graphs\n", allocations, device.streams, device.events,
                       device.modules, graphs);
+    if (device.retained == 0 && getenv("TILEK_STANDIN_FAIL") != NULL && strcmp(getenv("TILEK_STANDIN_FAIL"), "any:0") == 0)
+        (void)fprintf(stderr, "stand-in: %ld calls\n", standin_calls);
     if (device.retained == 0 && getenv("TILEK_STANDIN_COUNTS") != NULL)
         (void)fprintf(stderr, "stand-in: %d launches, %d waits, %d copies, %d entries, %d graphs, %d played, %d cooperative\n", device.launches, device.waits,
                       device.copies, device.entries, standin_recorded, standin_played, device.cooperative);
@@ -174,6 +198,8 @@ static void count(int *counter, int change)
 
 STANDIN_EXPORT int cuCtxPushCurrent_v2(CUcontext context)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     if (context != &device.context)
         return INVALID_CONTEXT;
     ++context_depth;
@@ -208,6 +234,8 @@ static int ready_for(CUstream stream)
 
 STANDIN_EXPORT int cuMemAlloc_v2(unsigned long long *address, size_t bytes)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = ready_to_change();
     if (error != SUCCESS || bytes == 0)
         return error != SUCCESS ? error : INVALID_VALUE;
@@ -273,6 +301,8 @@ static char *device_range(unsigned long long address, size_t bytes)
 
 STANDIN_EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, CUstream stream)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = ready_for(stream);
     char *range = device_range(to, bytes);
     if (error != SUCCESS || stream == NULL || range == NULL)
@@ -286,6 +316,8 @@ STANDIN_EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from,
 
 STANDIN_EXPORT int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, CUstream stream)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = ready_for(stream);
     const char *range = device_range(from, bytes);
     if (error != SUCCESS || stream == NULL || range == NULL)
@@ -297,6 +329,8 @@ STANDIN_EXPORT int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_
 
 STANDIN_EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, CUstream stream)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = ready_for(stream);
     char *range = device_range(to, bytes);
     const char *source = device_range(from, bytes);
@@ -311,6 +345,8 @@ STANDIN_EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long lon
 
 STANDIN_EXPORT int cuStreamCreate(CUstream *stream, unsigned flags)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     (void)flags;
     const int error = standin_not_ready();
     *stream = error == SUCCESS ? calloc(1, sizeof **stream) : NULL;
@@ -329,12 +365,16 @@ STANDIN_EXPORT int cuStreamDestroy_v2(CUstream stream)
 
 STANDIN_EXPORT int cuStreamSynchronize(CUstream stream)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     count(&device.waits, 1);
     return stream == NULL ? INVALID_HANDLE : ready_for(stream);
 }
 
 STANDIN_EXPORT int cuEventCreate(CUevent *event, unsigned flags)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     (void)flags;
     const int error = standin_not_ready();
     *event = error == SUCCESS ? calloc(1, sizeof **event) : NULL;
@@ -353,18 +393,24 @@ STANDIN_EXPORT int cuEventDestroy_v2(CUevent event)
 
 STANDIN_EXPORT int cuEventRecord(CUevent event, CUstream stream)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     (void)clock_gettime(CLOCK_MONOTONIC, &event->time);
     return stream == NULL ? INVALID_HANDLE : ready_for(stream);
 }
 
 STANDIN_EXPORT int cuEventSynchronize(CUevent event)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     count(&device.waits, 1);
     return event == NULL ? INVALID_HANDLE : standin_not_ready();
 }
 
 STANDIN_EXPORT int cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *milliseconds = (float)((double)(end->time.tv_sec - start->time.tv_sec) * 1e3 + (double)(end->time.tv_nsec - start->time.tv_nsec) * 1e-6);
     return standin_not_ready();
 }
@@ -394,6 +440,8 @@ static void *open_image(const standin_image *image)
 
 STANDIN_EXPORT int cuModuleLoadData(CUmodule *module, const void *image)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = ready_to_change();
     if (error != SUCCESS)
         return error;
@@ -427,6 +475,8 @@ STANDIN_EXPORT int cuModuleUnload(CUmodule module)
 
 STANDIN_EXPORT int cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     char symbol[512];
     const int error = standin_not_ready();
     if (error != SUCCESS || snprintf(symbol, sizeof symbol, "standin_call_%s", name) >= (int)sizeof symbol)
@@ -458,6 +508,8 @@ STANDIN_EXPORT int cuModuleGetFunction(CUfunction *function, CUmodule module, co
 
 STANDIN_EXPORT int cuFuncGetAttribute(int *value, int attribute, CUfunction function)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *value = 1024;
     return attribute == 0 && function != NULL ? standin_not_ready() : INVALID_VALUE;
 }
@@ -495,6 +547,8 @@ void standin_launch(CUfunction function, standin_index grid, standin_index block
 
 STANDIN_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *blocks = threads > 1024 || standin_fails("resident") ? 0 : BLOCKS_EACH;
     return function != NULL && threads > 0 && shared == 0 ? standin_not_ready() : INVALID_VALUE;
 }
@@ -502,6 +556,8 @@ STANDIN_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfu
 STANDIN_EXPORT int cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                                              unsigned block_z, unsigned shared, CUstream stream, void **parameters)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = standin_not_ready();
     const unsigned long long threads = (unsigned long long)block_x * block_y * block_z;
     if (error != SUCCESS)
@@ -519,6 +575,8 @@ STANDIN_EXPORT int cuLaunchCooperativeKernel(CUfunction function, unsigned grid_
 STANDIN_EXPORT int cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                                   unsigned shared, CUstream stream, void **parameters, void **extra)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = standin_not_ready();
     if (error != SUCCESS)
         return error;

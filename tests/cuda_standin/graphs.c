@@ -107,6 +107,8 @@ static void release(CUgraph graph)
 /* Of CUstreamCaptureMode, THREAD_LOCAL alone. */
 STANDIN_EXPORT int cuStreamBeginCapture_v2(CUstream stream, int mode)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = standin_not_ready();
     if (error != STANDIN_SUCCESS || stream == NULL || mode != 1 || stream->capturing != NULL || own != NULL)
         return error != STANDIN_SUCCESS ? error : STANDIN_INVALID_VALUE;
@@ -130,7 +132,7 @@ STANDIN_EXPORT int cuStreamEndCapture(CUstream stream, CUgraph *graph)
     CUgraph ended = stream->capturing;
     stream->capturing = NULL;
     own = NULL;
-    if (stream->spoiled || standin_fails("endcapture")) {
+    if (stream->spoiled || standin_fails("endcapture") || standin_fails("any")) { /* the capture ends all the same */
         release(ended);
         return STANDIN_CAPTURE_INVALIDATED;
     }
@@ -146,6 +148,8 @@ STANDIN_EXPORT int cuGraphDestroy(CUgraph graph)
 
 STANDIN_EXPORT int cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph, unsigned long long flags)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = standin_not_ready();
     *executable = NULL;
     if (error != STANDIN_SUCCESS || flags != 0 || graph == NULL)
@@ -184,6 +188,8 @@ STANDIN_EXPORT int cuGraphExecDestroy(CUgraphExec executable)
 /* Two threads may not play one graph at once. */
 STANDIN_EXPORT int cuGraphLaunch(CUgraphExec executable, CUstream stream)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     const int error = standin_not_ready();
     if (error != STANDIN_SUCCESS || stream == NULL || stream->capturing != NULL)
         return error != STANDIN_SUCCESS ? error : STANDIN_INVALID_VALUE;

@@ -234,6 +234,8 @@ static int pack_library(nvrtcProgram program, const char *path)
 
 STANDIN_EXPORT int nvrtcVersion(int *major, int *minor)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *major = 12;
     *minor = 0;
     return SUCCESS;
@@ -241,12 +243,16 @@ STANDIN_EXPORT int nvrtcVersion(int *major, int *minor)
 
 STANDIN_EXPORT int nvrtcGetNumSupportedArchs(int *count)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *count = 3;
     return SUCCESS;
 }
 
 STANDIN_EXPORT int nvrtcGetSupportedArchs(int *architectures)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     memcpy(architectures, (const int[]){75, 80, 90}, 3 * sizeof(int));
     return SUCCESS;
 }
@@ -277,6 +283,8 @@ STANDIN_EXPORT int nvrtcDestroyProgram(nvrtcProgram *program)
 
 STANDIN_EXPORT int nvrtcCreateProgram(nvrtcProgram *program, const char *source, const char *name, int headers, const char *const *texts, const char *const *names)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     (void)texts;
     (void)names;
     if (program == NULL || source == NULL || headers != 0)
@@ -294,6 +302,8 @@ STANDIN_EXPORT int nvrtcCreateProgram(nvrtcProgram *program, const char *source,
 
 STANDIN_EXPORT int nvrtcCompileProgram(nvrtcProgram program, int option_count, const char *const *options)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     build_files files;
     if (!options_known(option_count, options))
         return INVALID_OPTION;
@@ -311,29 +321,43 @@ STANDIN_EXPORT int nvrtcCompileProgram(nvrtcProgram program, int option_count, c
 
 STANDIN_EXPORT int nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *size = program->log != NULL ? strlen(program->log) + 1 : 1;
     return SUCCESS;
 }
 
 STANDIN_EXPORT int nvrtcGetProgramLog(nvrtcProgram program, char *log)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     strcpy(log, program->log != NULL ? program->log : "");
     return SUCCESS;
 }
 
 STANDIN_EXPORT int nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     *size = program->image_size;
     return program->image != NULL ? SUCCESS : INVALID_INPUT;
 }
 
 STANDIN_EXPORT int nvrtcGetCUBIN(nvrtcProgram program, char *code)
 {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
     if (program->image == NULL)
         return INVALID_INPUT;
     memcpy(code, program->image, program->image_size);
     return SUCCESS;
 }
 
-STANDIN_EXPORT int nvrtcGetPTXSize(nvrtcProgram program, size_t *size) { return nvrtcGetCUBINSize(program, size); }
-STANDIN_EXPORT int nvrtcGetPTX(nvrtcProgram program, char *code) { return nvrtcGetCUBIN(program, code); }
+STANDIN_EXPORT int nvrtcGetPTXSize(nvrtcProgram program, size_t *size) {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
+    return nvrtcGetCUBINSize(program, size); }
+STANDIN_EXPORT int nvrtcGetPTX(nvrtcProgram program, char *code) {
+    if (standin_fails("any"))
+        return STANDIN_UNKNOWN;
+    return nvrtcGetCUBIN(program, code); }

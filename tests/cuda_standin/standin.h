@@ -3,7 +3,8 @@
  * nvrtc.c compiles the program's text with the host's C compiler; driver.c keeps the device's memory and launches; blocks.c runs the
  * threads of a block, one block after another, or in turns in a cooperative launch. An error of a kernel is found as on a device: at the next call that looks.
  *
- * TILEK_STANDIN_FAIL=alloc|copyin|launch|compile|nodevice|capture|endcapture|graph|play|cooperative|timeout|resident|toolarge makes every call of the kind fail; alloc:3 only the third. A failed launch
+ * TILEK_STANDIN_FAIL=alloc|copyin|launch|compile|nodevice|capture|endcapture|graph|play|cooperative|timeout|resident|toolarge makes every call of the kind fail; alloc:3 only the third;
+ * any:7 the seventh of all calls but those that give something back, whichever it is, and any:0 says at the end how many there were. A failed launch
  * leaves the device lost, as a real one does. TILEK_STANDIN_DEVICES=N shows so many devices. TILEK_STANDIN_BLANK=TEXT leaves this out of every program, to see what
  * becomes of one without it. Built with STANDIN_WITHOUT_GRAPHS it is a driver from before them. */
 #ifndef STANDIN_H
@@ -45,7 +46,7 @@ typedef struct CUmod_st { void *library; struct CUfunc_st *functions; } *CUmodul
 typedef struct CUfunc_st { standin_kernel kernel; CUmodule module; struct CUfunc_st *next; } *CUfunction;
 typedef struct CUstream_st { CUgraph capturing; int spoiled; } *CUstream; /* capturing: NULL but during a capture, which is spoiled by calls that it forbids */
 
-enum { STANDIN_SUCCESS = 0, STANDIN_INVALID_VALUE = 1, STANDIN_OUT_OF_MEMORY = 2, STANDIN_CAPTURE_UNSUPPORTED = 900, STANDIN_CAPTURE_INVALIDATED = 901 };
+enum { STANDIN_SUCCESS = 0, STANDIN_INVALID_VALUE = 1, STANDIN_OUT_OF_MEMORY = 2, STANDIN_UNKNOWN = 999, STANDIN_CAPTURE_UNSUPPORTED = 900, STANDIN_CAPTURE_INVALIDATED = 901 };
 
 /* The error that a call gives on a stream that captures, or (stream NULL) in a thread that does; 0 where nothing is captured. */
 int standin_capture_forbids(CUstream stream);

@@ -11,7 +11,7 @@
 typedef struct kept_call kept_call;
 struct tilek_device { kept_call *waiting[TILEK_DEVICE_QUEUES]; }; /* guarded by `mutex` */
 struct tilek_entry { const fake_kernel *kernel; const tilek_program *program; };
-struct tilek_program { int specialized, constant_count; tilek_constant constants[64]; tilek_entry entries[8]; int entry_count; };
+struct tilek_program { int specialized, constant_count, argument_count; tilek_constant constants[64]; tilek_number_argument arguments[64]; tilek_entry entries[8]; int entry_count; };
 
 enum { MOST_DEVICES = 4, HEADER = 16 };
 
@@ -23,15 +23,24 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void fake_register(const tilek_launch_shape *launch, void (*body)(const fake_call *call)) { kernels[kernel_count++] = (fake_kernel){launch, body}; }
 
-/* Counts a call; whether it is the one that fails. */
+/* Counts a call of the interface that may fail; whether it is the one that does. */
 static int counts_down(int *counter, int *countdown)
 {
     int fails;
     (void)pthread_mutex_lock(&mutex);
     ++*counter;
+    ++fake.calls;
     fails = *countdown > 0 && --*countdown == 0;
+    fails |= fake.fail_call > 0 && --fake.fail_call == 0;
     (void)pthread_mutex_unlock(&mutex);
     return fails;
+}
+
+/* The same of a call that has no countdown of its own. */
+static int call_fails(void)
+{
+    int counter = 0, never = 0;
+    return counts_down(&counter, &never);
 }
 
 static tilek_status fail(tilek_message *why, tilek_status status, const char *step)
@@ -43,7 +52,7 @@ static tilek_status fail(tilek_message *why, tilek_status status, const char *st
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     (void)name_part;
-    if (fake.absent || number >= fake.devices) return fail(why, TILEK_NO_DEVICE, "exist");
+    if (call_fails() || fake.absent || number >= fake.devices) return fail(why, TILEK_NO_DEVICE, "exist");
     *device = &devices[number > 0 ? number : 0];
     return TILEK_OK;
 }
@@ -102,14 +111,16 @@ static void check_owner(const tilek_device *device, const tilek_buffer *buffer)
 /* `address` marks what is not to be freed. */
 static tilek_status share(tilek_device *device, void *start, size_t bytes, tilek_buffer *buffer, tilek_message *why)
 {
-    (void)device, (void)why;
+    (void)device;
+    if (call_fails()) return fail(why, TILEK_NO_MEMORY, "share");
     *buffer = (tilek_buffer){start, 1, bytes};
     return TILEK_OK;
 }
 
 static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer *buffer, tilek_message *why)
 {
-    (void)device, (void)queue, (void)why;
+    (void)device, (void)queue;
+    if (call_fails()) return fail(why, TILEK_DEVICE_LOST, "reclaim");
     fake.reclaims += buffer->address == 1;
     return TILEK_OK;
 }
@@ -147,10 +158,11 @@ static tilek_status build(tilek_device *device, const tilek_build *wanted, tilek
 {
     static int never;
     (void)device;
-    (void)counts_down(&fake.builds, &never);
+    const int fails = counts_down(&fake.builds, &never);
     fake.parametric += !wanted->specialized;
     for (int index = 0; index < wanted->unreached_count; ++index) fake.unreached += strcmp(wanted->unreached[index], "add") == 0;
     *from_cache = 0;
+    if (fails) return fail(why, TILEK_DEVICE_LOST, "build");
     if (fake.refuse_build) return fail(why, TILEK_COMPILE, "compile");
     *program = calloc(1, sizeof **program);
     if (*program == NULL) return fail(why, TILEK_NO_MEMORY, "build");
@@ -158,6 +170,8 @@ static tilek_status build(tilek_device *device, const tilek_build *wanted, tilek
     (*program)->specialized = wanted->specialized;
     (*program)->constant_count = wanted->constant_count;
     if (wanted->constant_count > 0) memcpy((*program)->constants, wanted->constants, (size_t)wanted->constant_count * sizeof(tilek_constant));
+    (*program)->argument_count = wanted->argument_count;
+    if (wanted->argument_count > 0) memcpy((*program)->arguments, wanted->arguments, (size_t)wanted->argument_count * sizeof(tilek_number_argument));
     return TILEK_OK;
 }
 
@@ -171,6 +185,7 @@ static void drop(tilek_device *device, tilek_program *program)
 static tilek_status find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry, int64_t *group_total, tilek_message *why)
 {
     (void)device;
+    if (call_fails()) return fail(why, TILEK_DEVICE_LOST, "find an entry");
     *group_total = fake.group_total > 0 ? fake.group_total : 1024;
     for (int index = 0; index < kernel_count; ++index) {
         if (strcmp(kernels[index].launch->entry, name) != 0) continue;
@@ -188,6 +203,13 @@ static int64_t constant(const tilek_program *program, const char *name)
     abort(); /* the core forgot a constant */
 }
 
+static int is_argument(const tilek_program *program, const char *entry, const char *name)
+{
+    for (int index = 0; index < program->argument_count; ++index)
+        if (strcmp(program->arguments[index].entry, entry) == 0 && strcmp(program->arguments[index].name, name) == 0) return 1;
+    return 0;
+}
+
 /* Gives every parameter its value, from the arguments or the program's constants. */
 static void bind(const tilek_entry *entry, int argument_count, const tilek_argument arguments[], fake_call *call)
 {
@@ -195,7 +217,7 @@ static void bind(const tilek_entry *entry, int argument_count, const tilek_argum
     int next = 0;
     for (int index = 0; index < launch->parameter_count; ++index) {
         const tilek_parameter *parameter = &launch->parameters[index];
-        if (entry->program->specialized && parameter->constant != NULL) {
+        if (entry->program->specialized && parameter->constant != NULL && !is_argument(entry->program, launch->entry, parameter->constant)) {
             call->numbers[index] = constant(entry->program, parameter->constant);
             continue;
         }
@@ -275,6 +297,20 @@ static void leave_waiting(tilek_device *device, int queue, kept_call *kept)
     (void)pthread_mutex_unlock(&mutex);
 }
 
+static tilek_status enter(tilek_device *device, tilek_message *why)
+{
+    (void)device;
+    if (call_fails()) return fail(why, TILEK_DEVICE_LOST, "be entered");
+    (void)__atomic_add_fetch(&fake.entered, 1, __ATOMIC_RELAXED);
+    return TILEK_OK;
+}
+
+static void leave(tilek_device *device)
+{
+    (void)device;
+    if (__atomic_sub_fetch(&fake.entered, 1, __ATOMIC_RELAXED) < 0) abort();
+}
+
 static void forget(tilek_device *device, tilek_graph *graph)
 {
     (void)device;
@@ -340,7 +376,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
         recording->end = &(*recording->end)->next;
     } else if (fake.lazy && !fails) {
         leave_waiting(device, queue, keep(entry, &call, argument_count, arguments));
-    } else {
+    } else if (!fails || nanoseconds != NULL || !fake.shares_memory) { /* a launch that is not queued leaves shared memory alone; copies may hold anything */
         run_gangs(entry, &call, fails);
     }
     return fails ? fail(why, TILEK_DEVICE_LOST, "finish a kernel") : TILEK_OK;
@@ -358,7 +394,7 @@ static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *w
 static void shut_down(void)
 {
     ++fake.shutdowns;
-    if (fake.live_buffers != 0 || fake.live_programs != 0 || fake.live_graphs != 0) abort();
+    if (fake.live_buffers != 0 || fake.live_programs != 0 || fake.live_graphs != 0 || fake.entered != 0) abort();
 }
 
 static tilek_status open_nothing(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
@@ -370,7 +406,7 @@ static tilek_status open_nothing(int64_t number, const char *name_part, tilek_de
 const tilek_backend *tilek_opencl_backend(void)
 {
     static const tilek_backend backend = {.name = "OpenCL", .open = open_device, .limits = limits, .allocate = allocate, .release = release, .share = share, .reclaim = reclaim, .write = write_buffer, .read = read_buffer,
-                                          .build = build, .drop = drop, .find = find, .run = run, .record = record, .recorded = recorded, .play = play, .forget = forget, .wait = wait_queue, .shutdown = shut_down};
+                                          .build = build, .drop = drop, .find = find, .run = run, .enter = enter, .leave = leave, .record = record, .recorded = recorded, .play = play, .forget = forget, .wait = wait_queue, .shutdown = shut_down};
     return &backend;
 }
 

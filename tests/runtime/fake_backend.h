@@ -25,6 +25,8 @@ typedef struct fake_device_state {
     int lazy;              /* a queue's launches run when something waits for them, and no sooner */
     int64_t group_total;   /* of every entry; 0: the device's 1024 */
     int fail_allocate, fail_write, fail_read, fail_run, fail_wait, fail_record, fail_recorded, fail_play;
+    int fail_call;         /* of all calls that may fail, whichever they are */
+    int calls, entered;    /* such calls; and calls of enter that leave has not ended */
     size_t largest;        /* bytes of a buffer */
     int parametric;        /* builds that take all numbers as arguments */
     int allocations, live_buffers, writes, reads, builds, unreached, live_programs, runs, shutdowns, reclaims;

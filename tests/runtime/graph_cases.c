@@ -130,6 +130,22 @@ void graphs(void)
     CHECK(fake.records == 3 && fake.live_graphs == 0); /* the oldest went first */
 }
 
+/* The same runs on a device of which any call may fail: the original runs where the launch does not. */
+void graphs_anyhow(void)
+{
+    double A[N];
+    for (int run = 0; run < RUNS; ++run) {
+        fade_call own;
+        make(&own, A, N, STEPS, 1);
+        fill(A, N);
+        if (tilek_launch(&kernel, &own.call) != 0) {
+            original(&own, A);
+            tilek_complete(&kernel, &own.call);
+        }
+        check(&own);
+    }
+}
+
 /* Another scalar each time, more kinds of runs in turn than are remembered, too few launches, and more than a queue takes at once. */
 void graphs_rarely(void)
 {

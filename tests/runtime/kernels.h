@@ -138,6 +138,7 @@ void register_division_kernels(void);
 
 /* Tests of runs that are recorded and played (graph_cases.c). */
 void graphs(void);
+void graphs_anyhow(void);
 void graphs_rarely(void);
 void graphs_elsewhere(void);
 void graphs_refused(void);
@@ -148,5 +149,8 @@ void graphs_forked(void);
 void graphs_not(void);
 void graphs_verified(void);
 void register_graph_kernels(void);
+
+/* A program whose TILEK_FAKE_FAIL-th call of the device fails (fault_cases.c). */
+void every_call(void);
 
 #endif

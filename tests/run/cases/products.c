@@ -51,7 +51,7 @@ CASE(product_columns)
     free(c);
 }
 
-// case rows_of_products: each row of a body times one matrix, whose panels serve all rows, if there are any
+// case rows_of_products (a check fails): each row of a body times one matrix, whose panels serve all rows, if there are any
 static void rows_of_products(int r, int q, int p, float a[r][q][p], float c4[p][p], float sum[p])
 {
 #pragma tilek kernel

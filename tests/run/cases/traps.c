@@ -285,7 +285,7 @@ CASE(data_conditions)
     free(a);
 }
 
-// case one_buffer: rows of one allocation under two names, so that a proof for arrays apart must not be believed
+// case one_buffer (a check fails): rows of one allocation under two names, so that a proof for arrays apart must not be believed
 static void shifted(int n, double *from, double *to)
 {
 #pragma tilek kernel
