@@ -252,3 +252,23 @@ def test_sizes_are_chosen_for_cores_that_were_calibrated(monkeypatch: pytest.Mon
     )
     plain = translate(TranslateRequest("t.c", text=b"void f(int n) { /* tilek */ }", last="plan"))
     assert plain.dependencies == ("t.c",)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        " + ".join(f"{k}.5f * x[i]" for k in range(343)),
+        "(" * 500 + "x[i]" + " + 1)" * 500,
+        "".join(f"x[i] > {k} ? {k} : " for k in range(200)) + "7",
+        "h(" * 300 + "x[i]" + ")" * 300,
+    ],
+    ids=["terms", "parentheses", "conditions", "calls"],
+)
+def test_no_depth_of_expressions_is_too_much(value: str) -> None:
+    head = "static float h(float v) { return v + 1; }\nvoid f(int n, float *x, float *restrict y)\n"
+    source = (
+        f"{head}{{\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) y[i] = {value};\nif (n < 0) y[0] = h(0);\n}}\n"
+    )
+    result = translate(TranslateRequest("deep.c", text=source.encode(), targets=("serial",)))
+    assert result.succeeded, result.diagnostics
+    assert result.output is not None and value.encode() in result.output
