@@ -270,3 +270,23 @@ def test_kept_sizes_that_are_no_file_are_warned_of_and_never_waited_for(tmp_path
     assert warning.message.startswith("kept tile sizes are ignored: it ")
     assert result.succeeded
     assert "k.tilek.json" not in result.dependencies
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        " + ".join(f"{k}.5f * x[i]" for k in range(343)),
+        "(" * 500 + "x[i]" + " + 1)" * 500,
+        "".join(f"x[i] > {k} ? {k} : " for k in range(200)) + "7",
+        "h(" * 300 + "x[i]" + ")" * 300,
+    ],
+    ids=["terms", "parentheses", "conditions", "calls"],
+)
+def test_no_depth_of_expressions_is_too_much(value: str) -> None:
+    head = "static float h(float v) { return v + 1; }\nvoid f(int n, float *x, float *restrict y)\n"
+    source = (
+        f"{head}{{\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) y[i] = {value};\nif (n < 0) y[0] = h(0);\n}}\n"
+    )
+    result = translate(TranslateRequest("deep.c", text=source.encode(), targets=("serial",)))
+    assert result.succeeded, result.diagnostics
+    assert result.output is not None and value.encode() in result.output

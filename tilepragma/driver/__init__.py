@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import line_directive
+from tilepragma.base.deep_recursion import on_deep_stack
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
 from tilepragma.base.files import NoFileError, file_bytes, write_atomically
 from tilepragma.base.languages import C, name_of
@@ -440,6 +441,7 @@ PASSES = (
 )
 
 
+@on_deep_stack
 def translate(request: TranslateRequest) -> TranslateResult:
     """Run the passes up to `request.last`; where there are errors, only the passes that collect more.
 
@@ -481,6 +483,7 @@ def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path.removeprefix("./") for path in paths)
 
 
+@on_deep_stack
 def explain(reports: Sequence[KernelFacts]) -> str:
     """What became of each kernel, in words, and what the engine knows of its loops."""
     from tilepragma.report.text import report_text
@@ -508,6 +511,7 @@ def _calibration(key: str) -> Path:
     return users_descriptors() / f"{key}.json"
 
 
+@on_deep_stack
 def kernel_reports(
     result: TranslateResult, sizes: Sizes | None = None, device: Device | None = None
 ) -> tuple[KernelFacts, ...]:
@@ -525,6 +529,7 @@ def kernel_reports(
     return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
 
 
+@on_deep_stack
 def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
     """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
     from tilepragma.base.ranges import NOWHERE
@@ -536,6 +541,7 @@ def planned_version(request: TranslateRequest, result: TranslateResult, plan: Ke
     return _version(result.unit, as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 
+@on_deep_stack
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
     """Notes that `check` adds: the kernels that run as written, methods that might be asked for and, with `loops`, what every loop is."""
     from tilepragma.report.advice import as_written_notes, device_notes, loop_notes, order_notes
@@ -559,6 +565,7 @@ def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
     )
 
 
+@on_deep_stack
 def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:
     """Draw every nest of every kernel; `reports` are the kernels' of `result`, in order."""
     from tilepragma import __version__

@@ -240,12 +240,15 @@ def _either(then: list[Use], otherwise: list[Use], at: _Context) -> Iterator[Use
     changed = {use.object for use in (*then, *otherwise) if use.writes}
     certain = {_done(use) for use in then if not use.conditional and use.loops == at.loops}
     for use in then:
-        yield replace(use, conditional=True)
+        yield use if use.conditional else replace(use, conditional=True)
     for use in otherwise:
+        if use.conditional:
+            yield use
+            continue
         steps = (step.index for step in use.path if isinstance(step, Index))
         places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
         steady = not any(node.object in changed for node in places)
-        both = not use.conditional and use.loops == at.loops and _done(use) in certain
+        both = use.loops == at.loops and _done(use) in certain
         yield replace(use, conditional=not (both and steady))
 
 

@@ -116,7 +116,7 @@ def _needed(conditions: Sequence[Polynomial]) -> frozenset[Polynomial]:
 def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
     """(lower, length) of the smallest section that holds all boxes, by dimension; length 0 where every box is empty."""
     groups: dict[frozenset[Polynomial], list[Box]] = {}
-    for box in _outer(boxes):
+    for box in _outer(_merged(boxes)):
         groups.setdefault(box.nonempty, []).append(box)
     conditions = {key: condition_of(key) for key in groups}
     section = []
@@ -130,6 +130,26 @@ def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
         }
         section.append(_section(ends, conditions))
     return tuple(section)
+
+
+def _merged(boxes: Sequence[Box]) -> list[Box]:
+    """One box in place of those that differ by constants only: the terms of a stencil may be thousands."""
+    alike: dict[object, list[Box]] = {}
+    for box in boxes:
+        ends = tuple((_without_constant(one.low), _without_constant(one.high)) for one in box.dimensions)
+        alike.setdefault((box.nonempty, ends), []).append(box)
+    return [
+        Box(tuple(_hull_of(one) for one in zip(*(box.dimensions for box in ones), strict=True)), ones[0].nonempty)
+        for ones in alike.values()
+    ]
+
+
+def _hull_of(bounds: Sequence[Bounds]) -> Bounds:
+    return Bounds(minimum(one.low for one in bounds), maximum(one.high for one in bounds))
+
+
+def _without_constant(value: Polynomial) -> tuple[object, ...]:
+    return tuple(term for term in value.terms if term[0])
 
 
 def _outer(boxes: Sequence[Box]) -> list[Box]:

@@ -67,7 +67,7 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_T
     wanted = frozenset(kinds)
     conflicts = _Conflicts()
     found = []
-    for source_statement, source, sink_statement, sink in _pairs(scop):
+    for source_statement, source, sink_statement, sink in _pairs(scop, inputs=DependenceKind.INPUT in wanted):
         kind = _kind(source, sink)
         if kind not in wanted or not _may_meet(source, sink):
             continue
@@ -208,14 +208,16 @@ def _distance(distances: isl.Set, place: int) -> str:
     return ("0" if zero else "") + ("+" if positive else "-")
 
 
-def _pairs(scop: Scop) -> Iterator[tuple[ScopStatement, Reference, ScopStatement, Reference]]:
+def _pairs(scop: Scop, inputs: bool) -> Iterator[tuple[ScopStatement, Reference, ScopStatement, Reference]]:
+    """Every two references to an object; two of them that read only with `inputs`."""
     by_object: dict[str, list[tuple[ScopStatement, Reference]]] = {}
     for statement in scop.statements:
         for reference in statement.references:
             by_object.setdefault(reference.object.name, []).append((statement, reference))
     for references in by_object.values():
+        writing = [one for one in references if one[1].writes]
         for source_statement, source in references:
-            for sink_statement, sink in references:
+            for sink_statement, sink in references if inputs or source.writes else writing:
                 yield source_statement, source, sink_statement, sink
 
 
