@@ -69,6 +69,17 @@ def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatemen
             builder.diagnostics.add(replace(one, severity=Severity.NOTE, message=message))
 
 
+def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
+    """What is in the way of the host, with what is in the way of one kernel: to change either helps."""
+    first = next((one for one in refusals if one.severity is Severity.ERROR), None)
+    if first is None or first.range.start.line == why.range.start.line:
+        return why
+    message = f"the loops around run on the host because of this: {first.message}"
+    return replace(
+        why, notes=(*why.notes, replace(first, severity=Severity.NOTE, message=message, notes=()), *first.notes)
+    )
+
+
 def _refused(
     builder: RegionBuilder,
     found: Found,
@@ -81,7 +92,7 @@ def _refused(
     if whole is None:
         # What cannot stand in a kernel may be the host's: only what is in the way of that is to be changed. Innermost loops are never the host's.
         mine = why in diagnostics or any(is_in_innermost_loop(statement.node, one.range) for one in diagnostics)
-        builder.diagnostics.add_all(diagnostics if mine else (why,))
+        builder.diagnostics.add_all(diagnostics if mine else (_with_cause(why, diagnostics),))
         return None
     builder.diagnostics.add_all(diagnostics)
     if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
