@@ -554,6 +554,7 @@ def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
     return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
 
 
+@on_deep_stack
 def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
     """Warnings of the kernels that run as written, on one core, each with a hint."""
     from tilepragma.report.advice import as_written_notes

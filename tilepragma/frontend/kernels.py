@@ -46,7 +46,7 @@ def _kernel(
         diagnostics.add(refusal.diagnostic)
     refused = diagnostics.has_errors
     if not may_be_taken_apart(statement.node, None if refused or whole is None else whole.body):
-        builder.diagnostics.add_all(diagnostics)
+        builder.diagnostics.add_all(_grouped(diagnostics))
         return whole
     try:
         parts = taken_apart(builder, directive, name, statement, loops, alone=refused)
@@ -55,8 +55,25 @@ def _kernel(
     if refused or whole is None:
         _say_what_keeps_loops_apart(builder, statement, diagnostics)
         return replace(parts.data, parts=parts)
-    builder.diagnostics.add_all(diagnostics)
+    builder.diagnostics.add_all(_grouped(diagnostics))
     return replace(whole, parts=parts)
+
+
+def _grouped(diagnostics: Diagnostics) -> Diagnostics:
+    """One error for all places of a region of which the same is said; the next place is in a note, with their number."""
+    same: dict[str, list[Diagnostic]] = {}
+    for one in diagnostics:
+        if one.severity is Severity.ERROR:
+            same.setdefault(one.message, []).append(one)
+    found = Diagnostics()
+    for one in diagnostics:
+        first, *others = same.get(one.message, [one])
+        if one is first and others:
+            more = "the same here" if len(others) == 1 else f"the same here, the first of {len(others)} other places"
+            found.add(replace(one, notes=(*one.notes, Diagnostic(Severity.NOTE, others[0].range, more))))
+        elif one is first or one.severity is not Severity.ERROR:
+            found.add(one)
+    return found
 
 
 def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatement, refusals: Diagnostics) -> None:
@@ -67,6 +84,17 @@ def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatemen
         if (one.range.file, one.range.start.offset) in arrays:
             message = f"the loop around runs on the host, and each loop in it is a launch of its own: {one.message}"
             builder.diagnostics.add(replace(one, severity=Severity.NOTE, message=message))
+
+
+def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
+    """What is in the way of the host, with what is in the way of one kernel: to change either helps."""
+    first = next((one for one in refusals if one.severity is Severity.ERROR), None)
+    if first is None or first.range.start.line == why.range.start.line:
+        return why
+    message = f"the loops around run on the host because of this: {first.message}"
+    return replace(
+        why, notes=(*why.notes, replace(first, severity=Severity.NOTE, message=message, notes=()), *first.notes)
+    )
 
 
 def _refused(
@@ -81,9 +109,9 @@ def _refused(
     if whole is None:
         # What cannot stand in a kernel may be the host's: only what is in the way of that is to be changed. Innermost loops are never the host's.
         mine = why in diagnostics or any(is_in_innermost_loop(statement.node, one.range) for one in diagnostics)
-        builder.diagnostics.add_all(diagnostics if mine else (why,))
+        builder.diagnostics.add_all(_grouped(diagnostics) if mine else (_with_cause(why, diagnostics),))
         return None
-    builder.diagnostics.add_all(diagnostics)
+    builder.diagnostics.add_all(_grouped(diagnostics))
     if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
         message = "this loop ends with a condition, and cannot run on the host around kernels of the loops inside"
         reason = replace(why, severity=Severity.NOTE, notes=())

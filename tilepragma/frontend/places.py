@@ -156,24 +156,45 @@ def _what(node: Node) -> str:
     return names.get(node.kind, "an address that is computed")
 
 
-def declare_alias(context: Context, declaration: Node, initializer: Node, block_end: int, lower: Lower) -> str | None:
-    """Let a local pointer stand for what it was set to: what is written with it is read as written without it.
+def declare_alias(
+    context: Context, declaration: Node, initializer: Node, start: int, block_end: int, lower: Lower
+) -> str | None:
+    """Let a local pointer stand for what it is set to at `start`: what is written with it is read as written without it.
 
     Returns the reason where that may not mean the same (the pointer or its index may change before `block_end`).
     """
     key = declaration.key
-    if key in context.facts.writes or key in context.facts.address_taken:
+    if context.facts.written_from(key, start + 1) or key in context.facts.address_taken:
         return "it is changed after its declaration"
     if not (is_address(strip(initializer).type) and _same_pointee(declaration.type, strip(initializer).type)):
         return "it is not set to the address of an element"
     pointer = _pointer(context, initializer, lower)
     indices = [step.index for step in pointer.place.steps if isinstance(step, IndexStep)]
     for index in indices if pointer.offset is None else [*indices, pointer.offset]:
-        changing = _changing(context, index, declaration.start, block_end)
+        changing = _changing(context, index, start, block_end)
         if changing is not None:
             return f"its index depends on {changing}, which may change while the pointer is used"
     context.aliases[key] = pointer
     return None
+
+
+def set_once(context: Context, node: Node) -> Node | None:
+    """The pointer that the statement `node` sets, where all else that is done with it stands behind in the same block; None for others."""
+    if not context.is_region or node.kind != CursorKind.BINARY_OPERATOR or node.binary_operator != "=":
+        return None
+    target = strip(node.children[0])
+    pointer = target.declaration if target.kind == CursorKind.DECL_REF_EXPR else None
+    if pointer is None or not is_pointer(pointer.type) or pointer.kind != CursorKind.VAR_DECL:
+        return None
+    parent = pointer.cursor.semantic_parent
+    if parent is None or parent.kind != CursorKind.FUNCTION_DECL or pointer.cursor.storage_class.name == "STATIC":
+        return None
+    uses = [
+        one.start
+        for one in context.facts.node.walk()
+        if one.kind == CursorKind.DECL_REF_EXPR and one.declaration is not None and one.declaration.key == pointer.key
+    ]
+    return pointer if min(uses) == target.start and max(uses) < context.block_end else None
 
 
 def _changing(context: Context, index: Expression, start: int, end: int) -> str | None:

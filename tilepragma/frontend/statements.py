@@ -15,7 +15,7 @@ from tilepragma.frontend.liveness import for_parts
 from tilepragma.frontend.loop_headers import Header
 from tilepragma.frontend.loops import iterator_of, make_loop
 from tilepragma.frontend.objects import declare, is_constant, is_variable_length, lower_initializer
-from tilepragma.frontend.places import declare_alias
+from tilepragma.frontend.places import declare_alias, set_once
 from tilepragma.frontend.type_conversion import is_pointer
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
@@ -136,6 +136,14 @@ class StatementLowering:
         if kind in _REFUSED:
             message, remedy = _REFUSED[kind]
             raise source_error(node.range, message, remedy)
+        pointer = set_once(self.context, node)
+        if pointer is not None:
+            lower = self.expressions.lower
+            reason = declare_alias(self.context, pointer, node.children[1], node.start, self.context.block_end, lower)
+            if reason is not None:
+                message = f"the pointer '{pointer.spelling}' cannot be set in a kernel: {reason}"
+                raise source_error(node.range, message, "index the array itself instead")
+            return None
         if kind.is_expression():
             return ExpressionStatement(self.expressions.lower(node), node.range)
         raise source_error(node.range, "this statement cannot stand in a kernel", "write it in plain C99")
@@ -270,7 +278,9 @@ class StatementLowering:
                 reason = (
                     "it has no value from the start"
                     if initializer is None
-                    else declare_alias(context, node, initializer, context.block_end, self.expressions.lower)
+                    else declare_alias(
+                        context, node, initializer, node.start, context.block_end, self.expressions.lower
+                    )
                 )
             except SourceError as fault:
                 context.refused[node.key] = fault

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import LoopDirective, PrivateClause
 from tilepragma.ir.expressions import (
@@ -212,6 +212,11 @@ class _Privatization:
                 return
         read = any(use.reads for use in touched)
         if read or (any(not use.conditional for use in shared) and not _stores_one_value(loop, array)):
+            said = loop.directive
+            if len(chain) > 1 and (said is None or said == LoopDirective(said.range)):
+                # The word is the kernel's, for the loops around: instances of those go through this one in order.
+                self._replace(loop, replace(loop, directive=LoopDirective(NOWHERE, sequential=True)))
+                return
             self._report(loop, array, shared[0])
 
     def _report(self, loop: Loop, array: DataObject, shared: Use) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.looptree import Block, Kernel, Loop, Statement
 from tilepragma.ir.traversal import loops_in, with_blocks
@@ -33,7 +34,8 @@ def keeps_elements_in_registers(plan: KernelPlan) -> bool:
 
 def _says_no_more(loop: Loop) -> bool:
     said = loop.directive
-    return said is None or said == LoopDirective(said.range, independent=said.independent)
+    made = said is not None and said.range is NOWHERE  # by `privatization`
+    return said is None or made or said == LoopDirective(said.range, independent=said.independent)
 
 
 def _block(block: Block) -> Block:

@@ -324,3 +324,29 @@ CASE(member_sums)
     free(a);
     free(sums);
 }
+
+// case pointers_set_in_loop: pointers that stand before the loops and are set in each iteration, to places that data say and to others
+CASE(pointers_set_in_loop)
+{
+    enum { BOXES = 6, SIZE = 50 };
+    static const int first[BOXES] = {250, 0, 150, 50, 200, 100};
+    double *const positions = check_doubles(BOXES * SIZE), *const forces = check_allocate(BOXES * SIZE, sizeof *forces);
+    const double *from;
+    double *to, distance;
+    int i, j, box;
+#pragma tilek kernel data(positions[0:BOXES * SIZE], forces[0:BOXES * SIZE])
+#pragma tilek loop independent
+    for (box = 0; box < BOXES; box++) {
+        const int start = first[box];
+        from = &positions[start];
+        to = forces + start;
+        for (i = 0; i < SIZE; i++)
+            for (j = 0; j < SIZE; j++) {
+                distance = from[i] - positions[j];
+                to[i] += distance * distance;
+            }
+    }
+    check_record("forces", forces, BOXES * SIZE * sizeof *forces);
+    free(positions);
+    free(forces);
+}
