@@ -14,7 +14,7 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Declarator, Function
 
 Key = tuple[str, int]
-_WRITING_UNARY = ("x++", "x--", "++", "--")
+WRITING_UNARY = ("x++", "x--", "++", "--")
 
 
 def strip(node: Node) -> Node:
@@ -58,7 +58,7 @@ def function_facts(function: Node) -> FunctionFacts:
             target = strip(node.children[0]) if writes else None
         elif node.kind == CursorKind.UNARY_OPERATOR:
             operator = node.unary_operator
-            target = strip(node.children[0]) if operator in _WRITING_UNARY else None
+            target = strip(node.children[0]) if operator in WRITING_UNARY else None
             operand = strip(node.children[0])
             if operator == "&" and operand.kind == CursorKind.DECL_REF_EXPR and operand.declaration is not None:
                 facts.address_taken.add(operand.declaration.key)
@@ -117,7 +117,7 @@ def _changed_roots(region: Node) -> set[Key]:
     for node in region.walk():
         changes = node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
         changes |= node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator == "="
-        changes |= node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in (*_WRITING_UNARY, "&")
+        changes |= node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in (*WRITING_UNARY, "&")
         if not changes:
             continue
         target = strip(node.children[0])
