@@ -320,4 +320,11 @@ def _known(names: Iterable[str], used: set[str]) -> tuple[str, ...]:
 
 
 def _has_loop(node: Node) -> bool:
-    return any(child.kind == CursorKind.FOR_STMT for inner in node.children for child in inner.walk())
+    pending = list(node.children)
+    while pending:
+        child = pending.pop()
+        if child.kind == CursorKind.FOR_STMT:
+            return True
+        if child.kind != CursorKind.StmtExpr:  # what is in a value is no statement of the region
+            pending += child.children
+    return False

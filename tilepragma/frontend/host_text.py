@@ -23,7 +23,8 @@ from tilepragma.frontend.type_conversion import is_array, is_pointer
 _COMPARISONS = ("==", "!=")
 _REFERENCES = (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR)
 _WAYS = (CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR, CursorKind.BINARY_OPERATOR)
-_OPAQUE = (CursorKind.ASM_STMT, CursorKind.MS_ASM_STMT, CursorKind.StmtExpr)
+_ASSEMBLY = ("assembly may change any array, whose newest values may be on a device", "write the operation in C")
+_OPAQUE = (CursorKind.ASM_STMT, CursorKind.MS_ASM_STMT)
 _ELSEWHERE = "call it before or after the region, or put the kernel before the loops inside"
 
 
@@ -125,7 +126,7 @@ class HostText:
             for child in node.children[1:]:
                 self._look(child)
         elif kind in _OPAQUE:
-            raise source_error(node.range, "what this does is not known", "write it in plain C99")
+            raise source_error(node.range, *_ASSEMBLY)
         else:
             self._look_inside(node)
 

@@ -124,6 +124,18 @@ void bounds(int n, int *m, const int *d, double *u)
     }
 }
 
+void assembly(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        __asm__ volatile("" ::: "memory");
+        res *= 0.5;
+    }
+}
+
 void bytes(int n, double *u, double tol)
 {
     double res = 1;
