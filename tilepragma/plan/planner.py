@@ -463,7 +463,7 @@ def _plan(
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
     reached = without_names(with_reach(all_uses, kernel.functions), flat, on_host)
-    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions)
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, region.automatic is None)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
