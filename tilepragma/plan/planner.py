@@ -95,7 +95,6 @@ if TYPE_CHECKING:
 
 #: Statements of a region that is settled with storage of its own, up to which hyperplanes are asked for better strides: they may take long.
 _MOST_RESCHEDULED = 6
-
 #: Statements of a region up to which scalars are expanded for better strides.
 _MOST_EXPANDED = 16
 
