@@ -28,7 +28,7 @@ static void enter_item(const char *file, int line, const tilek_data_item *item)
         tilek_trouble(file, line, "%s; it is not made present", why.text);
 }
 
-typedef struct directive { const char *file; int line, item_count; const tilek_data_item *items; int64_t queue; } directive;
+typedef struct directive { const char *file; int line, item_count; const tilek_data_item *items; int64_t queue; unsigned types; } directive;
 
 /* In a signal handler that has interrupted this thread inside of the runtime, the table cannot be changed. */
 static void refuse_within(const directive *own)
@@ -46,7 +46,7 @@ static int enter(void *context, tilek_admission admission)
 
 void tilek_data_enter(const char *file, int line, int item_count, const tilek_data_item items[])
 {
-    directive own = {file, line, item_count, items, 0};
+    directive own = {file, line, item_count, items, 0, 0};
     (void)tilek_visit(enter, &own);
 }
 
@@ -70,7 +70,7 @@ static int leave(void *context, tilek_admission admission)
 
 void tilek_data_exit(const char *file, int line, int item_count, const tilek_data_item items[])
 {
-    directive own = {file, line, item_count, items, 0};
+    directive own = {file, line, item_count, items, 0, 0};
     (void)tilek_visit(leave, &own);
 }
 
@@ -118,6 +118,24 @@ static int update(void *context, tilek_admission admission)
 
 void tilek_data_update(const char *file, int line, int item_count, const tilek_data_item items[], int64_t queue)
 {
-    directive own = {file, line, item_count, items, queue};
+    directive own = {file, line, item_count, items, queue, 0};
     (void)tilek_visit(update, &own);
+}
+
+static int bring_home(void *context, tilek_admission admission)
+{
+    const directive *const own = context;
+    tilek_message why;
+    if (admission == TILEK_WITHIN && !tilek_nothing_is_present())
+        tilek_end_at_once("a kernel in a signal handler inside of a launch or a data directive cannot read what is present");
+    if (admission == TILEK_WITHIN || tilek_nothing_is_present()) return 0;
+    settle_queues();
+    if (tilek_present_home(own->types, &why) != TILEK_OK) tilek_fail(own->file, own->line, TILEK_EXIT_STRICT, "%s", why.text);
+    return 0;
+}
+
+void tilek_data_home(const char *file, int line, unsigned types)
+{
+    directive own = {file, line, 0, NULL, 0, types};
+    if (!tilek_nothing_is_present()) (void)tilek_visit(bring_home, &own);
 }

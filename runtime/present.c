@@ -262,6 +262,24 @@ tilek_status tilek_host_begins(const tilek_kernel *kernel, tilek_state *state, c
     return status;
 }
 
+static int has_types(const tilek_present *entry, unsigned types)
+{
+    for (int index = 0; index < entry->shape.field_count; ++index)
+        if ((types >> entry->shape.fields[index].type & 1u) != 0) return 1;
+    return 0;
+}
+
+tilek_status tilek_present_home(unsigned types, tilek_message *why)
+{
+    tilek_status status = TILEK_OK;
+    if (table_is_empty()) return TILEK_OK;
+    tilek_lock(TILEK_LOCK_PRESENT);
+    for (tilek_present *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
+        if (has_types(entry, types)) status = fetch(entry, NULL, 0, why);
+    tilek_unlock(TILEK_LOCK_PRESENT);
+    return status;
+}
+
 static void host_has(tilek_present *entry)
 {
     for (copy *one = entry->copies; one != NULL; one = one->next) one->valid = 0;

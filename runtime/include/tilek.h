@@ -346,6 +346,9 @@ typedef struct tilek_data_item { const tilek_array_shape *shape; tilek_array arr
 void tilek_data_enter(const char *file, int line, int item_count, const tilek_data_item items[]);
 void tilek_data_exit(const char *file, int line, int item_count, const tilek_data_item items[]);
 void tilek_data_update(const char *file, int line, int item_count, const tilek_data_item items[], int64_t queue);
+
+/* Before the host reads elements of these types (1u << tilek_type, several together): present arrays that have such come home. */
+void tilek_data_home(const char *file, int line, unsigned types);
 void tilek_wait(int queue_count, const int64_t queues[]); /* -1 = all */
 
 /* ---- Small helpers of generated code ----------------------------------------------------------------------------- */

@@ -322,6 +322,12 @@ static void coherence(void)
     CHECK(launch_scale(&scale_kernel, &call) == 1);
     call.call.enabled = 1;
     CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.runs == 2);
+    const int reads = fake.reads;
+    tilek_data_home("d.c", 5, 1u << TILEK_INT32); /* A has none */
+    CHECK(fake.reads == reads);
+    tilek_data_home("d.c", 5, 1u << TILEK_INT32 | 1u << TILEK_DOUBLE);
+    CHECK(fake.reads == reads + 1);
+    check_scaled(A, N, 0, N, 3, 3);
     tilek_data_exit("d.c", 6, 1, &whole);
     check_scaled(A, N, 0, N, 3, 3);
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from tilepragma.codegen.device_program import cuda_program, opencl_program
@@ -146,6 +146,15 @@ def scalar_type_name(type_: ScalarType) -> str:
     if type_.is_floating:
         return {32: "FLOAT", 64: "DOUBLE"}.get(type_.bits, "LONG_DOUBLE")
     return f"{'INT' if type_.signed else 'UINT'}{type_.bits}"
+
+
+def number_types(types: Iterable[Type]) -> list[str]:
+    """The endings of the tilek_types of the numbers in values of these types; of integers with both signs, as C lets one be read as the other."""
+    names = {field.type for type_ in types for field in _fields(type_, "", 0, 1)}
+    names |= {f"U{name}" for name in names if name.startswith("INT")} | {
+        name[1:] for name in names if name.startswith("UINT")
+    }
+    return sorted(names)
 
 
 def _fields(type_: Type, name: str, offset: int, count: int) -> list[FieldShape]:

@@ -10,11 +10,11 @@ from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.type_conversion import TypeConverter, is_array, is_pointer, is_record
 from tilepragma.ir.directives import LoopDirective
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Declarator, Function
 
 Key = tuple[str, int]
-_WRITING_UNARY = ("x++", "x--", "++", "--")
+WRITING_UNARY = ("x++", "x--", "++", "--")
 
 
 def strip(node: Node) -> Node:
@@ -58,7 +58,7 @@ def function_facts(function: Node) -> FunctionFacts:
             target = strip(node.children[0]) if writes else None
         elif node.kind == CursorKind.UNARY_OPERATOR:
             operator = node.unary_operator
-            target = strip(node.children[0]) if operator in _WRITING_UNARY else None
+            target = strip(node.children[0]) if operator in WRITING_UNARY else None
             operand = strip(node.children[0])
             if operator == "&" and operand.kind == CursorKind.DECL_REF_EXPR and operand.declaration is not None:
                 facts.address_taken.add(operand.declaration.key)
@@ -117,7 +117,7 @@ def _changed_roots(region: Node) -> set[Key]:
     for node in region.walk():
         changes = node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
         changes |= node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator == "="
-        changes |= node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in (*_WRITING_UNARY, "&")
+        changes |= node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in (*WRITING_UNARY, "&")
         if not changes:
             continue
         target = strip(node.children[0])
@@ -167,7 +167,8 @@ class Context:
 
     `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those
     of them that the body uses, in order; `roots` has their declarations. `refused` holds declarations that were
-    reported already, `aliases` the places.Pointer of each local pointer that never changes;
+    reported already, `values` the values of constants in statement expressions,
+    `aliases` the places.Pointer of each local pointer that never changes;
     `constants` are declarations of constants from outside that a called function keeps as its own, `implied` the implied.Implied of each other
     variable from outside that it uses.
     `block_end` is where the block that is being lowered ends. `is_region` is false in called functions, which see nothing outside.
@@ -188,6 +189,7 @@ class Context:
     roots: dict[str, Node] = field(default_factory=dict)
     records: set[str] = field(default_factory=set)
     aliases: dict[Key, Any] = field(default_factory=dict)
+    values: dict[Key, Expression] = field(default_factory=dict)
     refused: dict[Key, SourceError] = field(default_factory=dict)
     callees: list[str] = field(default_factory=list)
     constants: list[Declarator] = field(default_factory=list)

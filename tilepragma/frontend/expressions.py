@@ -11,7 +11,8 @@ from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, strip
 from tilepragma.frontend.initial_values import other_of_two
 from tilepragma.frontend.objects import known_number
-from tilepragma.frontend.type_conversion import is_array, is_pointer
+from tilepragma.frontend.type_conversion import is_array, is_pointer, is_record
+from tilepragma.frontend.written import has_effects
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -23,11 +24,14 @@ from tilepragma.ir.expressions import (
     Increment,
     Unary,
 )
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType, Type, VoidType
 
 _PLACES = {CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR}
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="}
 _INCREMENTS = {"x++": ("++", False), "x--": ("--", False), "++": ("++", True), "--": ("--", True)}
+#: Nodes of a value that stands in several places: macros in macros would grow without end.
+_LONGEST_VALUE = 500
 _REFUSED = {
     CursorKind.STRING_LITERAL: ("a string cannot be used in a kernel", "do input and output outside the kernel"),
     CursorKind.COMPOUND_LITERAL_EXPR: (
@@ -35,8 +39,8 @@ _REFUSED = {
         "declare a variable with this value and use it",
     ),
     CursorKind.StmtExpr: (
-        "a statement expression '({ … })' cannot be used in a kernel",
-        "write it as a function of this file and call that",
+        "a statement expression '({ … })' of more than constants and their values cannot be used in a kernel",
+        "write it as a static inline function of this file and call that",
     ),
     CursorKind.ADDR_LABEL_EXPR: ("the address of a label cannot be used in a kernel", "use 'if' and loops"),
     CursorKind.IMAGINARY_LITERAL: (
@@ -81,6 +85,8 @@ class ExpressionLowering:
             return self._cast(node)
         if kind == CursorKind.CALL_EXPR:
             return lower_call(self.context, node, self.lower)
+        if kind == CursorKind.StmtExpr:
+            return self._statement_expression(node)
         if kind == CursorKind.CXX_UNARY_EXPR:
             return self._size(node)
         if kind == CursorKind.UNEXPOSED_EXPR and isinstance(value := node.evaluate(), int):
@@ -120,6 +126,8 @@ class ExpressionLowering:
                 f"the address of the function '{node.spelling}' cannot be used in a kernel",
                 "call functions by their names",
             )
+        if declaration is not None and declaration.key in self.context.values:
+            return self.context.values[declaration.key]
         if declaration is not None and declaration.key not in self.context.declared:
             known = known_number(declaration)
             if known is not None:
@@ -128,6 +136,40 @@ class ExpressionLowering:
             if value is not None:
                 return self.lower(value)
         return self.access(node)
+
+    def _statement_expression(self, node: Node) -> Expression:
+        """The value of `({ T a = x; T b = y; a > b ? a : b; })`, with the values of constants in the places of their names."""
+        *declarations, last = node.children[0].children
+        names = [one for statement in declarations for one in statement.children]
+        plain = all(one.kind == CursorKind.DECL_STMT for one in declarations) and last.kind.is_expression()
+        if not plain or not all(map(self._is_named_value, names)):
+            raise self._refusal(node)
+        for one in names:
+            initializer = one.unit.initializer(one)
+            assert initializer is not None
+            value = self.lower(initializer)
+            why = "changes something" if has_effects(value) else "is long, and would be computed several times"
+            if has_effects(value) or sum(1 for _ in walk(value)) > _LONGEST_VALUE:
+                raise source_error(
+                    node.range,
+                    f"a statement expression cannot be used here: what its '{one.spelling}' is set to {why}",
+                    "put this into a variable in a statement of its own, or write a static inline function",
+                )
+            self.context.values[one.key] = Cast(self._scalar_type(one), value, initializer.range)
+        return self.lower(last)
+
+    def _is_named_value(self, declaration: Node) -> bool:
+        """Whether it is a number that keeps the value it is declared with."""
+        facts, key = self.context.facts, declaration.key
+        return (
+            declaration.kind == CursorKind.VAR_DECL
+            and declaration.unit.initializer(declaration) is not None
+            and not (is_pointer(declaration.type) or is_array(declaration.type) or is_record(declaration.type))
+            and declaration.cursor.storage_class.name != "STATIC"
+            and not declaration.type.is_volatile_qualified()
+            and not facts.written_from(key, 0)
+            and key not in facts.address_taken
+        )
 
     def _binary(self, node: Node) -> Expression:
         operator = node.binary_operator

@@ -98,7 +98,7 @@ class _Splitting:
     host: HostText = field(init=False)
 
     def __post_init__(self) -> None:
-        self.host = HostText.around(node for node in self.region.node.walk() if node.kind == CursorKind.FOR_STMT)
+        self.host = HostText.around(self.region.node)
 
     def statement(self, path: tuple[Node, ...], conditional: bool) -> None:
         """Go through one statement."""
@@ -237,7 +237,8 @@ class _Splitting:
         exchanged = tuple(self._exchanged(context, lowering))
         data = self.builder.kernel(context, body, self.directive, self.region, name)
         changed = frozenset(one for one in context.used.values() if self._changes(context, one))
-        return Parts(kernels, alone, data, changed, exchanged)
+        reads = tuple(self.builder.types.convert(one.type, one.range) for one in self.host.reads.values())
+        return Parts(kernels, alone, data, changed, exchanged, reads)
 
     def _named(self, piece: _Piece, wanted: str) -> Kernel:
         """The kernel of a piece, which may have parts of its own."""
@@ -319,4 +320,11 @@ def _known(names: Iterable[str], used: set[str]) -> tuple[str, ...]:
 
 
 def _has_loop(node: Node) -> bool:
-    return any(child.kind == CursorKind.FOR_STMT for inner in node.children for child in inner.walk())
+    pending = list(node.children)
+    while pending:
+        child = pending.pop()
+        if child.kind == CursorKind.FOR_STMT:
+            return True
+        if child.kind != CursorKind.StmtExpr:  # what is in a value is no statement of the region
+            pending += child.children
+    return False

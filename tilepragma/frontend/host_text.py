@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.ranges import SourceRange
-from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
+from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Key, strip
-from tilepragma.frontend.type_conversion import is_array, is_pointer, is_record
+from tilepragma.frontend.element_writes import (
+    ElementWrites,
+    changed_operand,
+    element_name,
+    is_byte,
+    is_dereference,
+    types_in,
+)
+from tilepragma.frontend.type_conversion import is_array, is_pointer
 
 _COMPARISONS = ("==", "!=")
 _REFERENCES = (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR)
-_OPAQUE = (CursorKind.ASM_STMT, CursorKind.MS_ASM_STMT, CursorKind.StmtExpr)
-_BYTES = (TypeKind.CHAR_S, TypeKind.CHAR_U, TypeKind.SCHAR, TypeKind.UCHAR)
+_WAYS = (CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR, CursorKind.BINARY_OPERATOR)
+_ASSEMBLY = ("assembly may change any array, whose newest values may be on a device", "write the operation in C")
+_OPAQUE = (CursorKind.ASM_STMT, CursorKind.MS_ASM_STMT)
 _ELSEWHERE = "call it before or after the region, or put the kernel before the loops inside"
-_IGNORED = re.compile(r"\b(?:const|volatile|restrict|unsigned|signed)\b\s*")
 
 
 @dataclass(frozen=True)
@@ -34,15 +41,18 @@ class Pointer:
 
 @dataclass
 class HostText:
-    """Looks through what is to run on the host. `elements`: the types of elements that the loops beside touch.
+    """Looks through what is to run on the host. `elements`: the types of elements that the loops beside touch, `writes`: what the region writes.
 
     Objects of other types are others (C99 6.5p7), unless characters are their bytes: what pointers to such lead to may be anything, but for constant
-    ones that functions get, which are texts. `sets` collects pointers that were set to others, `seen` the first place where each pointer is
-    read, or set. `calls`: whether a function of the user's is called.
+    ones that functions get, which are texts. Elements that nothing in the region writes may be read. `sets` collects pointers that were set to
+    others, `seen` the first place where each pointer is read, or set. `calls`: whether a function of the user's is called. `reads`: an element of
+    each type that the host reads.
     """
 
     elements: frozenset[str]
+    writes: ElementWrites
     calls: bool = False
+    reads: dict[str, Node] = field(default_factory=dict)
     _sets: list[tuple[Pointer, Pointer]] = field(default_factory=list)
     _set_first: dict[Pointer, int] = field(default_factory=dict)
     _read_first: dict[Pointer, int] = field(default_factory=dict)
@@ -50,18 +60,18 @@ class HostText:
     _depth: int = 0
 
     @staticmethod
-    def around(loops: Iterable[Node]) -> HostText:
-        """That of a region with these loops."""
+    def around(region: Node) -> HostText:
+        """That of a region, with the loops in it."""
         found: set[str] = set()
         read: dict[Pointer, int] = {}
-        for loop in loops:
+        for loop in (one for one in region.walk() if one.kind == CursorKind.FOR_STMT):
             for node in loop.walk():
-                if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(node):
-                    found.update(_types_in(node.type))
+                if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(node):
+                    found.update(types_in(node.type))
                 pointer = _pointer(node) if node.kind in _REFERENCES else None
                 if pointer is not None:
                     read.setdefault(pointer, node.start)
-        return HostText(frozenset(found), _read_first=read)
+        return HostText(frozenset(found), ElementWrites.of(region), _read_first=read)
 
     def refusal(self, node: Node) -> SourceError | None:
         """Why a statement or expression cannot run on the host as it is; None where it can."""
@@ -109,14 +119,40 @@ class HostText:
                 self._set(target, right)
         elif kind in _REFERENCES and self._is_held(node.type):
             raise self._touching(node)
-        elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(node):
-            if not self.elements.isdisjoint(_types_in(node.type)) or _is_any_byte(node):
-                raise self._touching(node)
-            self._look_inside(node)
+        elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(node):
+            self._element(node, changed=False)
+        elif (changed := _changed_element(node)) is not None:
+            self._element(changed, changed=True)
+            for child in node.children[1:]:
+                self._look(child)
         elif kind in _OPAQUE:
-            raise source_error(node.range, "what this does is not known", "write it in plain C99")
+            raise source_error(node.range, *_ASSEMBLY)
         else:
             self._look_inside(node)
+
+    def _element(self, node: Node, changed: bool) -> None:
+        """An element of an array, which the host may read where no kernel of the region writes it."""
+        touched = not self.elements.isdisjoint(types_in(node.type))
+        if _is_any_byte(node) or (touched and (changed or is_array(node.type) or is_pointer(node.type))):
+            raise self._touching(node)
+        if not touched:
+            self._look_inside(node)
+        else:
+            write = self.writes.meeting(node)
+            if write is not None:
+                raise self._touching(node, write)
+            self._look_on_the_way(node)
+        if not changed:
+            for type_ in types_in(node.type):
+                self.reads.setdefault(type_, node)
+
+    def _look_on_the_way(self, node: Node) -> None:
+        """The subscripts of an element and the pointers on the way to it: an array that leads to it is no value."""
+        for child in map(strip, node.children):
+            if child.kind in _WAYS and (is_array(child.type) or is_pointer(child.type)):
+                self._look_on_the_way(child)
+            elif child.kind != CursorKind.DECL_REF_EXPR:
+                self._look(child)
 
     def _look_inside(self, node: Node) -> None:
         for child in node.children:
@@ -188,7 +224,7 @@ class HostText:
 
     def _named(self, node: Node) -> Pointer | None:
         """The pointer that an expression names; in functions also the one that a parameter leads to."""
-        if self._depth > 0 and _is_dereference(node) and is_pointer(node.type):
+        if self._depth > 0 and is_dereference(node) and is_pointer(node.type):
             parameter = strip(node.children[0]).declaration
             if parameter is not None and parameter.kind == CursorKind.PARM_DECL:
                 return _through(parameter)
@@ -210,65 +246,50 @@ class HostText:
         """Whether it is a pointer or an array that may lead to what the loops touch."""
         if not (is_pointer(type_) or is_array(type_)):
             return False
-        element = _element(type_)
+        element = element_name(type_)
         return element in self.elements or element == "void"
 
-    def _touching(self, node: Node) -> SourceError:
+    def _touching(self, node: Node, write: Node | None = None) -> SourceError:
         if is_pointer(node.type) or is_array(node.type):
             return source_error(
                 node.range,
                 f"the newest values of '{_text(node)}' may be on a device",
                 "between the loops pointers may be set to others, and compared; do all else before or after the region",
             )
+        write = write or self.writes.meeting(node)
+        why = "" if write is None else f": '{_text(write)}' is written in the region (line {write.range.start.line})"
+        apart = write is None or _text(write).partition("[")[0] == _text(node).partition("[")[0]
+        same = "" if apart else ", and may be the same memory"
         return source_error(
             node.range,
-            f"the newest value of '{_text(node)}' may be on a device",
+            f"the newest value of '{_text(node)}' may be on a device{why}{same}",
             "let a statement of its own put it into a variable, and use that",
         )
 
 
-def _is_dereference(node: Node) -> bool:
-    return node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*"
+def _changed_element(node: Node) -> Node | None:
+    """The element of an array that a node changes, or a member of; None where it changes none."""
+    changed = changed_operand(node)
+    while changed is not None and changed.kind == CursorKind.MEMBER_REF_EXPR and changed.children:
+        changed = strip(changed.children[0])
+    is_element = changed is not None and (changed.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(changed))
+    return changed if is_element else None
 
 
 def _is_any_byte(node: Node) -> bool:
     """Whether an element is a byte that a pointer leads to, of an object of any type."""
     whole = strip(node.children[0])
-    return _is_byte(node.type) and not is_array(whole.type) and whole.kind != CursorKind.STRING_LITERAL
+    return is_byte(node.type) and not is_array(whole.type) and whole.kind != CursorKind.STRING_LITERAL
 
 
 def _may_change_bytes(type_: Any) -> bool:
     """Whether it is a pointer to characters that are not constant."""
     to = type_.get_canonical().get_pointee()
-    return _is_byte(to) and not to.is_const_qualified()
-
-
-def _is_byte(type_: Any) -> bool:
-    """Whether it is a type of characters."""
-    return type_.get_canonical().kind in _BYTES
+    return is_byte(to) and not to.is_const_qualified()
 
 
 def _text(node: Node) -> str:
     return node.unit.text(node.file)[node.start : node.end].decode(errors="replace")
-
-
-def _element(type_: Any) -> str:
-    """The type of what pointers and arrays lead to in the end, without qualifiers and signs."""
-    found = type_.get_canonical()
-    while is_pointer(found) or is_array(found):
-        found = (found.get_pointee() if found.kind == TypeKind.POINTER else found.element_type).get_canonical()
-    return _IGNORED.sub("", str(found.spelling)).strip()
-
-
-def _types_in(type_: Any) -> Iterator[str]:
-    """The type of what pointers and arrays lead to in the end, and where that is a struct those of its members."""
-    yield _element(type_)
-    found = type_.get_canonical()
-    while is_array(found):
-        found = found.element_type.get_canonical()
-    if is_record(found):
-        for member in found.get_fields():
-            yield from _types_in(member.type)
 
 
 def _address_of(node: Node) -> Pointer | None:

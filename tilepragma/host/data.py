@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilepragma.base.c_text import quote
-from tilepragma.codegen.describe import array_shape
+from tilepragma.codegen.describe import array_shape, number_types
 from tilepragma.codegen.templates import render
 from tilepragma.host.expressions import array_initializer, host_text
 from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
@@ -51,6 +51,7 @@ def data_text(region: DataRegion, number: int) -> DataText:
         "queue": _queue(directive),
         "waits": [host_text(queue) for queue in directive.waits],
         "wait_all": directive.wait_all,
+        "read_types": [],
     }
     if directive.construct is Construct.DATA:
         before = render("host/data_before.c.j2", **context)
@@ -79,6 +80,7 @@ def held_text(held: HeldRegion, number: int) -> DataText:
         "condition": "" if directive.condition is None else host_text(directive.condition),
         "waits": [host_text(queue) for queue in directive.waits],
         "wait_all": directive.wait_all,
+        "read_types": number_types(held.reads),
     }
     return DataText(constants, render("host/data_before.c.j2", **context), render("host/data_after.c.j2", **context))
 

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from tilepragma.ir.accesses import Use, returns_early, uses
-from tilepragma.ir.expressions import Access, Call, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.expressions import Access, Call, DataObject, Expression, Member, Scope, Storage, access_to, integer
 from tilepragma.ir.looptree import Function, Loop
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 
 
-def with_reach(found: Iterable[Use], functions: tuple[Function, ...]) -> Iterator[Use]:
-    """The uses, with those that functions make in the place of elements whose addresses they get: without subscripts where they are not known."""
+def with_reach(
+    found: Iterable[Use], functions: tuple[Function, ...], members: Mapping[str, DataObject] | None = None
+) -> Iterator[Use]:
+    """The uses, with those that functions make in the place of elements whose addresses they get: without subscripts where they are not known.
+
+    `members`: the numbers that the region has from outside and leaves alone, by their names there (`grid->n`).
+    """
     for use in found:
         whole = not use.subscripts and use.object.rank == 1
         if use.taker is None or use.path or not (use.subscripts or whole):
             yield use
             continue
-        inner = _uses_inside(*use.taker, functions)
+        inner = _uses_inside(*use.taker, functions, members or {})
         if inner is None:
             yield replace(use, subscripts=())
             continue
@@ -41,7 +47,9 @@ def touches_one_element(use: Use, functions: tuple[Function, ...]) -> bool:
     return inside is not None and all(polynomial(one.subscripts[0]) == number(0) for one in inside)
 
 
-def _uses_inside(call: Call, place: int, functions: tuple[Function, ...]) -> tuple[Use, ...] | None:
+def _uses_inside(
+    call: Call, place: int, functions: tuple[Function, ...], members: Mapping[str, DataObject] = MappingProxyType({})
+) -> tuple[Use, ...] | None:
     """The uses of one of a function's parameters in it, in terms of the call's arguments; None where one has no element."""
     function = next(one for one in functions if one.name == call.function)
     parameter = function.parameters[place]
@@ -55,7 +63,12 @@ def _uses_inside(call: Call, place: int, functions: tuple[Function, ...]) -> tup
         for one, value in zip(function.parameters, call.arguments, strict=False)
         if one.storage is Storage.SCALAR and one not in written
     }
-    seen = _seen_from_outside(function, arguments)
+    structs = {
+        one: value.object.host
+        for one, value in zip(function.parameters, call.arguments, strict=False)
+        if isinstance(value, Access) and not value.subscripts and not value.path and one not in written
+    }
+    seen = _seen_from_outside(function, arguments, structs, members)
     early = returns_early(function.body)
     return tuple(
         replace(
@@ -69,7 +82,10 @@ def _uses_inside(call: Call, place: int, functions: tuple[Function, ...]) -> tup
 
 
 def _seen_from_outside(
-    function: Function, arguments: Mapping[DataObject, Expression]
+    function: Function,
+    arguments: Mapping[DataObject, Expression],
+    structs: Mapping[DataObject, str],
+    members: Mapping[str, DataObject],
 ) -> Callable[[Expression], Expression]:
     """Arguments for parameters, and names for the function's own objects that nobody else has."""
 
@@ -77,6 +93,11 @@ def _seen_from_outside(
         own = access.object
         if own in arguments and not access.path:
             return arguments[own]
+        if own in structs and access.subscripts in ((), (integer(0),)) and len(access.path) == 1:
+            [step] = access.path
+            known = members.get(f"{structs[own]}->{step.name}") if isinstance(step, Member) else None
+            if known is not None:
+                return access_to(known)
         return replace(access, object=_named_apart(own, function)) if own.scope is Scope.LOCAL else access
 
     return lambda value: with_accesses(value, instead)

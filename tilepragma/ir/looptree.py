@@ -465,6 +465,8 @@ class Parts:
     data: Kernel
     changed: frozenset[DataObject]
     exchanged: tuple[Exchanged, ...]
+    reads: tuple[Type, ...] = ()
+    """the types of elements that the host's text reads"""
 
 
 @dataclass(frozen=True)

@@ -39,13 +39,16 @@ class _Said:
 
 @dataclass(frozen=True)
 class DataContext:
-    """The region, all uses in it, and whether the host can evaluate an atom at launch; `conditions` hold wherever the arguments count."""
+    """The region, all uses in it, and whether the host can evaluate an atom at launch; `conditions` hold wherever the arguments count. `vouched`:
+    the user's word tells iterations apart, and each runs as it is written, so that cores need not know which arrays are the same memory.
+    """
 
     kernel: Kernel
     uses: tuple[Use, ...]
     invariant: Callable[[Expression], bool]
     diagnostics: Diagnostics
     conditions: tuple[Expression, ...] = ()
+    vouched: bool = False
 
     @cached_property
     def ranges(self) -> ValueRanges:
@@ -208,6 +211,8 @@ def _section(
         return (), None
     doubts: list[Diagnostic] = []
     lacking = lacking_restrict(object_, context.uses) if said.section is None else None
+    if context.vouched and lacking is not None:
+        lacking = ()
     inferred = _inferred(object_, uses, context, footprints, doubts, lacking)
     if said.section is not None:
         section = said_section(object_, said.section, inferred, context.diagnostics)
@@ -251,9 +256,12 @@ def _inferred(
 
 
 def _with_restrict(found: Diagnostic, lacking: Sequence[DataObject]) -> Diagnostic:
-    """What was found, with a remedy for cores that are `lacking` restrict alone."""
+    """What was found, with remedies for cores, which are `lacking` restrict alone."""
     if not lacking:
         return found
     names = " and ".join(f"'{one.host}'" for one in lacking)
-    text = f"or declare {names} restrict, if nothing that the kernel writes is read through another of its pointers: cores need no extent then"
-    return replace(found, notes=(*found.notes, Diagnostic(Severity.NOTE, found.range, text)))
+    ways = (
+        f"or declare {names} restrict, if nothing that the kernel writes is read through another of its pointers: cores need no extent then",
+        "or put '#pragma tilek loop independent' before the loop whose iterations read nothing that others of them write: nor do cores then",
+    )
+    return replace(found, notes=(*found.notes, *(Diagnostic(Severity.NOTE, found.range, one) for one in ways)))

@@ -61,3 +61,13 @@ def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[D
         outside = object_.scope is not Scope.LOCAL and object_.storage is Storage.SCALAR
         return outside and object_ not in changing and not object_.volatile
     return True
+
+
+def steady_members(kernel: Kernel) -> dict[str, DataObject]:
+    """The members of structs from outside that the region reads as numbers and leaves alone, by their names."""
+    written = written_objects(kernel)
+    return {
+        one.host: one
+        for one in kernel.objects
+        if "->" in one.host and one.storage is Storage.SCALAR and one.scope is Scope.EXTERNAL and one not in written
+    }

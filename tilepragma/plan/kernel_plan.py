@@ -12,7 +12,7 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop, Window
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import ScalarType, Type
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
 #: Expressions may call the helpers of tilek.h (Callee.HELPER; 64-bit).
@@ -407,3 +407,5 @@ class HeldRegion:
 
     kernel: Kernel
     arrays: tuple[ArrayArgument, ...]
+    reads: tuple[Type, ...]
+    """the types of elements that the host reads in it"""

@@ -37,7 +37,7 @@ from tilepragma.plan.final_values import final_values
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
-from tilepragma.plan.invariance import host_evaluable, written_objects
+from tilepragma.plan.invariance import host_evaluable, steady_members, written_objects
 from tilepragma.plan.kernel_plan import (
     ArrayArgument,
     FinalValue,
@@ -95,7 +95,6 @@ if TYPE_CHECKING:
 
 #: Statements of a region that is settled with storage of its own, up to which hyperplanes are asked for better strides: they may take long.
 _MOST_RESCHEDULED = 6
-
 #: Statements of a region up to which scalars are expanded for better strides.
 _MOST_EXPANDED = 16
 
@@ -462,8 +461,8 @@ def _plan(
     # Sections are of the arrays as the user has them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    reached = without_names(with_reach(all_uses, kernel.functions), flat, on_host)
-    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions)
+    reached = without_names(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, region.automatic is None)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:

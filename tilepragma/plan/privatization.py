@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.directives import LoopDirective, PrivateClause
+from tilepragma.ir.directives import LoopDirective, PrivateClause, TileKind
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -64,6 +64,7 @@ from tilepragma.plan.row_loops import names_in
 _MOST_BYTES = 16384
 """Of an array that each iteration has for itself: it lies on a thread's stack, and in a worker's own memory."""
 
+_DISTRIBUTED = frozenset({TileKind.THREAD, TileKind.GANG, TileKind.WORKER})
 _NOT_INSIDE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<"}
 
 
@@ -184,6 +185,8 @@ class _Privatization:
     def vouched(self) -> None:
         for head in _outermost(self.kernel.body):
             chain = independent_loops(head, self.kernel.directive)
+            if all(map(_runs_in_order, chain)):
+                continue
             for place in reversed(range(len(chain))):
                 self._arrays(chain[: place + 1])
                 self._scalars(chain[: place + 1])
@@ -215,6 +218,13 @@ class _Privatization:
             said = loop.directive
             if len(chain) > 1 and (said is None or said == LoopDirective(said.range)):
                 # The word is the kernel's, for the loops around: instances of those go through this one in order.
+                self.diagnostics.note(
+                    shared[0].range,
+                    f"the loop over '{loop.iterator.host}' runs in order: its iterations share this write of '{array.host}', whatever is said of "
+                    "the kernel",
+                    f"gather in a scalar with a reduction clause at that loop if '{array.host}' holds one result of its iterations, or put "
+                    "'independent' before the loops it is meant for alone",
+                )
                 self._replace(loop, replace(loop, directive=LoopDirective(NOWHERE, sequential=True)))
                 return
             self._report(loop, array, shared[0])
@@ -398,6 +408,12 @@ def _outermost(body: Block) -> Iterator[Loop]:
             for part in children(statement):
                 if isinstance(part, Block):
                     yield from _outermost(part)
+
+
+def _runs_in_order(loop: Loop) -> bool:
+    """Whether the user's tiles give no part of the loop to others, so that its last iteration comes last."""
+    tiles = loop.directive.tiles if loop.directive is not None else ()
+    return bool(tiles) and all(tile.kind not in _DISTRIBUTED for tile in tiles)
 
 
 def _has_literal_lengths(array: DataObject) -> bool:

@@ -81,7 +81,7 @@ def _apart(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
     check_names(parts.data, diagnostics)
     regions = [plan_region(one, make, diagnostics) for one in _with_condition(kernel, _with_method(parts.kernels))]
     needed = [one for region in regions for each in region.planned for one in each.plan.arrays]
-    held = HeldRegion(kernel, held_arrays(parts, needed))
+    held = HeldRegion(kernel, held_arrays(parts, needed), parts.reads)
     names = frozenset(one.object.host for one in held.arrays)
     names |= {
         one.host for group in parts.exchanged for one in group.used if names & {there.host for there in group.there}

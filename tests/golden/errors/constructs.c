@@ -11,7 +11,8 @@ void f(int n, double *a, int m)
             }
         }
         __asm__("nop");
-        a[i] = ({ int z = 3; z; });
+        a[i] = ({ int z = 3; z++; z; });
+        a[i] = ({ int z = i++; z > 2 ? z : 2; });
         static int calls;
         extern int far;
         struct pair p = (struct pair){1, 2};

@@ -112,6 +112,30 @@ void macro(int n, double *u, double tol)
     }
 }
 
+void bounds(int n, int *m, const int *d, double *u)
+{
+#pragma tilek kernel
+    for (int k = 0; k < d[2]; k++) {
+        for (int i = 0; i < n; i++) {
+            u[i] *= 0.5;
+            m[i] = k;
+        }
+        printf("%d\n", k);
+    }
+}
+
+void assembly(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        __asm__ volatile("" ::: "memory");
+        res *= 0.5;
+    }
+}
+
 void bytes(int n, double *u, double tol)
 {
     double res = 1;

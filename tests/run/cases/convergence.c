@@ -242,6 +242,82 @@ CASE(changed_by_functions)
     }
 }
 
+// case heads_in_memory: heads and conditions of the host's that read elements which nothing in the region writes, of arrays and members
+typedef struct { int n, steps[3]; } sizes;
+
+static int heads_in_memory(const int d[3], sizes *s, const int *bounds, int level, const int *const *table, double *u, double *v)
+{
+    double *t;
+    int it = 0;
+#pragma tilek kernel
+    for (int k = 0; k < d[2]; k++) {
+        for (int i = 1; i < 96; i++)
+            v[i] = 0.5 * (u[i - 1] + u[i + 1]);
+        t = u;
+        u = v;
+        v = t;
+    }
+#pragma tilek kernel
+    for (int k = 0; k < s->steps[1]; k++) {
+        for (int i = 1; i < 96; i++)
+            v[i] = 0.25 * (u[i - 1] + u[i + 1]);
+        t = u;
+        u = v;
+        v = t;
+        if (bounds[k] > table[1][level])
+            it += bounds[k];
+    }
+#pragma tilek kernel
+    while (it < bounds[level]) {
+        for (int i = 1; i < 96; i++)
+            v[i] = u[i] + bounds[0];
+        t = u;
+        u = v;
+        v = t;
+        it++;
+    }
+    return it;
+}
+
+static int heads_from_device(int n, int *count, double *u, double *v)
+{
+    int turns = 0;
+#pragma tilek data copy(count[0:n]) copy(u[0:n]) copy(v[0:n])
+    {
+#pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            count[i] += 3;
+#pragma tilek kernel
+        for (int k = 0; k < count[2]; k++) {
+            for (int i = 1; i < n; i++)
+                v[i] = 0.5 * (u[i - 1] + u[i]);
+            double *t = u;
+            u = v;
+            v = t;
+            turns++;
+        }
+    }
+    return turns;
+}
+CASE(heads_in_memory)
+{
+    enum { N = 97 };
+    const int d[3] = {N, 9, 4}, bounds[3] = {1, 2, 9};
+    const int *const table[] = {d, bounds};
+    sizes s = {N, {1, 3, 7}};
+    int count[N] = {0, 1, 2, 3};
+    double *const u = check_doubles(N), *const v = check_doubles(N);
+    int turns = heads_in_memory(d, &s, bounds, 2, table, u, v);
+    check_record("turns", &turns, sizeof turns);
+    turns = heads_from_device(N, count, u, v);
+    check_record("more", &turns, sizeof turns);
+    check_record("count", count, sizeof count);
+    check_record("u", u, N * sizeof *u);
+    check_record("v", v, N * sizeof *v);
+    free(u);
+    free(v);
+}
+
 // case bytes_between: characters are the bytes of what the loops change, and the host looks at them, and sets one
 static int bytes_between(int n, int *a, const int *b)
 {

@@ -437,3 +437,45 @@ CASE(macro_braces)
     free(b);
     free(u);
 }
+
+// case vouched_gathers: independent loops over a sparse matrix in a struct, of extents that nothing tells; the result may be what is read
+struct sparse {
+    int n, *row, *column;
+    double *value;
+};
+
+static void multiply(const struct sparse *s, const double *x, double *y)
+{
+    const int n = s->n, *row = s->row, *column = s->column;
+    const double *value = s->value;
+#pragma tilek data copyin(row[0:n+1]) copyin(column[0:3*n]) copyin(value[0:3*n]) copy(x[0:n]) copy(y[0:n])
+    {
+#pragma tilek kernel loop independent
+        for (int i = 0; i < n; i++) {
+            y[i] *= 0.5;
+            for (int k = row[i]; k < row[i + 1]; k++)
+                y[i] += value[k] * x[column[k]];
+        }
+    }
+}
+
+CASE(vouched_gathers)
+{
+    struct sparse s = {N, check_allocate(N + 1, sizeof *s.row), check_allocate(3 * N, sizeof *s.column), check_doubles(3 * N)};
+    double *const x = check_doubles(N), *const y = check_doubles(N);
+    for (int i = 0; i <= N; i++)
+        s.row[i] = 3 * i;
+    for (int k = 0; k < 3 * N; k++)
+        s.column[k] = k * 31 % N;
+    multiply(&s, x, y);
+    for (int k = 0; k < 3 * N; k++)
+        s.column[k] = k / 3;
+    multiply(&s, x, x);
+    check_record("x", x, N * sizeof *x);
+    check_record("y", y, N * sizeof *y);
+    free(s.row);
+    free(s.column);
+    free(s.value);
+    free(x);
+    free(y);
+}

@@ -435,3 +435,44 @@ CASE(imperfect)
     free(a);
     free(b);
 }
+
+// case statement_expressions: macros for the greater and the smaller of two that evaluate each once, in heads, conditions and values, of mixed types
+#define GREATER(a, b) __extension__({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
+#define SMALLER(a, b) __extension__({ __typeof__((a) + 0) a_ = (a); __typeof__((b) + 0) b_ = (b); a_ < b_ ? a_ : b_; })
+
+static int statement_expressions(int n, int m, int turns, int *a, const short *b, unsigned char *c)
+{
+    int most = -1;
+#pragma tilek kernel
+    for (int i = GREATER(m - n, 1); i < SMALLER(n, 64); i++) {
+        a[i] = GREATER(SMALLER(b[i], 100), i) + 3;
+        c[i] = (unsigned char)(__extension__({ unsigned char low = (unsigned char)(b[i] * 3); low; }) + 1);
+    }
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        most = GREATER(most, a[i]);
+#pragma tilek kernel
+    while (turns > 0) {
+        for (int i = 0; i < n; i++)
+            a[i] += c[i];
+        turns -= GREATER(turns / 2, 1);
+    }
+    return most;
+}
+
+CASE(statement_expressions)
+{
+    enum { N = 77 };
+    int a[N];
+    short b[N];
+    unsigned char c[N];
+    for (int i = 0; i < N; i++) {
+        a[i] = i * 37 % 91;
+        b[i] = (short)(i * 57 % 301 - 90);
+        c[i] = (unsigned char)i;
+    }
+    const int most = statement_expressions(N, 12, 5, a, b, c);
+    check_record("most", &most, sizeof most);
+    check_record("a", a, sizeof a);
+    check_record("c", c, sizeof c);
+}

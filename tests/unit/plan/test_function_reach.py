@@ -103,3 +103,19 @@ def test_a_struct_of_constants_goes_to_functions_beside_its_members() -> None:
             for (int j = 0; j < g->columns; j++) a[i * g->columns + j] = scaled(g, a[i * g->columns + j]);
     }""")
     assert found.as_written is None
+
+
+def test_members_that_a_function_reads_are_the_regions() -> None:
+    source = """
+    struct grid { int rows, columns; };
+    static double below(const double *v, const struct grid *g, int i, int j) { return v[(i + 1) * g->columns + j]; }
+    void f(const struct grid *g, const double *v, double *u) {
+    #pragma tilek kernel
+        for (int i = 0; i < g->rows - 1; i++)
+            for (int j = 0; j < g->columns; j++) u[i * g->columns + j] = below(v, g, i, j);
+    }"""
+    made = plan(source)
+    assert made.as_written is None
+    assert all(one.doubt is None for one in made.arrays)
+    (v,) = [one for one in made.arrays if one.object.name == "v"]
+    assert "g->columns" in plain_text(v.section[0].length)

@@ -62,8 +62,19 @@ def test_what_may_be_written_is_read_as_written(parameters: str, before: str, bo
     assert made.as_written is not None
     said = [note.message for one in made.obstacles for note in one.notes if "restrict" in note.message]
     assert said == ([] if advice is None else [f"or declare {advice} restrict, {RESTRICT}"])
+    others = [note.message for one in made.obstacles for note in one.notes if "independent" in note.message]
+    assert others == ([] if advice is None else [INDEPENDENT])
 
 
+@pytest.mark.parametrize("column", ["const int *col", "const int *restrict col"])
+def test_independent_loops_gather_without_more_words(column: str) -> None:
+    source = SPARSE.format(f"{column}, const double *x, double *y", "", "y[i] = x[col[i]];")
+    made = plan(source.replace("tilek kernel", "tilek kernel loop independent"))
+    assert made.as_written is None
+    assert not made.apart, "nothing is known of x and y, so no pointer is restrict"
+
+
+INDEPENDENT = "or put '#pragma tilek loop independent' before the loop whose iterations read nothing that others of them write: nor do cores then"
 RESTRICT = "if nothing that the kernel writes is read through another of its pointers: cores need no extent then"
 
 

@@ -206,5 +206,5 @@ def test_what_is_in_the_way_is_said() -> None:
     assert parallel(made) == {"f": False}
     assert said == [
         "a loop of kernel 'f' that ends with a condition runs in order, with all that is in it: the head of this loop is the host's: "
-        "the newest value of 'a[0]' may be on a device"
+        "the newest value of 'a[0]' may be on a device: 'a[i]' is written in the region (line 8)"
     ]
