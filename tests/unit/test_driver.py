@@ -303,3 +303,21 @@ def test_dependences_of_hundreds_of_statements_are_not_sought_for_minutes(clause
     notes = [one.message for one in advice(result, loops=False)]
     as_written = "kernel 'f' runs the original loops, on one core: its dependences are too many to be proven absent"
     assert (as_written in notes) == (not clause), notes
+
+
+def test_operators_are_no_deeper_than_libclang_can_parse() -> None:
+    source = f"int f(int x)\n{{\n/* tilek */ return {'- ' * 8000}x;\n}}\n"
+    result = translate(TranslateRequest("deep.c", text=source.encode(), targets=("serial",)))
+    assert result.succeeded, result.diagnostics
+
+
+def test_what_no_stack_can_follow_is_a_located_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilepragma.base.deep_recursion._LEVELS", (1200,))
+    head = "void f(int n, float *x, float *restrict y)\n{\n"
+    value = " + ".join(f"{k}.5f * x[i]" for k in range(2000))
+    source = f"{head}#pragma tilek kernel\nfor (int i = 0; i < n; i++) y[i] = {value};\n}}\n"
+    result = translate(TranslateRequest("deep.c", text=source.encode(), targets=("serial",)))
+    assert not result.succeeded
+    (error,) = result.diagnostics
+    assert (error.range.start.file, error.range.start.line) == ("deep.c", 3)
+    assert "nested deeper than this Python can follow" in error.message
