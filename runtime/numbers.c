@@ -194,7 +194,7 @@ static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_cal
             tilek_say(why, "the tiles of loop %s cannot divide its %" PRId64 " iterations", loop->symbol, numbers->bounds[index]->trip);
             return TILEK_UNSUPPORTED;
         }
-        if (!fits(loop, numbers->bounds[index], tiles)) {
+        if (!numbers->empty && !fits(loop, numbers->bounds[index], tiles)) {
             tilek_say(why, "the tiles of loop %s pass the range of its iterator's type", loop->symbol);
             return TILEK_UNSUPPORTED;
         }

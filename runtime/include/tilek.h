@@ -380,7 +380,7 @@ TILEK_INLINE tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t st
     _Pragma("GCC diagnostic ignored \"-Wsign-conversion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")        \
     _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")            \
     _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
-    _Pragma("GCC diagnostic ignored \"-Wc++-compat\"")                                                                       \
+    _Pragma("GCC diagnostic ignored \"-Wc++-compat\"") _Pragma("GCC diagnostic ignored \"-Wtype-limits\"")                  \
     _Pragma("GCC diagnostic ignored \"-Wimplicit-fallthrough\"")                                                           \
     _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")      \
     _Pragma("GCC diagnostic ignored \"-Wmisleading-indentation\"") TILEK_C89_GENERATED

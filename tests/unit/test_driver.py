@@ -169,7 +169,7 @@ def test_explain_shows_hyperplanes() -> None:
     text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
     # Distances count iterations, whichever way i goes.
     assert re.search(r"flow +\(1, -1\) +A\[I \+ 1 - i\] → A\[I \+ 2 - i\]\n", text)
-    assert "      S1  (j, j - i)\n" in text
+    assert "hyperplanes phi, line 6: (j, j - i)\n" in text
 
 
 def test_a_pipe_is_read_once() -> None:

@@ -1,8 +1,8 @@
-"""How many iterations of a dealt-out loop a partial value gathers, where its bits depend on that.
+"""Chunk lengths of floating-point reductions: how many iterations of the distributed loop form one partial value.
 
-Sums, products, least and greatest values of floating-point numbers are formed in chunks of the loop that is dealt out, each in the order of the text,
-and the chunks are combined in a binary tree over their numbers (`runtime/reduce.c`). How many chunks there are follows from the loops'
-iterations and this number alone (`runtime/numbers.c`), so that no number of threads changes a bit.
+Each chunk is reduced in the order of the text. A binary tree over the chunks' indices combines them (`runtime/reduce.c`).
+The trip count and the chunk length alone fix the number of chunks (`runtime/numbers.c`), so that the number of threads
+changes no bit of a result.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tilepragma.ir.traversal import children
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.kernel_plan import Launch
 
-#: Nodes of expressions that a chunk evaluates at least: entering one and combining its value takes less than a hundredth of their time.
+#: The least number of expression nodes that a chunk evaluates: entering and combining a chunk then takes under 1 % of its time.
 _CHUNK = 4096
-#: Iterations that a loop counts as where nothing says how many it has; nodes that a call of the user's functions and one of a library's counts as.
+#: The assumed trip count of a loop whose trip count is unknown; the assumed nodes of a user's function and of a library's.
 _UNKNOWN, _USER_CALL, _LIBRARY_CALL = 64, 256, 16
 #: Beyond this a chunk is one iteration anyway.
 _ENOUGH = _CHUNK**2
 
 
 def chunk(launch: Launch) -> int:
-    """Iterations of its loop that an instance takes at least: 0 where the order of what the launch reduces does not matter."""
+    """The least number of iterations in a chunk; 0 where the launch reduces no floating-point number."""
     if not any(reduction.is_floating for reduction in launch.reductions):
         return 0
     return max(1, _CHUNK // _weight(launch))
@@ -40,7 +40,7 @@ def _weight(launch: Launch) -> int:
         match node:
             case TileNest():
                 for loop in node.loops:
-                    times *= 1 if _is_dealt(loop) else _trip(loop.loop)
+                    times *= 1 if _is_distributed(loop) else _trip(loop.loop)
                 waiting.append((node.body, times))
                 continue
             case Loop():
@@ -55,7 +55,7 @@ def _weight(launch: Launch) -> int:
     return min(total, _ENOUGH)
 
 
-def _is_dealt(loop: TiledLoop) -> bool:
+def _is_distributed(loop: TiledLoop) -> bool:
     return any(tile.axis is not None for tile in loop.tiles)
 
 

@@ -597,5 +597,4 @@ def _said_steps(
     host = make_launches(kernel, region.statements, region.host, chains, scalars)
     same = region.device == region.host
     device = host if same else make_launches(kernel, region.statements, region.device, chains, scalars)
-    shared = tuple(dict.fromkeys((*host.shared, *device.shared)))
-    return Automatic("clauses", host.launches, device.launches, shared)
+    return Automatic("clauses", host.launches, device.launches, tuple(dict.fromkeys((*host.shared, *device.shared))))

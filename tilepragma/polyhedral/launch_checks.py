@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import islpy as isl
 
 from tilepragma.ir.conversions import never_wraps
-from tilepragma.ir.expressions import Access, Binary, Expression
+from tilepragma.ir.expressions import Access, Binary, Cast, Expression
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.quotients import unguarded
 from tilepragma.ir.types import ScalarType
@@ -46,7 +46,7 @@ def possible_values(frame: Frame) -> isl.Set:
     result = _universe(space)
     quotients = 0
     for value in [unguarded(one) for one in frame.parameters.values()]:
-        if isinstance(value, Access):
+        if isinstance(value, Access | Cast):
             result = result.intersect(_in_type(value, space))
         elif isinstance(value, Binary) and value.operator == "/" and quotients < _MOST_QUOTIENTS:
             quotients += 1
@@ -71,7 +71,7 @@ def _always(one: Expression) -> bool:
     return bool(possible_values(frame).is_subset(holds.params()))
 
 
-def _in_type(value: Access, frame: Frame) -> isl.Set:
+def _in_type(value: Access | Cast, frame: Frame) -> isl.Set:
     """{ [p] : the parameter's value is one of its type }"""
     type_ = value.type
     if not isinstance(type_, ScalarType) or not type_.is_integer:

@@ -13,6 +13,7 @@ from tilepragma.plan.planner import make_plan
 from tilepragma.plan.taken_apart import PlannedRegion, plan_region
 
 JACOBI = """
+    double fabs(double);
     void f(int n, int most, double *u, double *v)
     {
         double change = 1;
@@ -23,8 +24,8 @@ JACOBI = """
                 v[i] = (u[i - 1] + u[i + 1]) / 2;
             change = 0;
             for (int i = 1; i < n - 1; i++)
-                if (v[i] - u[i] > change)
-                    change = v[i] - u[i];
+                if (fabs(v[i] - u[i]) > change)
+                    change = fabs(v[i] - u[i]);
             %s
             it++;
         }
