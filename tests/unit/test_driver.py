@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.resources import resource_folder
-from tilepragma.driver import PASSES, TranslateRequest, device_named, explain, kernel_reports, translate
+from tilepragma.driver import PASSES, TranslateRequest, advice, device_named, explain, kernel_reports, translate
 from tilepragma.model.descriptor_files import write_descriptor
 from tilepragma.model.devices import Device, Overheads, Processor
 from tilepragma.plan.kernel_plan import SizeChoice
@@ -290,3 +290,34 @@ def test_no_depth_of_expressions_is_too_much(value: str) -> None:
     result = translate(TranslateRequest("deep.c", text=source.encode(), targets=("serial",)))
     assert result.succeeded, result.diagnostics
     assert result.output is not None and value.encode() in result.output
+
+
+@pytest.mark.parametrize("clause", ["", " independent"])
+def test_dependences_of_hundreds_of_statements_are_not_sought_for_minutes(clause: str) -> None:
+    body = " ".join(f"y[i] = y[i] * 0.5f + {number};" for number in range(320))
+    source = (
+        f"void f(int n, float *y)\n{{\n#pragma tilek kernel{clause}\nfor (int i = 0; i < n; i++) {{ {body} }}\n}}\n"
+    )
+    result = translate(TranslateRequest("long.c", text=source.encode(), targets=("threads",)))
+    assert result.succeeded, result.diagnostics
+    notes = [one.message for one in advice(result, loops=False)]
+    as_written = "kernel 'f' runs the original loops, on one core: its dependences are too many to be proven absent"
+    assert (as_written in notes) == (not clause), notes
+
+
+def test_operators_are_no_deeper_than_libclang_can_parse() -> None:
+    source = f"int f(int x)\n{{\n/* tilek */ return {'- ' * 8000}x;\n}}\n"
+    result = translate(TranslateRequest("deep.c", text=source.encode(), targets=("serial",)))
+    assert result.succeeded, result.diagnostics
+
+
+def test_what_no_stack_can_follow_is_a_located_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilepragma.base.deep_recursion._LEVELS", (1200,))
+    head = "void f(int n, float *x, float *restrict y)\n{\n"
+    value = " + ".join(f"{k}.5f * x[i]" for k in range(2000))
+    source = f"{head}#pragma tilek kernel\nfor (int i = 0; i < n; i++) y[i] = {value};\n}}\n"
+    result = translate(TranslateRequest("deep.c", text=source.encode(), targets=("serial",)))
+    assert not result.succeeded
+    (error,) = result.diagnostics
+    assert (error.range.start.file, error.range.start.line) == ("deep.c", 3)
+    assert "nested deeper than this Python can follow" in error.message

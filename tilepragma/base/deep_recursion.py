@@ -28,7 +28,7 @@ def on_deep_stack(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*arguments, **options)
         except Exception as error:
-            if not _is_too_deep(error):
+            if not is_too_deep(error):
                 raise
             failed = error
         for levels in _LEVELS:
@@ -37,7 +37,7 @@ def on_deep_stack(function: Callable[P, T]) -> Callable[P, T]:
             try:
                 return _on_thread(lambda: function(*arguments, **options), levels)
             except Exception as error:
-                if not _is_too_deep(error):
+                if not is_too_deep(error):
                     raise
                 failed = error
         raise failed
@@ -45,7 +45,19 @@ def on_deep_stack(function: Callable[P, T]) -> Callable[P, T]:
     return deep
 
 
-def _is_too_deep(error: Exception) -> bool:
+def with_deep_stack(function: Callable[[], T]) -> T:
+    """The function's result, on a thread with a large stack, for libraries in C that check no limit; where none can be had, on this one."""
+    try:
+        return _on_thread(function, _LEVELS[0])
+    except NoStackError:
+        return function()
+
+
+class NoStackError(RecursionError):
+    """Raised where no thread can have such a stack."""
+
+
+def is_too_deep(error: Exception) -> bool:
     """Whether an error is the interpreter's limit, or what a library in C, from which it was reached, made of that."""
     return isinstance(error, RecursionError) or "RecursionError" in str(error)
 
@@ -62,6 +74,7 @@ def _on_thread(function: Callable[[], T], levels: int) -> T:
             faults.append(fault)
 
     limit, stack = sys.getrecursionlimit(), threading.stack_size()
+    levels = max(levels, limit)
     thread = threading.Thread(target=run, daemon=True)
     sys.setrecursionlimit(levels)
     try:
@@ -69,7 +82,7 @@ def _on_thread(function: Callable[[], T], levels: int) -> T:
         try:
             thread.start()
         except RuntimeError as error:
-            raise RecursionError(f"no stack for {levels} levels: {error}") from None
+            raise NoStackError(f"no stack for {levels} levels: {error}") from None
         finally:
             threading.stack_size(stack)
         thread.join()

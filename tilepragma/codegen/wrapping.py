@@ -59,18 +59,19 @@ def _best_place(line: str, least: int, first: int) -> int | None:
     is none, the last that fits from column `first`, else the next.
     """
     best: tuple[int, int, int] | None = None
-    places = list(_places(line))
-    for depth, rank, start in places:
-        if least <= start <= WIDTH and (best is None or (depth, rank) <= best[:2]):
+    short = None
+    for depth, rank, start in _places(line):
+        if start > WIDTH and (best is not None or short is not None or start >= first):
+            return best[2] if best is not None else short if short is not None else start
+        if first <= start < least:
+            short = start
+        elif least <= start <= WIDTH and (best is None or (depth, rank) <= best[:2]):
             best = (depth, rank, start)
-    if best is not None:
-        return best[2]
-    starts = [start for _, _, start in places if start >= first]
-    return max((start for start in starts if start < least), default=min(starts, default=None))
+    return best[2] if best is not None else short
 
 
 def _places(line: str) -> Iterator[tuple[int, int, int]]:
-    """(nesting, rank, start of the next line) of every place."""
+    """(nesting, rank, start of the next line) of every place, from left to right."""
     depth = 0
     for match in _TOKEN.finditer(line):
         if match.lastgroup == "bracket":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import line_directive
-from tilepragma.base.deep_recursion import on_deep_stack
+from tilepragma.base.deep_recursion import is_too_deep, on_deep_stack
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
 from tilepragma.base.files import NoFileError, file_bytes, write_atomically
 from tilepragma.base.languages import C, name_of
@@ -441,15 +441,38 @@ PASSES = (
 )
 
 
-@on_deep_stack
 def translate(request: TranslateRequest) -> TranslateResult:
     """Run the passes up to `request.last`; where there are errors, only the passes that collect more.
 
     Raises OSError where the source cannot be read or a kernel not be written. Errors in the source are in the result.
     """
+    try:
+        return _translated(request, PASSES)
+    except Exception as error:
+        if not is_too_deep(error):
+            raise
+    # Python 3.12 counts calls through C by a limit that no program can raise.
+    return _translated(replace(request, last=""), (PASSES[0], Pass("depth", _too_deep, lambda state: "")))
+
+
+def _too_deep(state: State) -> State:
+    """An error at the first directive, for expressions or statements that are nested deeper than this Python goes."""
+    found = directive_in_text(state.request.source, state.text)
+    place = Position(state.request.source, found.line if found else 1, found.column if found else 1, 0)
+    state.diagnostics.error(
+        SourceRange(place, place),
+        "an expression or statement of a kernel is nested deeper than this Python can follow",
+        "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python",
+    )
+    return state
+
+
+@on_deep_stack
+def _translated(request: TranslateRequest, passes: Sequence[Pass]) -> TranslateResult:
+    """What the passes make of a request."""
     state = State(request)
     dumps: list[tuple[str, str]] = []
-    for step in PASSES:
+    for step in passes:
         if state.diagnostics.has_errors and not step.collects:
             break
         try:

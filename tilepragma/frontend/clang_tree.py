@@ -13,6 +13,7 @@ from typing import Any
 from clang import cindex
 from clang.cindex import CursorKind, TypeKind
 
+from tilepragma.base.deep_recursion import with_deep_stack
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import Position, SourceRange
 
@@ -331,7 +332,10 @@ def _parsed(
     given = [(os.fsencode(name), text) for name, text in unsaved]
     words = [os.fsencode(word) for word in arguments]
     try:
-        handle = index.parse(os.fsencode(path), args=words, unsaved_files=given or None, options=_DETAILED_RECORD)
+        os.environ.setdefault("LIBCLANG_NOTHREADS", "1")  # its threads have 8 MiB of stack, which 3000 operators take
+        handle = with_deep_stack(
+            lambda: index.parse(os.fsencode(path), args=words, unsaved_files=given or None, options=_DETAILED_RECORD)
+        )
     except cindex.TranslationUnitLoadError:
         return None
     return ClangUnit(handle, path, texts, tuple(arguments))

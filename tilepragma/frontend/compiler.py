@@ -134,7 +134,7 @@ def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer) -> list[str
     """The command line that makes libclang read the source as the user's compiler does."""
     arguments = ["-x", "c", *flags.for_libclang, "-D_TILEK=1", "-nostdinc", "-ferror-limit=0", "-w"]
     arguments += [f"-Wno-{name}" for name in ("implicit-function-declaration", "implicit-int", "int-conversion")]
-    arguments += ["-Wno-incompatible-function-pointer-types", "-fbracket-depth=1000000"]
+    arguments += ["-Wno-incompatible-function-pointer-types", "-fbracket-depth=50000"]
     for folder in answer.include_folders:
         arguments += ["-isystem", folder]
     arguments.append("-funsigned-char" if answer.defines("__CHAR_UNSIGNED__") else "-fsigned-char")

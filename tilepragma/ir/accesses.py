@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilepragma.base.ranges import SourceRange
@@ -139,13 +139,54 @@ def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
 # Walks are where planning spends its time: uses are put in one list, not handed up from generator to generator.
 
 
+@dataclass
+class _Found:
+    """Uses in their order. `written` has the last place where each object is written.
+
+    `certain` are, within a branch, the places of uses that are not conditional there, by what is done: what many branches do alike is
+    one entry, so that long chains of branches take no time by the square of their length.
+    """
+
+    uses: list[Use] = field(default_factory=list)
+    written: dict[DataObject, int] = field(default_factory=dict)
+    certain: dict[tuple[object, ...], list[int]] | None = None
+
+    def append(self, use: Use) -> None:
+        """Adds the next use."""
+        if use.writes:
+            self.written[use.object] = len(self.uses)
+        if self.certain is not None and not use.conditional:
+            self.certain.setdefault(_done(use), []).append(len(self.uses))
+        self.uses.append(use)
+
+    def certain_in(self, branch: Any, at: _Context) -> dict[tuple[object, ...], list[int]]:
+        """The places of uses that are certain if a branch is taken; the uses are added."""
+        around, self.certain = self.certain, {}
+        _add(branch, at, self)
+        certain, self.certain = self.certain, around
+        return certain
+
+    def stay_certain(self, done: tuple[object, ...], places: list[int]) -> None:
+        """Uses that are certain in both branches are so around these."""
+        if self.certain is not None:
+            known = self.certain.get(done, [])
+            few, many = sorted((known, places), key=len)
+            many += few
+            self.certain[done] = many
+
+    def become_conditional(self, places: list[int]) -> None:
+        """Uses that one branch alone has."""
+        for place in places:
+            self.uses[place] = replace(self.uses[place], conditional=True)
+
+
 def _uses(node: Any, at: _Context) -> list[Use]:
-    found: list[Use] = []
+    found = _Found()
     _add(node, at, found)
-    return found
+    return found.uses
 
 
-def _add(node: Any, at: _Context, found: list[Use]) -> None:
+def _add(node: Any, at: _Context, found: _Found) -> None:
     """Adds the uses under `node` to those found."""
     of_kind = _OF_KIND.get(type(node))
     if of_kind is not None:
@@ -154,33 +195,33 @@ def _add(node: Any, at: _Context, found: list[Use]) -> None:
         _below(node, at, found)
 
 
-def _below(node: Any, at: _Context, found: list[Use]) -> None:
+def _below(node: Any, at: _Context, found: _Found) -> None:
     for child in children(node):
         _add(child, at, found)
 
 
-def _binary(node: Binary, at: _Context, found: list[Use]) -> None:
+def _binary(node: Binary, at: _Context, found: _Found) -> None:
     if node.operator in ("&&", "||"):
         _conditional(node, at, found)
     else:
         _below(node, at, found)
 
 
-def _read(node: Access, at: _Context, found: list[Use]) -> None:
+def _read(node: Access, at: _Context, found: _Found) -> None:
     _access(node, at, found, reads=True, writes=False)
 
 
-def _assignment(node: Assignment, at: _Context, found: list[Use]) -> None:
+def _assignment(node: Assignment, at: _Context, found: _Found) -> None:
     _add(node.value, at, found)
     _access(node.target, at, found, reads=node.operator != "=", writes=True)
 
 
-def _changed_in_place(node: Increment | AddressOf, at: _Context, found: list[Use]) -> None:
+def _changed_in_place(node: Increment | AddressOf, at: _Context, found: _Found) -> None:
     _access(node.target, at, found, reads=True, writes=True)
 
 
 def _access(
-    node: Access, at: _Context, found: list[Use], *, reads: bool, writes: bool, taker: tuple[Call, int] | None = None
+    node: Access, at: _Context, found: _Found, *, reads: bool, writes: bool, taker: tuple[Call, int] | None = None
 ) -> None:
     for subscript in node.subscripts:
         _add(subscript, at, found)
@@ -192,7 +233,7 @@ def _access(
     )
 
 
-def _call(node: Call, at: _Context, found: list[Use]) -> None:
+def _call(node: Call, at: _Context, found: _Found) -> None:
     function = next((f for f in at.functions if f.name == node.function and node.callee is Callee.USER), None)
     for place, argument in enumerate(node.arguments):
         target = argument.target if isinstance(argument, AddressOf) else argument
@@ -213,7 +254,7 @@ def _is_pointer(access: Access) -> bool:
     return access.object.storage is not Storage.SCALAR and len(access.subscripts) < access.object.rank
 
 
-def _conditional(node: Any, at: _Context, found: list[Use]) -> None:
+def _conditional(node: Any, at: _Context, found: _Found) -> None:
     """Nodes whose first part is evaluated for certain and the rest perhaps."""
     inside = at if at.conditional else replace(at, conditional=True)
     if isinstance(node, ForLoop):
@@ -227,7 +268,7 @@ def _conditional(node: Any, at: _Context, found: list[Use]) -> None:
         return
     if isinstance(node, (If, Conditional)) and node.otherwise is not None and not at.conditional:
         _add(node.condition, at, found)
-        found.extend(_either(_uses(node.then, at), _uses(node.otherwise, at), at))
+        _either(node, at, found)
         return
     first, *others = children(node)
     _add(first, at, found)
@@ -235,28 +276,34 @@ def _conditional(node: Any, at: _Context, found: list[Use]) -> None:
         _add(other, inside, found)
 
 
-def _either(then: list[Use], otherwise: list[Use], at: _Context) -> Iterator[Use]:
+def _either(node: If | Conditional, at: _Context, found: _Found) -> None:
     """Uses of which those of one branch, or choice, happen: of what both do to the same element, the later one counts as certain."""
-    changed = {use.object for use in (*then, *otherwise) if use.writes}
-    certain = {_done(use) for use in then if not use.conditional and use.loops == at.loops}
-    for use in then:
-        yield use if use.conditional else replace(use, conditional=True)
-    for use in otherwise:
-        if use.conditional:
-            yield use
-            continue
-        steps = (step.index for step in use.path if isinstance(step, Index))
-        places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
-        steady = not any(node.object in changed for node in places)
-        both = use.loops == at.loops and _done(use) in certain
-        yield replace(use, conditional=not (both and steady))
+    start = len(found.uses)
+    then = found.certain_in(node.then, at)
+    otherwise = found.certain_in(node.otherwise, at)
+    for done, places in otherwise.items():
+        use = found.uses[places[0]]
+        if done in then and len(use.loops) == len(at.loops) and not _changes(use, found, start):
+            found.stay_certain(done, places)
+        else:
+            found.become_conditional(places)
+    for places in then.values():
+        found.become_conditional(places)
+
+
+def _changes(use: Use, found: _Found, start: int) -> bool:
+    """Whether what a use's subscripts name is written among the uses from a place on."""
+    steps = (step.index for step in use.path if isinstance(step, Index))
+    places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
+    return any(found.written.get(node.object, -1) >= start for node in places)
 
 
 def _done(use: Use) -> tuple[object, ...]:
-    return use.object, use.subscripts, use.path, use.reads, use.writes
+    """What a use does, and under how many loops: equal for uses of the same element in the same turn."""
+    return use.object, use.subscripts, use.path, use.reads, use.writes, len(use.loops)
 
 
-def _loop(node: Loop, at: _Context, found: list[Use]) -> None:
+def _loop(node: Loop, at: _Context, found: _Found) -> None:
     for bound in (node.lower, node.upper, node.step):
         _add(bound, at, found)
     found.append(Use(node.iterator, (), False, True, at.conditional, at.loops, node.header))
@@ -264,7 +311,7 @@ def _loop(node: Loop, at: _Context, found: list[Use]) -> None:
     _add(node.body, replace(at, conditional=conditional, loops=(*at.loops, node)), found)
 
 
-def _nest(node: TileNest, at: _Context, found: list[Use]) -> None:
+def _nest(node: TileNest, at: _Context, found: _Found) -> None:
     inner = at
     for tiled in node.loops:
         loop = tiled.loop
@@ -277,7 +324,7 @@ def _nest(node: TileNest, at: _Context, found: list[Use]) -> None:
     _add(node.body, inner, found)
 
 
-def _declarator(node: Declarator, at: _Context, found: list[Use]) -> None:
+def _declarator(node: Declarator, at: _Context, found: _Found) -> None:
     for length in node.object.lengths:
         if length is not None:
             _add(length, at, found)
@@ -288,7 +335,7 @@ def _declarator(node: Declarator, at: _Context, found: list[Use]) -> None:
 
 
 #: What of each kind of node is not just what is below it.
-_OF_KIND: dict[type, Callable[[Any, _Context, list[Use]], None]] = {
+_OF_KIND: dict[type, Callable[[Any, _Context, _Found], None]] = {
     Access: _read,
     Assignment: _assignment,
     Increment: _changed_in_place,

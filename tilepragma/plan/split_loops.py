@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.accesses import Use, leaves_early, uses
+from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Access, DataObject, Expression, access_to, conjunction
 from tilepragma.ir.looptree import Block, If, Loop, Statement
@@ -98,11 +98,17 @@ def _split(loop: Loop, region: Region) -> _Split | None:
 def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
     """x with subscript(x) of a write = subscript of another access to the array, which stays where it is while the loop runs."""
     inside = [one for one in uses(loop.body, region.kernel.functions) if one.subscripts]
+    written = dict.fromkeys((one.object, one.subscripts) for one in inside if one.writes)
+    touched: dict[
+        DataObject, dict[tuple[Expression, ...], None]
+    ] = {}  # each once: there may be thousands of uses alike
+    for one in inside:
+        touched.setdefault(one.object, {})[one.subscripts] = None
     met = [
         value
-        for write in (one for one in inside if one.writes)
-        for other in (one for one in inside if one.object == write.object and one is not write)
-        for value in _meetings(loop.iterator, write, other)
+        for object_, mine in written
+        for theirs in touched[object_]
+        for value in _meetings(loop.iterator, mine, theirs)
     ]
     if not met:  # of most loops, and what follows goes through the whole region
         return
@@ -123,10 +129,12 @@ def _around(loop: Loop, region: Region) -> set[DataObject]:
     }
 
 
-def _meetings(iterator: DataObject, write: Use, other: Use) -> Iterator[Polynomial]:
+def _meetings(
+    iterator: DataObject, subscripts: tuple[Expression, ...], others: tuple[Expression, ...]
+) -> Iterator[Polynomial]:
     """The values of the iterator at which two accesses agree in a subscript that only the first one's moves."""
     atom = access_to(iterator)
-    for mine, theirs in zip(write.subscripts, other.subscripts, strict=False):
+    for mine, theirs in zip(subscripts, others, strict=False):
         parts, there = polynomial(mine).split(atom), polynomial(theirs)
         if parts is not None and parts[0].constant in (1, -1) and atom not in there.atoms:
             # parts[0] x + parts[1] = there

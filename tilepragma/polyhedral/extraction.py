@@ -41,6 +41,9 @@ from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatemen
 #: Distances of deeper nests take isl minutes, which its count of operations does not see.
 MOST_LOOPS = 8
 
+#: References of different statements to the same object, one of them a write: each pair is a question to isl, and passes ask several times.
+MOST_PAIRS = 200_000
+
 
 def extract_scop(
     body: Iterable[Statement],
@@ -172,6 +175,7 @@ class _Extraction:
         self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
         self.once = declared_once(body, self.functions)
         self._statements(body, self._start(body, frame), [0])
+        self._refuse_too_many()
         self.seen = layouts if layouts is not None else self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
         statements = tuple(self._statement(f"S{place}", found, depth) for place, found in enumerate(self.found))
@@ -187,6 +191,17 @@ class _Extraction:
             assumptions,
             self.seen.assumed,
         )
+
+    def _refuse_too_many(self) -> None:
+        """Raises OperationLimitError where dependences would be sought for minutes."""
+        touched: Counter[DataObject] = Counter()
+        written: Counter[DataObject] = Counter()
+        for found in self.found:
+            uses_there = [use for part in (found, *found.parts) for use in part.uses]
+            touched.update(use.object for use in uses_there)
+            written.update(use.object for use in uses_there if use.writes)
+        if sum(written[object_] * touched[object_] for object_ in written) > MOST_PAIRS:
+            raise OperationLimitError(f"isl was not asked about more than {MOST_PAIRS} pairs of references.")
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
