@@ -294,7 +294,7 @@ def test_no_depth_of_expressions_is_too_much(value: str) -> None:
 
 @pytest.mark.parametrize("clause", ["", " independent"])
 def test_dependences_of_hundreds_of_statements_are_not_sought_for_minutes(clause: str) -> None:
-    body = " ".join(f"y[i] = y[i] * 0.5f + {number};" for number in range(320))
+    body = " ".join(f"y[i] = y[i] * 0.5f + {number};" for number in range(450))
     source = (
         f"void f(int n, float *y)\n{{\n#pragma tilek kernel{clause}\nfor (int i = 0; i < n; i++) {{ {body} }}\n}}\n"
     )

@@ -42,7 +42,7 @@ from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatemen
 MOST_LOOPS = 8
 
 #: References of different statements to the same object, one of them a write: each pair is a question to isl, and passes ask several times.
-MOST_PAIRS = 200_000
+MOST_PAIRS = 400_000
 
 
 def extract_scop(
