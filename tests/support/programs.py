@@ -137,7 +137,8 @@ class Workshop:
 
 PLAIN = TargetEnvironment("original", ())
 
-_CHECKED = re.compile(r"runs as the original loop: (its launch check '.+' does not hold|\S+ and \S+ share memory)")
+#: What a program says of a launch check that fails.
+CHECKED = re.compile(r"runs as the original loop: (its launch check '.+' does not hold|\S+ and \S+ share memory)")
 
 
 class Suite:
@@ -205,7 +206,7 @@ class Suite:
             said = self.workshop.run(program, target, str(dump), label, *self.sizes, **more)
         except Failure as failure:
             return failure
-        if fails and target is not PLAIN and _CHECKED.search(said) is None:
+        if fails and target is not PLAIN and CHECKED.search(said) is None:
             return Failure((str(program), label), 0, f"no launch check fails: {said}")
         return read_records(dump)
 

@@ -57,7 +57,7 @@ static void gathered(int n, const int *x, const float *f, long *sum, unsigned *b
                 low = x[i];
         }
         for (int i = 0; i < n; i++)
-            high = fmaxf(high, f[i]);
+            high = fmaxf(high, fabsf(f[i]));
     }
 #pragma tilek kernel data(f[0:n])
     for (int i = 0; i < n; i++)
