@@ -97,7 +97,9 @@ def test_kernels_on_one_core_are_warned_of(workshop: Workshop, tmp_path: Path) -
         done = run(workshop, tmp_path, *TILECC, *options, "-c", "p.c")
         assert done.returncode == 0
         first, _, _, note = done.stderr.splitlines()
-        assert first.startswith("p.c:3:1: warning: kernel 'chase' runs the original loops, on one core: the loop over 'i' may")
+        assert first.startswith(
+            "p.c:3:1: warning: kernel 'chase' runs the original loops, on one core: the loop over 'i' may"
+        )
         assert note.startswith("p.c:3:1: note: ") and "-Wno-tilek-serial" in note
     for silent in ("-Wno-tilek-serial", "-w"):
         done = run(workshop, tmp_path, *TILECC, "-Wall", "-Werror", "-Wno-unknown-pragmas", silent, "-c", "p.c")
