@@ -12,7 +12,7 @@ enum { TILEK_MOST_THREADS = 1024 };
 
 /* Runs body(context, part) for part = 0 … parts - 1, each once, on `parts` threads of which the caller is part 0; returns when all are
  * done. The threads are made at first need and kept. Where the pool is busy (another thread's launch, or a launch within a launch) or there
- * are more than TILEK_MOST_THREADS parts, the caller runs them itself, in order; where threads cannot be had, those that there are run all. */
+ * are more than TILEK_MOST_THREADS parts, the caller runs them itself, in order; where the system refuses threads, the others run all parts. */
 void tilek_parallel(int64_t parts, void (*body)(void *context, int64_t part), void *context);
 
 /* Waits until another part has stored `least` or more, as __ATOMIC_RELEASE; what it did before is then seen. Only for what a part does that has

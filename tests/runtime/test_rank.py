@@ -45,7 +45,7 @@ def test_without_a_launcher_nothing_is_divided(program: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [OPEN_MPI, HYDRA, ("PALS_RANKID", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE")])
-def test_cores_and_devices_are_dealt_to_local_ranks(program: Path, names: tuple[str, ...]) -> None:
+def test_local_ranks_share_cores_and_devices(program: Path, names: tuple[str, ...]) -> None:
     found = [asked(program, **said(names, 5 + local, local, 3)) for local in range(3)]
     # More cores than this machine may have: the launcher's are as many as are asked about.
     assert [one[:4] for one in found] == [["rank", f"{5 + local}:", str(5 + local), str(local)] for local in range(3)]

@@ -10,13 +10,13 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.context import Context, FunctionFacts, Key, function_facts, whole_uses
-from tilepragma.frontend.extents import Wrapped, statement_extent
 from tilepragma.frontend.functions import FunctionCollector
 from tilepragma.frontend.implied import check_implied
 from tilepragma.frontend.liveness import Liveness
 from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective
 from tilepragma.frontend.sections import resolve_clauses
+from tilepragma.frontend.statement_extents import Wrapped, statement_extent
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.text_scan import (
     declaration_start,

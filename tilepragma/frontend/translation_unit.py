@@ -20,13 +20,13 @@ from tilepragma.frontend.compiler import (
     vector_registers,
 )
 from tilepragma.frontend.data_regions import data_regions
-from tilepragma.frontend.extents import check_wrapped
 from tilepragma.frontend.files import Included, find_inclusions, source_files
 from tilepragma.frontend.foreign import note_foreign_pragmas
 from tilepragma.frontend.kernels import kernels as kernels_of
 from tilepragma.frontend.pragma_macros import MacroTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives
 from tilepragma.frontend.regions import RegionBuilder
+from tilepragma.frontend.statement_extents import check_wrapped
 from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
 
 _ERROR = 3

@@ -23,7 +23,7 @@ from tilepragma.report.source_text import plain_text
 @dataclass(frozen=True)
 class LaunchLine:
     """A loop that the host runs (`trips` times, where the sizes say it), a condition, or a launch; `loops` are
-    (iterator, how it is dealt out) of a launch, `below` says what its workers make of the arrays, or which tiles a loop goes through;
+    (iterator, how it is distributed) of a launch, `below` says what its workers make of the arrays, or which tiles a loop goes through;
     `launch` is its name.
     """
 
