@@ -200,17 +200,15 @@ static void print_steps(const tilek_state *state, tilek_target target, int is_ho
     }
 }
 
-/* The numbers that programs of the kernel have as arguments since they changed from launch to launch. */
+/* The numbers that programs of the kernel take as arguments, since they changed from launch to launch. The caller holds the states' lock. */
 static void print_changing(const tilek_state *state)
 {
     int count = 0;
-    tilek_state_lock();
     for (int index = 0; index < state->changing_count; ++index) {
         if (!state->changing[index].is_argument) continue;
         (void)fprintf(stderr, "%s%s%s", count == 0 ? tilek_rank_prefix() : "", count == 0 ? "  arguments, since they change: " : ", ", state->changing[index].name);
         ++count;
     }
-    tilek_state_unlock();
     if (count > 0) (void)fputc('\n', stderr);
 }
 
@@ -317,6 +315,7 @@ static void write_trace(const char *given)
 void tilek_profile_finish(void)
 {
     const tilek_settings *settings = tilek_get_settings();
+    tilek_state_lock();
     tilek_lock(TILEK_LOCK_PROFILE);
     if (settings->profile) print_table();
     if (settings->trace != NULL && (owner == 0 || owner == getpid())) write_trace(settings->trace);
@@ -324,4 +323,5 @@ void tilek_profile_finish(void)
     events = NULL;
     event_count = event_room = 0;
     tilek_unlock(TILEK_LOCK_PROFILE);
+    tilek_state_unlock();
 }

@@ -38,9 +38,9 @@ size_t tilek_type_size(tilek_type type)
 #define NO_BITS
 
 /* The tree is gone through from left to right: after `index` values there is one of `parts` for each bit of `index` that is set, that of the largest part first.
- * A part of one value more joins those that are as long, shortest first. EIGHT neighbours, a multiple of it the first, are a subtree. Sums, of
+ * A part of one value more joins those that are as long, shortest first. BLOCK neighbours, a multiple of it the first, are a subtree. Sums, of
  * which programs have most, are a loop by themselves, in which nothing asks for the operation. */
-enum { EIGHT = 8 };
+enum { BLOCK = 8 };
 
 #define DEFINE_COMBINE(NAME, TYPE, STEPS, BITS)                                                               \
     static inline TYPE NAME##_step(tilek_operator operation, TYPE left, TYPE right)                           \
@@ -50,16 +50,16 @@ enum { EIGHT = 8 };
     }                                                                                                         \
     static inline TYPE NAME##_tree(tilek_operator operation, const char *partials, int64_t count)             \
     {                                                                                                         \
-        TYPE parts[64], some[EIGHT];                                                                          \
+        TYPE parts[64], block[BLOCK];                                                                         \
         int depth = 0;                                                                                        \
         int64_t index = 0;                                                                                    \
-        for (; count - index >= EIGHT; index += EIGHT) {                                                      \
-            memcpy(some, partials + (size_t)index * sizeof *some, sizeof some);                               \
-            for (int width = 1; width < EIGHT; width *= 2)                                                    \
-                for (int place = 0; place < EIGHT; place += 2 * width)                                        \
-                    some[place] = NAME##_step(operation, some[place], some[place + width]);                   \
-            parts[depth++] = some[0];                                                                         \
-            for (int64_t rest = index / EIGHT; (rest & 1) != 0; rest >>= 1, --depth)                          \
+        for (; count - index >= BLOCK; index += BLOCK) {                                                      \
+            memcpy(block, partials + (size_t)index * sizeof *block, sizeof block);                            \
+            for (int width = 1; width < BLOCK; width *= 2)                                                    \
+                for (int place = 0; place < BLOCK; place += 2 * width)                                        \
+                    block[place] = NAME##_step(operation, block[place], block[place + width]);                \
+            parts[depth++] = block[0];                                                                        \
+            for (int64_t rest = index / BLOCK; (rest & 1) != 0; rest >>= 1, --depth)                          \
                 parts[depth - 2] = NAME##_step(operation, parts[depth - 2], parts[depth - 1]);                \
         }                                                                                                     \
         for (; index < count; ++index) {                                                                      \
@@ -98,6 +98,8 @@ tilek_status tilek_combine(tilek_operator operation, tilek_type type, void *valu
         combine_int8, combine_uint8, combine_int16, combine_uint16, combine_int32, combine_uint32,
         combine_int64, combine_uint64, combine_float, combine_double, combine_long_double, combine_bool};
     const int is_floating = type == TILEK_FLOAT || type == TILEK_DOUBLE || type == TILEK_LONG_DOUBLE;
+    const int is_number = operation == TILEK_MINIMUM_NUMBER || operation == TILEK_MAXIMUM_NUMBER;
+    if (!is_floating && is_number) return TILEK_INVALID;
     if (is_floating && (operation == TILEK_BIT_AND || operation == TILEK_BIT_OR || operation == TILEK_BIT_XOR)) return TILEK_INVALID;
     if (count > 0) combine[type](operation, value, partials, count);
     return TILEK_OK;

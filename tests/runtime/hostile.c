@@ -313,10 +313,10 @@ static void launches_in_handler(void)
     halve(100, handlers);
     signal(SIGALRM, launch_in_handler);
     setitimer(ITIMER_REAL, &often, NULL);
-    for (int k = 0; k < 1000; ++k)
+    for (int k = 0; k < 1000 || handled < 5; ++k)
         halve(N, a);
     setitimer(ITIMER_REAL, &never, NULL);
-    expect(a[5] == 2 && handled > 0, "launches around a handler's");
+    expect(a[5] == 2, "launches around a handler's");
     expect(handlers[5] > 1 && handlers[5] <= 2, "a handler's launches");
     right();
 }

@@ -262,6 +262,6 @@ def _with_restrict(found: Diagnostic, lacking: Sequence[DataObject]) -> Diagnost
     names = " and ".join(f"'{one.host}'" for one in lacking)
     ways = (
         f"or declare {names} restrict, if nothing that the kernel writes is read through another of its pointers: cores need no extent then",
-        "or put '#pragma tilek loop independent' before the loop whose iterations read nothing that others of them write: nor do cores then",
+        "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: cores need no extent then",
     )
     return replace(found, notes=(*found.notes, *(Diagnostic(Severity.NOTE, found.range, one) for one in ways)))

@@ -238,13 +238,14 @@ def test_check_says_which_section_would_let_a_kernel_be_distributed(
     assert "note: kernel 'f' runs the original loops, on one core: the extent of 'a' cannot be found" in said
     assert "in.c:5:16: note: add data(a[0:N1]) to the kernel directive, with the length of 'a' for N1" in said
     assert "in.c:5:16: note: or declare 'a' and 'b' restrict, if nothing that the kernel writes is read through" in said
-    assert "independent" not in said
+    assert "in.c:5:16: note: or put '#pragma tilek loop independent' before a loop in which no iteration reads" in said
     Path("in.c").write_text(UNKNOWN_EXTENT.replace("double *", "double *restrict "))
     assert tilepragma.run(["check", "in.c"]) == 0
     said = capsys.readouterr().err
     assert said.startswith("in.c:2:1: note: kernel 'f' runs on cores, and on devices only where a data region holds")
     assert "add data(a[0:N1]) to the kernel directive" in said
     assert "restrict," not in said
+    assert "independent" not in said
     Path("in.c").write_text(UNKNOWN_EXTENT.replace("tilek kernel", "tilek kernel data(a[0:n])"))
     assert tilepragma.run(["check", "in.c"]) == 0
     assert capsys.readouterr().err == ""

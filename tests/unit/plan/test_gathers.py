@@ -74,7 +74,7 @@ def test_independent_loops_gather_without_more_words(column: str) -> None:
     assert not made.apart, "nothing is known of x and y, so no pointer is restrict"
 
 
-INDEPENDENT = "or put '#pragma tilek loop independent' before the loop whose iterations read nothing that others of them write: nor do cores then"
+INDEPENDENT = "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: cores need no extent then"
 RESTRICT = "if nothing that the kernel writes is read through another of its pointers: cores need no extent then"
 
 
