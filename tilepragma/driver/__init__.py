@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import line_directive
 from tilepragma.base.deep_recursion import is_too_deep, on_deep_stack
-from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError, source_error
 from tilepragma.base.files import NoFileError, file_bytes, write_atomically
 from tilepragma.base.languages import C, name_of
 from tilepragma.base.ranges import Position, SourceRange
@@ -456,15 +456,19 @@ def translate(request: TranslateRequest) -> TranslateResult:
 
 
 def _too_deep(state: State) -> State:
-    """An error at the first directive, for expressions or statements that are nested deeper than this Python goes."""
-    found = directive_in_text(state.request.source, state.text)
-    place = Position(state.request.source, found.line if found else 1, found.column if found else 1, 0)
-    state.diagnostics.error(
-        SourceRange(place, place),
-        "an expression or statement of a kernel is nested deeper than this Python can follow",
-        "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python",
-    )
+    state.diagnostics.add(too_deep(state.request.source, state.text))
     return state
+
+
+def too_deep(source: str, text: bytes) -> Diagnostic:
+    """An error at the first directive, for expressions or statements that are nested deeper than this Python goes."""
+    found = directive_in_text(source, text)
+    place = Position(source, found.line if found else 1, found.column if found else 1, 0)
+    remedy = (
+        "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python"
+    )
+    message = "an expression or statement of a kernel is nested deeper than this Python can follow"
+    return source_error(SourceRange(place, place), message, remedy).diagnostic
 
 
 @on_deep_stack
