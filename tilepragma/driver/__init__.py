@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import line_directive
 from tilepragma.base.deep_recursion import is_too_deep, on_deep_stack
-from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError, source_error
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
 from tilepragma.base.files import NoFileError, file_bytes, write_atomically
 from tilepragma.base.languages import C, name_of
 from tilepragma.base.ranges import Position, SourceRange
@@ -26,6 +26,7 @@ from tilepragma.driver.texts import outermost_iterators as outermost_iterators
 from tilepragma.driver.texts import recounted as recounted
 from tilepragma.driver.texts import retiled as retiled
 from tilepragma.driver.texts import source_text as source_text
+from tilepragma.driver.texts import too_deep as too_deep
 from tilepragma.driver.texts import trying_environment as trying_environment
 from tilepragma.driver.texts import unrolled as unrolled
 
@@ -458,17 +459,6 @@ def translate(request: TranslateRequest) -> TranslateResult:
 def _too_deep(state: State) -> State:
     state.diagnostics.add(too_deep(state.request.source, state.text))
     return state
-
-
-def too_deep(source: str, text: bytes) -> Diagnostic:
-    """An error at the first directive, for expressions or statements that are nested deeper than this Python goes."""
-    found = directive_in_text(source, text)
-    place = Position(source, found.line if found else 1, found.column if found else 1, 0)
-    remedy = (
-        "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python"
-    )
-    message = "an expression or statement of a kernel is nested deeper than this Python can follow"
-    return source_error(SourceRange(place, place), message, remedy).diagnostic
 
 
 @on_deep_stack
