@@ -14,6 +14,7 @@
 #include "temporaries.h"
 #include "verify.h"
 #include "visits.h"
+#include "zero_sign.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -246,6 +247,26 @@ static const tilek_candidate *first_of(const tilek_state *state, const tilek_cal
     return NULL;
 }
 
+/* A kernel of which the original loop runs after all where the order decides the sign of a zero. */
+static int launch_for_zeros(tilek_state *state, tilek_call *call)
+{
+    const tilek_kernel *const kernel = state->kernel;
+    tilek_values_before before;
+    tilek_message why;
+    tilek_target ran;
+    const char *name;
+    if (tilek_keep_values(state, call, &before, &why) != TILEK_OK || tilek_execute(state, call, 0, &ran) != TILEK_OK) return decline(kernel, state, call);
+    if (tilek_find_ordered_zero(state, call, ran, &before, &name, &why) != TILEK_OK)
+        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", kernel->name, why.text);
+    if (name == NULL) return 0;
+    if (!is_reported(kernel))
+        tilek_warn(kernel->file, kernel->line, "kernel %s: %s has become a zero, of which the order of the iterations decides the sign; its original loop runs after all, and a reduction clause for it would allow any order",
+                   kernel->name, name);
+    (void)decline(kernel, state, call);
+    tilek_restore_values(kernel, call, &before);
+    return 1;
+}
+
 typedef struct visitor { const tilek_kernel *kernel; tilek_call *call; } visitor;
 
 static int choose_version(void *context, tilek_admission admission)
@@ -287,7 +308,7 @@ static int launch(void *context, tilek_admission admission)
     check_apart(kernel, call);
     state = tilek_state_of(kernel);
     /* Nothing could run in place of a call without its temporaries once the caller has gone on. */
-    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel, 1) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
+    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel, 1) && !tilek_has_ordered_zeros(kernel) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
         tilek_launch_later(kernel, call) == TILEK_OK)
         return 0;
     wait_for(call);
@@ -297,6 +318,7 @@ static int launch(void *context, tilek_admission admission)
         return decline(kernel, state, call);
     }
     if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);
+    if (tilek_has_ordered_zeros(kernel)) return launch_for_zeros(state, call);
     if (tilek_execute(state, call, 0, &ran) == TILEK_OK) return 0;
     return decline(kernel, state, call);
 }

@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 10
+#define TILEK_ABI 11
 
 /* C90 has no `inline`. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
@@ -91,7 +91,10 @@ enum { /* tilek_array_shape.flags */
                                 * need one that is present, and held as far as it is read */
     TILEK_TEMPORARY = 64, /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
     TILEK_DEVICES_ONLY = 128, /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
-    TILEK_POSSIBLE_EXTENT = 256 /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */
+    TILEK_POSSIBLE_EXTENT = 256, /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */
+    /* Of a scalar whose minimum or maximum is found in another order, which decides the sign of a zero at most: where it ends as one, the original loop
+     * runs after all, with the values that all scalars had before. The kernel writes nothing else that it reads. */
+    TILEK_ORDERED_ZERO_ON_HOSTS = 512, TILEK_ORDERED_ZERO_ON_DEVICES = 1024
 };
 
 enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };

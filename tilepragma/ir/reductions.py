@@ -54,10 +54,12 @@ class Updates:
 
     `operator`: what its partial values are combined with; `fmin` and `fmax` pass over NaNs, as the functions do, also of the value before.
     `ordered` goes on after "the loop keeps": an order that changes bits, and what would free the loop of it; empty where none does.
+    `orders_zeros`: any order gives the same bits but for the sign where the result is a zero.
     """
 
     operator: str
     ordered: str = ""
+    orders_zeros: bool = False
 
     @property
     def clause(self) -> str:
@@ -188,7 +190,10 @@ class _Uses:
         if self.type.is_floating and self.operator in _WORDS:
             ordered = f"the order of its {_WORDS[self.operator]}: {self._clause} would allow any"
         (family,) = families
-        return Updates(family or self.operator, ordered)
+        orders_zeros = {one.ordered for one in updates} - {""} == {self._of_zeros}
+        if orders_zeros and self.signs is not None and self.object in self.signs.settled:
+            return Updates(family or self.operator)
+        return Updates(family or self.operator, ordered, orders_zeros)
 
     def updates(self, node: Any) -> Iterator[_Update | NoReduction]:
         """The updates under `node`, and the other uses of the scalar."""
