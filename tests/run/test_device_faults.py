@@ -93,6 +93,18 @@ int main(void)
 """
 
 
+COMPILER_SOURCE = """
+#include <stdio.h>
+int main(void)
+{
+    static int a[100];
+#pragma tilek kernel
+    for (int i = 0; i < 100; i++) a[i] = i * i;
+    printf("%d\\n", a[99]);
+    return 0;
+}
+"""
+
 #: Without the kernel that PoCL compiles longest.
 OPENCL_SOURCE = re.sub(
     r"(?s)static void eliminate.*?(?=static void sweep)|    for \(int round.*?(?=    fill\(N, b\);)", "", SOURCE
@@ -149,6 +161,33 @@ def test_any_call_of_the_driver_may_fail(workshop: Workshop, programs: tuple[Pat
             wrong.append(f"call {call} of {count}: {fault}")
     assert warned > count // 2, f"{warned} of {count} calls fail"
     assert not wrong, f"{len(wrong)} of {count} calls:\n" + "\n".join(wrong[:10])
+
+
+@pytest.mark.skipif(cuda_device_present(), reason="a CUDA device is here, which does as it likes")
+def test_any_call_of_the_compiler_may_fail(workshop: Workshop, tmp_path: Path) -> None:
+    """Of NVRTC, with nothing compiled yet. What fails is not kept: the next run of the program is right without a warning."""
+    source = tmp_path / "compiler_faults.c"
+    source.write_text(COMPILER_SOURCE)
+    expected = workshop.run(workshop.build_original(source, FLAGS), PLAIN).splitlines()
+    program, cuda = workshop.build_translated(source, FLAGS), target_environment("cuda", workshop.folder.parent)
+
+    def cold(call: int) -> dict[str, str]:
+        cache = tmp_path / f"cache{call}"
+        cache.mkdir(mode=0o700)
+        return {"TILEK_OPENCL_LIBRARY": "none", "TILEK_STRICT": "0", "TILEK_CACHE_DIR": str(cache)}
+
+    counted = re.search(r"stand-in: (\d+) calls", workshop.run(program, cuda, TILEK_STANDIN_FAIL="nvrtc:0", **cold(0)))
+    assert counted is not None and int(counted[1]) >= 6
+    wrong, warned = [], 0
+    for call in range(1, int(counted[1]) + 1):
+        more = cold(call)
+        fault, has_warned = judge(workshop, program, cuda, expected, 1, TILEK_STANDIN_FAIL=f"nvrtc:{call}", **more)
+        warned += has_warned
+        if fault is None and workshop.run(program, cuda, **more).splitlines() != expected:
+            fault = "the next run"
+        if fault is not None:
+            wrong.append(f"call {call}: {fault}")
+    assert warned > 3 and not wrong, "\n".join(wrong)
 
 
 def calls_to_fail(names: list[str], of_each: str) -> list[int]:
