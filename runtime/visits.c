@@ -150,7 +150,7 @@ int tilek_visits_go_on(void) { return __atomic_load_n(&visiting, __ATOMIC_SEQ_CS
 
 void tilek_visits_forked(void)
 {
-    visiting = !here.is_inside || here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE;
+    __atomic_store_n(&visiting, !here.is_inside || here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE, __ATOMIC_SEQ_CST);
 }
 
 void tilek_visits_start(void) { has_key = pthread_key_create(&key, ended) == 0; }
