@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700
 #include "visits.h"
 
+#include "launch.h"
 #include "locks.h"
 #include "message.h"
 #include "state.h"
@@ -65,9 +66,11 @@ static void give_up(void *unused)
 
 static void ended(void *unused)
 {
-    if (!here.is_inside) return;
-    tilek_warn(NULL, 0, "a thread has ended in a signal handler during a launch");
-    give_up(unused);
+    if (here.is_inside) {
+        tilek_warn(NULL, 0, "a thread has ended in a signal handler during a launch");
+        give_up(unused);
+    }
+    tilek_host_thread_ends();
 }
 
 static int is_on_handlers_stack(void)

@@ -78,6 +78,13 @@ def test_newest_values_come_home(
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
 
 
+def test_a_handler_that_has_interrupted_malloc(workshop: Workshop, target: TargetEnvironment, program: Path) -> None:
+    """Launches in it ask for no memory. That it hangs else is up to the moment; here it is told at once."""
+    done = run(workshop, program, target, "interrupts_malloc")
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert "is launched in a signal handler, which may have interrupted malloc or a device's library" in done.stderr
+
+
 @pytest.fixture
 def threads() -> TargetEnvironment:
     return TargetEnvironment("threads", (("TILEK_TARGET", "threads"),))
