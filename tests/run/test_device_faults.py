@@ -93,6 +93,38 @@ int main(void)
 """
 
 
+#: All wavefronts of a launch are one launch.
+COOPERATIVE_SOURCE = """
+#include <math.h>
+#include <stdio.h>
+enum { N = 80 };
+static double u[N][N];
+
+static double relax_once(int n, double m[n][n])
+{
+    double change = 0, old;
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < n - 1; j++) {
+            old = m[i][j];
+            m[i][j] = 0.25 * (m[i - 1][j] + m[i + 1][j] + m[i][j - 1] + m[i][j + 1]);
+            change = fmax(change, fabs(m[i][j] - old));
+        }
+    return change;
+}
+int main(void)
+{
+    double sum = 0;
+    for (int k = 0; k < N * N; k++) u[k / N][k % N] = k * 7919 % 1009;
+    printf("%.17g\\n", relax_once(N, u));
+#pragma tilek data copy(u)
+    for (int k = 0; k < 2; k++) printf("%.17g\\n", relax_once(N, u));
+    for (int k = 0; k < N * N; k++) sum = sum * 0.75 + u[k / N][k % N];
+    printf("%.17g\\n", sum);
+    return 0;
+}
+"""
+
 COMPILER_SOURCE = """
 #include <stdio.h>
 int main(void)
@@ -115,14 +147,6 @@ LEFT = ("stand-in: left behind: ", "stand-in: a module was unloaded before ")
 CALLED = "faults: call of "
 
 
-@pytest.fixture(scope="module")
-def programs(workshop: Workshop) -> tuple[Path, Path]:
-    workshop.folder.mkdir(parents=True, exist_ok=True)
-    source = workshop.folder / "device_faults.c"
-    source.write_text(SOURCE)
-    return workshop.build_original(source, FLAGS), workshop.build_translated(source, FLAGS)
-
-
 def judge(
     workshop: Workshop, program: Path, target: TargetEnvironment, expected: list[str], most_warnings: int, **more: str
 ) -> tuple[str | None, bool]:
@@ -143,14 +167,19 @@ def judge(
 
 
 @pytest.mark.skipif(cuda_device_present(), reason="a CUDA device is here, which does as it likes")
-def test_any_call_of_the_driver_may_fail(workshop: Workshop, programs: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("launches", ["single", "cooperative"])
+def test_any_call_of_the_driver_may_fail(workshop: Workshop, tmp_path: Path, launches: str) -> None:
+    source = tmp_path / f"{launches}.c"
+    source.write_text(SOURCE if launches == "single" else COOPERATIVE_SOURCE)
+    programs = workshop.build_original(source, FLAGS), workshop.build_translated(source, FLAGS)
     cuda = target_environment("cuda", workshop.folder.parent)
     expected = workshop.run(programs[0], PLAIN).splitlines()
     more = {"TILEK_OPENCL_LIBRARY": "none", "TILEK_STRICT": "0"}
     for _ in range(2):  # the second time compiled kernels are there
-        whole = workshop.run(programs[1], cuda, TILEK_STANDIN_FAIL="any:0", **more)
+        whole = workshop.run(programs[1], cuda, TILEK_STANDIN_FAIL="any:0", TILEK_STANDIN_COUNTS="1", **more)
     found = re.search(r"stand-in: (\d+) calls", whole)
     assert found is not None and [line for line in whole.splitlines() if not line.startswith("stand-in")] == expected
+    assert (", 0 cooperative" in whole) == (launches == "single")
     count, wrong, warned = int(found[1]), [], 0
     for call in range(1, count + 1):
         fault, has_warned = judge(
