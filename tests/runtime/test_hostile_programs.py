@@ -124,8 +124,10 @@ def test_hostile_under_sanitizers(
     workshop: Workshop, threads: TargetEnvironment, folder: Path, case: str, sanitizer: str
 ) -> None:
     """On threads: device libraries are not built for sanitizers."""
-    if sanitizer == "thread" and case.startswith("forks"):
-        pytest.skip("the thread sanitizer ends the children of a threaded program that start threads")
+    if sanitizer != "undefined" and case.startswith("forks"):
+        pytest.skip(
+            "the sanitizer's own locks (of its allocator, of pthread_once) are not taken at a fork: children wait for ever"
+        )
     program = _build_with(workshop, folder, sanitizer)
     quiet = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1:report_signal_unsafe=0"}
     for _ in range(RUNS):
