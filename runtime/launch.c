@@ -6,6 +6,7 @@
 #include "async.h"
 #include "environment.h"
 #include "form.h"
+#include "interruption.h"
 #include "message.h"
 #include "present.h"
 #include "profile.h"
@@ -163,10 +164,33 @@ static int decline_within(const tilek_kernel *kernel, const tilek_call *call)
     return 1;
 }
 
+/* Whether a launch of the kernel asks the C library for memory, or a device's library for anything. */
+static int needs_memory(const tilek_kernel *kernel)
+{
+    const tilek_settings *settings;
+    if (__atomic_load_n(kernel->state, __ATOMIC_ACQUIRE) == NULL) return 1;
+    settings = tilek_get_settings();
+    if (tilek_has_devices() || tilek_has_temporaries(kernel, 0) || tilek_profiling() || settings->adapt || settings->verify) return 1;
+    return tilek_host_needs_memory(kernel, !settings->target_given || settings->target != TILEK_SERIAL);
+}
+
+/* In a signal handler that may have interrupted the C library. Where the newest values are on a device, or come from a queue, there is no way but to wait for them. */
+static int must_decline_in_handler(const tilek_kernel *kernel, const tilek_call *call)
+{
+    static int is_told; /* atomic */
+    if (!call->enabled || call->queue != TILEK_QUEUE_SYNCHRONOUS || call->wait_count != 0 || !needs_memory(kernel) || !tilek_is_in_handler() || !tilek_host_may_begin(kernel, call)) return 0;
+    if (!__atomic_exchange_n(&is_told, 1, __ATOMIC_RELAXED))
+        tilek_warn_at_once(kernel->file, kernel->line, "kernel %s is launched in a signal handler, which may have interrupted malloc or a device's library; its original loop runs (a handler may set a flag, for the program to launch then)", kernel->name);
+    return 1;
+}
+
 static void wait_for(const tilek_call *call)
 {
     if (call->wait_count != 0) tilek_queues_wait(call->wait_count, call->waits);
 }
+
+/* Whether there is no state yet, and memory for it cannot be asked for. */
+static int is_first_in_handler(const tilek_kernel *kernel) { return __atomic_load_n(kernel->state, __ATOMIC_ACQUIRE) == NULL && tilek_is_in_handler(); }
 
 /* A check is reported once a kernel, whichever it is: loops that launch again and again would report it each time with other values. */
 static int is_reported(const tilek_kernel *kernel)
@@ -187,7 +211,7 @@ static int report_check(void *context, tilek_admission admission)
 {
     const failed_check *const failed = context;
     const tilek_kernel *const kernel = failed->kernel;
-    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || is_reported(kernel)) return 0;
+    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || is_first_in_handler(kernel) || is_reported(kernel)) return 0;
     tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: its launch check '%s' does not hold%s", kernel->name, failed->check, failed->values);
     return 0;
 }
@@ -279,7 +303,7 @@ static int choose_version(void *context, tilek_admission admission)
     tilek_state *state;
     tilek_side side;
     int64_t wanted;
-    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || !call->enabled || (state = tilek_state_of(kernel)) == NULL) return 0;
+    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || !call->enabled || is_first_in_handler(kernel) || (state = tilek_state_of(kernel)) == NULL) return 0;
     settings = tilek_get_settings();
     wanted = settings->version;
     if (wanted == 0 || wanted > kernel->version_count) return 0;
@@ -305,6 +329,7 @@ static int launch(void *context, tilek_admission admission)
     tilek_target ran;
     if (admission == TILEK_WITHIN) return decline_within(kernel, call);
     if (!is_valid(kernel) || admission == TILEK_LATE) return decline(kernel, NULL, call);
+    if (kernel->host_launch_count + kernel->device_launch_count > 0 && must_decline_in_handler(kernel, call)) return 1;
     check_apart(kernel, call);
     state = tilek_state_of(kernel);
     /* Nothing could run in place of a call without its temporaries once the caller has gone on. */

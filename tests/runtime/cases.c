@@ -358,12 +358,27 @@ static void lost_values(void)
     make_call(&call, A, N, 0, N, NULL);
     tilek_data_enter("d.c", 1, 1, &whole);
     CHECK(launch_scale(&scale_kernel, &call) == 0);
-    fake.fail_run = 1;
+    fake.fail_wait = 1;
     (void)launch_scale(&scale_kernel, &call);
     CHECK(!"the program goes on");
 }
 
-/* The same failure while the host still has the values: they are used. */
+/* A launch that is not queued has changed nothing: what the device has is fetched. */
+static void fetched_values(void)
+{
+    tilek_data_item whole = item(A, 0, N, TILEK_COPY);
+    scale_call call;
+    fill(A, N);
+    make_call(&call, A, N, 0, N, NULL);
+    tilek_data_enter("d.c", 1, 1, &whole);
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    fake.fail_run = 1;
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    tilek_data_exit("d.c", 2, 1, &whole);
+    check_scaled(A, N, 0, N, 3, 2);
+}
+
+/* A launch fails while the host still has the values: they are used. */
 static void kept_values(void)
 {
     tilek_data_item whole = item(A, 0, N, TILEK_COPY);
@@ -566,7 +581,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"own_arrays", own_arrays}, {"own_arrays_of_devices", own_arrays_of_devices},
     {"trips", trips}, {"tiles", tiles}, {"reductions", reductions}, {"launches", launches}, {"twice", twice}, {"sums", sums}, {"rows", rows}, {"declines", declines},
     {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"lost_write", lost_write}, {"lost_run", lost_run}, {"lost_wait", lost_wait}, {"lost_read", lost_read}, {"lost_in_queue", lost_in_queue}, {"lost_result_small", lost_result_small}, {"lost_result_large", lost_result_large}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
-    {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},
+    {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"fetched_values", fetched_values}, {"kept_values", kept_values}, {"queues", queues},
     {"concurrency", concurrency}, {"parallel", parallel}, {"spare_threads", spare_threads}, {"cores", cores}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
     {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_unreached", steps_unreached}, {"steps_queued", steps_queued},
     {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size},

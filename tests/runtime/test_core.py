@@ -39,6 +39,7 @@ ON_THE_DEVICE = [
     "coherence",
     "create_and_present",
     "kept_values",
+    "fetched_values",
     "steps_differ",
     "steps_lost",
     "steps_copies",
