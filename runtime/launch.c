@@ -271,7 +271,7 @@ static const tilek_candidate *first_of(const tilek_state *state, const tilek_cal
     return NULL;
 }
 
-/* A kernel of which the original loop runs after all where the order decides the sign of a zero. */
+/* Launches a kernel whose original loop must run again if the sign of a zero is in doubt. */
 static int launch_for_zeros(tilek_state *state, tilek_call *call)
 {
     const tilek_kernel *const kernel = state->kernel;
@@ -284,8 +284,8 @@ static int launch_for_zeros(tilek_state *state, tilek_call *call)
         tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", kernel->name, why.text);
     if (name == NULL) return 0;
     if (!is_reported(kernel))
-        tilek_warn(kernel->file, kernel->line, "kernel %s: %s has become a zero, of which the order of the iterations decides the sign; its original loop runs after all, and a reduction clause for it would allow any order",
-                   kernel->name, name);
+        tilek_warn(kernel->file, kernel->line, "kernel %s: %s has become a zero, whose sign the order of the iterations decides, so the original loop ran again; a reduction clause for %s would allow any order",
+                   kernel->name, name, name);
     (void)decline(kernel, state, call);
     tilek_restore_values(kernel, call, &before);
     return 1;

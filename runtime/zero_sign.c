@@ -1,4 +1,4 @@
-/* zero_sign.c: the original loop runs after all where a minimum or maximum has become a zero, since the order of the iterations decides its sign. */
+/* zero_sign.c: finds minima and maxima that have become a zero, whose sign the order of the iterations decides, so that the original loop runs again. */
 #define _POSIX_C_SOURCE 200809L
 #include "zero_sign.h"
 
@@ -18,11 +18,11 @@ int tilek_has_ordered_zeros(const tilek_kernel *kernel)
 
 static int is_written_scalar(const tilek_array_shape *shape) { return shape->storage == TILEK_SCALAR && (shape->flags & TILEK_WRITES) != 0; }
 
-/* The host has the newest values of the scalars that `before` names. */
+/* Fetches the newest values of the scalars that `before` names. */
 static tilek_status bring_home(tilek_state *state, const tilek_call *call, const tilek_values_before *before, tilek_message *why)
 {
-    tilek_array_shape shapes[TILEK_MOST_ORDERED_ZEROS];
-    tilek_array arrays[TILEK_MOST_ORDERED_ZEROS];
+    tilek_array_shape shapes[TILEK_MOST_RESTORED];
+    tilek_array arrays[TILEK_MOST_RESTORED];
     tilek_kernel scalars = *state->kernel;
     tilek_call own = *call;
     if (tilek_nothing_is_present()) return TILEK_OK;
@@ -43,8 +43,8 @@ tilek_status tilek_keep_values(tilek_state *state, const tilek_call *call, tilek
     for (int index = 0; index < state->kernel->array_count; ++index) {
         const tilek_array_shape *shape = &state->kernel->arrays[index];
         if (!is_written_scalar(shape)) continue;
-        if (before->count == TILEK_MOST_ORDERED_ZEROS || shape->element_size > sizeof before->values->bytes) {
-            tilek_say(why, "it writes more scalars than are kept for a minimum or maximum that becomes a zero");
+        if (before->count == TILEK_MOST_RESTORED || shape->element_size > sizeof before->values->bytes) {
+            tilek_say(why, "it writes more scalars than are restored where a minimum or maximum becomes a zero");
             return TILEK_UNSUPPORTED;
         }
         before->arrays[before->count++] = index;
@@ -74,7 +74,7 @@ static int is_zero(tilek_type type, const void *value)
     }
 }
 
-/* Whether fmin or fmax reduces the scalar, of which C leaves open which zero stays; a comparison keeps the one from before. */
+/* Whether fmin or fmax reduces the scalar. C leaves open which zero they give; a comparison keeps a zero from before the loop. */
 static int is_of_numbers(const tilek_launch_shape launches[], int count, int array)
 {
     for (int launch = 0; launch < count; ++launch)

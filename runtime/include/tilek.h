@@ -92,10 +92,13 @@ enum { /* tilek_array_shape.flags */
     TILEK_TEMPORARY = 64, /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
     TILEK_DEVICES_ONLY = 128, /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
     TILEK_POSSIBLE_EXTENT = 256, /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */
-    /* Of a scalar whose minimum or maximum is found in another order, which decides the sign of a zero at most: where it ends as one, the original loop
-     * runs after all, with the values that all scalars had before. The kernel writes nothing else that it reads. */
+    /* Launches reduce this scalar to a minimum or maximum in any order, which may change the sign of a zero. If it ends as a zero, the runtime restores the
+     * scalars and the original loop runs. The kernel reads nothing else that it writes. */
     TILEK_ORDERED_ZERO_ON_HOSTS = 512, TILEK_ORDERED_ZERO_ON_DEVICES = 1024
 };
+
+/* A kernel with ordered zeros writes at most so many scalars, all of them numbers. */
+enum { TILEK_MOST_RESTORED = 16 };
 
 enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };
 /* Axes in this order everywhere: thread, gang 0..2, worker 0..2. */

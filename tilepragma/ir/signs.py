@@ -40,8 +40,8 @@ _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 @dataclass(frozen=True)
 class Signs:
-    """The signs of what `body`, with the functions that it calls, computes. Of `settled` minima and maxima the sign of a zero is looked after
-    elsewhere: no order is kept for it.
+    """The signs of what `body`, with the functions that it calls, computes. For `settled`, which are minima and maxima, launches correct
+    the sign of a zero: no order is kept for it.
     """
 
     body: Any

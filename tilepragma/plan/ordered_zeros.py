@@ -1,8 +1,8 @@
 """Minima and maxima of which the order of the iterations decides at most the sign of a zero.
 
-Of zeros of both signs, which are equal, a comparison keeps the first in the order of the text. Any other result has the same bits in any order.
-So such scalars are reduced in any order, and where a result is a zero after all, the original loop runs again (`runtime/zero_sign.c`). A kernel
-can run again if it reads nothing that it writes but scalars, whose values before are kept.
+-0.0 and +0.0 are equal, and a comparison keeps the first of them in the order of the text. Every other result has the same bits in any order.
+So launches reduce such scalars in any order, and the original loop runs again where the result is a zero (`runtime/zero_sign.c`). That is
+right for a kernel that reads nothing that it writes, except scalars: the runtime restores their values.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilepragma.base.remembered import once
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
 from tilepragma.ir.looptree import Block, FloatingRules, Kernel, Loop, TileNest
 from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import children, loop_directives
+from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Reduction
 from tilepragma.plan.launches import named_in_clauses
 
-MOST_SCALARS = 16
-"""As many scalars as the runtime keeps values of (TILEK_MOST_ORDERED_ZEROS)."""
+#: tilek.h, TILEK_MOST_RESTORED: scalars of which the runtime restores the values.
+MOST_RESTORED = 16
 
 
 @dataclass(frozen=True)
 class OrderedZero:
-    """A scalar of which launches of these targets find the sign of a zero in another order than the text's."""
+    """A reduced scalar that may get a zero of the wrong sign from the launches of hosts, of devices or of both."""
 
     object: DataObject
     hosts: bool
@@ -34,17 +36,24 @@ class OrderedZero:
 
 
 def signs_of(kernel: Kernel, floating: FloatingRules) -> Signs:
-    """The signs of what the kernel computes; those of zeros that the original loop looks after are settled."""
+    """The signs of what the kernel computes. Scalars are settled where the original loop can correct the sign of a zero."""
     signs = Signs(kernel.body, kernel.functions)
     return Signs(kernel.body, kernel.functions, frozenset(_settled(kernel, floating, signs)))
 
 
+@once
+def signs_in(plan: KernelPlan) -> Signs:
+    """The signs of what the plan's kernel computes."""
+    return signs_of(plan.kernel, plan.floating)
+
+
+@once
 def ordered_zeros(plan: KernelPlan) -> tuple[OrderedZero, ...]:
-    """Those of the plan."""
+    """The scalars for which the plan's launches rely on the original loop, by name."""
     reductions = (one for launch in (*plan.host, *plan.device) for one in launch.reductions)
     if not any(one.is_floating and not one.rounds for one in reductions):
         return ()
-    settled = signs_of(plan.kernel, plan.floating).settled
+    settled = signs_in(plan).settled
     on_hosts = {one.object for launch in plan.host for one in launch.reductions if not _keeps_order(plan, one)}
     on_devices = {one.object for launch in plan.device for one in launch.reductions}
     return tuple(
@@ -57,7 +66,8 @@ def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[
     named = named_in_clauses(kernel.directive, kernel.body)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
     scalars = [one for one in written if one.storage is Storage.SCALAR and one.scope is not Scope.LOCAL]
-    if not scalars or len(scalars) > MOST_SCALARS or kernel.swept or not _can_run_again(kernel):
+    numbers = all(isinstance(one.element, ScalarType) for one in scalars)
+    if not numbers or len(scalars) > MOST_RESTORED or kernel.swept or not _can_run_again(kernel):
         return
     for scalar in scalars:
         if scalar.host not in named:
@@ -67,21 +77,21 @@ def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[
 
 
 def _can_run_again(kernel: Kernel) -> bool:
-    """Whether a second run, with the scalars' values from before the first, gives what one run gives."""
-    read, written = set[DataObject](), set[DataObject]()
-    for use in uses(kernel.body, kernel.functions):
-        if use.object.storage is not Storage.SCALAR and use.object.scope is not Scope.LOCAL:
-            (written if use.writes else read).add(use.object)
-            if use.reads:
-                read.add(use.object)
-    # Different arrays are apart, which launches check, but for those of loops that the user says are independent.
-    vouched = any(one.independent for one in loop_directives(kernel.body))
-    return not written or (written.isdisjoint(read) and not vouched)
+    """Whether a second run, from the scalars' values before the first, leaves what one run leaves."""
+    kept = [
+        use
+        for use in uses(kernel.body, kernel.functions)
+        if use.object.storage is not Storage.SCALAR and use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)
+    ]
+    written = {use.object for use in kept if use.writes}
+    # Launches check that different arrays are apart, except in loops that the user calls independent.
+    independent = kernel.directive.independent or any(one.independent for one in loop_directives(kernel.body))
+    return not written or not (independent or any(use.reads and use.object in written for use in kept))
 
 
 def _keeps_order(plan: KernelPlan, reduction: Reduction) -> bool:
-    """Whether hosts find the zero that the text does: partial values are of consecutive stretches of the outermost loop, and are combined
-    in order. Of fmin and fmax C leaves open which zero stays.
+    """Whether hosts find the zero that the text does: each partial value is of a stretch of the outermost loop, and they are combined
+    in order. C leaves open which zero fmin and fmax give.
     """
     scalar = reduction.object
     if reduction.operator in ("fmin", "fmax"):
@@ -95,7 +105,7 @@ _Chain = tuple[Loop | None, ...]
 
 
 def _chains(node: Any, scalar: DataObject, around: _Chain) -> Iterator[_Chain]:
-    """The loops, without their bodies, around each assignment to the scalar; None stands for loops in an order of their own."""
+    """The loops, without their bodies, around each assignment to the scalar; None for a nest whose tiles change the order."""
     if isinstance(node, Assignment) and node.target.object == scalar:
         yield around
     if isinstance(node, TileNest):

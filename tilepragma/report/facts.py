@@ -206,7 +206,7 @@ def _checks(plan: KernelPlan) -> Iterator[str]:
     for zero in ordered_zeros(plan):
         where = "" if zero.hosts and zero.devices else " on cores" if zero.hosts else " on devices"
         again = "else the original loop runs again, since the order decides the sign of a zero"
-        yield f"{zero.object.host} has not become a zero{where}; {again}, and a reduction clause would allow any order"
+        yield f"{zero.object.host} does not end as a zero{where}; {again} (a reduction clause would allow any order)"
 
 
 def _tile_sizes(plan: KernelPlan) -> str:

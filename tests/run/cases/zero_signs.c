@@ -34,7 +34,31 @@ static double least(int n, double m, const double *x, double *restrict half)
     return m;
 }
 
-/* Of fmax C leaves open which zero stays: the result is compared where it is none. */
+/* Columns first: a planner may go through the rows instead. */
+static double greatest_of_columns(int rows, int columns, double m, const double *x)
+{
+#pragma tilek kernel
+    for (int j = 0; j < columns; j++)
+        for (int i = 0; i < rows; i++)
+            if (x[i * columns + j] > m)
+                m = x[i * columns + j];
+    return m;
+}
+
+/* Two updates an iteration, backwards. */
+static double greatest_of_both(int n, double m, const double *x, const double *y)
+{
+#pragma tilek kernel
+    for (int i = n - 1; i >= 0; i--) {
+        if (x[i] > m)
+            m = x[i];
+        if (y[i] > m)
+            m = y[i];
+    }
+    return m;
+}
+
+/* C leaves open which zero fmax gives: the sign is compared where all zeros have the same one. */
 static double largest(int rows, int columns, double m, const double *x)
 {
 #pragma tilek kernel
@@ -48,7 +72,7 @@ static double largest(int rows, int columns, double m, const double *x)
 CASE(signs)
 {
     static const double before[] = {-1e300, -3, 0.0, -0.0};
-    double results[24], *const half = check_allocate(N, sizeof *half);
+    double results[48], *const half = check_allocate(N, sizeof *half);
     int count = 0;
     for (int negative = 0; negative < 2; negative++) {
         const double zero = negative ? -0.0 : 0.0;
@@ -57,11 +81,21 @@ CASE(signs)
             results[count++] = greatest(N, before[k], below);
             results[count++] = least(N, -before[k], above, half);
             results[count++] = largest(100, 1000, before[k], above);
+            results[count++] = greatest_of_columns(101, 900, before[k], below);
+            results[count++] = greatest_of_both(N - 1, before[k], below, below + 1);
         }
+        below[N / 2] = zero;
+        results[count++] = largest(101, 990, -1, below);
+        below[N / 3] = -1; /* left are two zeros; the columns' order meets the second row's first */
+        below[N - 5] = -1;
+        below[30 * 900 + 500] = zero;
+        below[31 * 900 + 400] = -zero;
+        below[N / 2] = -1;
+        results[count++] = greatest_of_columns(101, 900, -1, below);
         free(below);
         free(above);
     }
-    check_record("results", results, sizeof results);
+    check_record("results", results, (size_t)count * sizeof *results);
     check_record("half", half, N * sizeof *half);
     free(half);
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from source import plan
 
+from tilepragma.base.resources import resource_folder
 from tilepragma.plan.kernel_plan import KernelPlan, launches_in
-from tilepragma.plan.ordered_zeros import ordered_zeros
+from tilepragma.plan.ordered_zeros import MOST_RESTORED, ordered_zeros
 from tilepragma.plan.verifier import verify
 
 
@@ -98,7 +99,7 @@ def test_what_depends_on_the_order_keeps_it_and_says_what_would_not(declaration:
         ("double w = 0", "if (d[i] > w) w = d[i]; if (f[i] > w) w = f[i];", True),
     ],
 )
-def test_the_original_loop_looks_after_the_signs_of_zeros(declaration: str, update: str, hosts: bool) -> None:
+def test_the_original_loop_corrects_the_signs_of_zeros(declaration: str, update: str, hosts: bool) -> None:
     made = kernel(declaration, update)
     verify(made)
     [zero] = ordered_zeros(made)
@@ -113,7 +114,7 @@ def test_the_original_loop_looks_after_the_signs_of_zeros(declaration: str, upda
         ("w += d[i];", "reduction(+: w)"),
     ],
 )
-def test_no_launch_looks_after_zeros_in_vain(update: str, clause: str) -> None:
+def test_no_zero_is_corrected_without_need(update: str, clause: str) -> None:
     assert ordered_zeros(kernel("double w = 0", update, clause)) == ()
 
 
@@ -136,6 +137,48 @@ def test_a_kernel_that_cannot_run_again_keeps_the_order(body: str) -> None:
         }}"""
     )
     assert not operators(made) and ordered_zeros(made) == ()
+
+
+def test_a_kernel_with_a_loop_that_the_user_calls_independent_keeps_the_order() -> None:
+    """Its arrays may share memory, so that a second run may read what the first has written."""
+    made = plan(
+        """
+        double f(int n, int m, const double *a, double *b) {
+          double w = -1;
+        #pragma tilek kernel
+          for (int i = 0; i < n; i++) {
+            if (a[i * m] > w) w = a[i * m];
+        #pragma tilek loop independent
+            for (int j = 0; j < m; j++) b[i * m + j] = a[i * m + j] / 2;
+          }
+          return w;
+        }"""
+    )
+    assert "max" not in operators(made) and ordered_zeros(made) == ()
+
+
+def test_a_kernel_that_writes_more_than_numbers_keeps_the_order() -> None:
+    made = plan(
+        """
+        struct pair { double a, b, c; };
+        struct pair f(int n, const double *restrict x, double *w) {
+          struct pair last; double m = -1;
+        #pragma tilek kernel
+          for (int i = 0; i < n; i++) { last.a = x[i]; last.b = x[i]; last.c = x[i]; if (x[i] > m) m = x[i]; }
+          *w = m;
+          return last;
+        }"""
+    )
+    assert ordered_zeros(made) == () and "max" not in operators(made)
+
+
+def test_the_runtime_restores_as_many_scalars_as_plans_count_on() -> None:
+    header = (resource_folder("runtime") / "include" / "tilek.h").read_text()
+    assert f"TILEK_MOST_RESTORED = {MOST_RESTORED} " in header
+    counts = "".join(f"t{k} = x[i]; " for k in range(MOST_RESTORED))
+    declared = ", ".join(f"t{k} = 0" for k in range(MOST_RESTORED))
+    made = kernel(f"double w = -1; int {declared}", f"{counts} if (d[i] > w) w = d[i];")
+    assert ordered_zeros(made) == ()
 
 
 def test_a_kernel_that_writes_other_arrays_than_it_reads_can_run_again() -> None:
