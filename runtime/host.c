@@ -213,7 +213,7 @@ static void find_most_values(const tilek_launch_shape *launch, size_t *values, s
     if ((size_t)launch->value_count > *values) *values = (size_t)launch->value_count;
 }
 
-/* What is known of a call with this many launches and values, behind `small` or in a block. */
+/* Bytes of the parts of a job's block, in their order; `bytes`: of the whole block. */
 typedef struct layout { size_t room, paces, value_bytes, bytes; } layout;
 
 static layout layout_of(const tilek_kernel *kernel, const tilek_form *form)

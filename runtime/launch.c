@@ -180,7 +180,7 @@ static int must_decline_in_handler(const tilek_kernel *kernel, const tilek_call 
     static int is_told; /* atomic */
     if (!call->enabled || call->queue != TILEK_QUEUE_SYNCHRONOUS || call->wait_count != 0 || !needs_memory(kernel) || !tilek_is_in_handler() || !tilek_host_may_begin(kernel, call)) return 0;
     if (!__atomic_exchange_n(&is_told, 1, __ATOMIC_RELAXED))
-        tilek_warn_at_once(kernel->file, kernel->line, "kernel %s is launched in a signal handler, which may have interrupted malloc or a device's library; its original loop runs (a handler may set a flag, for the program to launch then)", kernel->name);
+        tilek_warn_at_once(kernel->file, kernel->line, "kernel %s is launched in a signal handler, which may have interrupted malloc or a device's library; its original loop runs (set a flag in the handler instead, and launch outside of it)", kernel->name);
     return 1;
 }
 
