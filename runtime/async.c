@@ -3,6 +3,7 @@
 #include "async.h"
 
 #include "cores.h"
+#include "launch.h"
 #include "locks.h"
 #include "message.h"
 #include "state.h"
@@ -67,6 +68,7 @@ static void *serve(void *argument)
         (void)pthread_cond_broadcast(&changed);
     }
     tilek_unlock(TILEK_LOCK_QUEUES);
+    tilek_host_thread_ends();
     return NULL;
 }
 

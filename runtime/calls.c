@@ -15,28 +15,35 @@ static void *put(char **place, const void *source, size_t bytes)
     return copy;
 }
 
-tilek_call *tilek_copy_call(const tilek_kernel *kernel, const tilek_call *call)
+size_t tilek_call_bytes(const tilek_kernel *kernel)
 {
-    const size_t arrays = (size_t)kernel->array_count * sizeof *call->arrays, loops = (size_t)kernel->loop_count * sizeof *call->loops;
-    const size_t arguments = (size_t)kernel->tile_argument_count * sizeof *call->tile_arguments, scalars = (size_t)kernel->scalar_count * sizeof(void *);
-    const size_t row_bases = (size_t)kernel->row_base_count * sizeof *call->row_bases;
-    size_t total = align(sizeof *call) + align(arrays) + align(loops) + align(arguments) + align(scalars) + align(row_bases);
-    tilek_call *copy;
-    char *place;
-    const void **addresses;
+    size_t total = align(sizeof(tilek_call)) + align((size_t)kernel->array_count * sizeof(tilek_array)) + align((size_t)kernel->loop_count * sizeof(tilek_bounds)) +
+                   align((size_t)kernel->tile_argument_count * sizeof(int64_t)) + align((size_t)kernel->scalar_count * sizeof(void *)) +
+                   align((size_t)kernel->row_base_count * sizeof(int64_t));
     for (int index = 0; index < kernel->scalar_count; ++index) total += align(kernel->scalar_sizes[index]);
-    copy = malloc(total);
-    if (copy == NULL) return NULL;
-    place = (char *)copy + align(sizeof *copy);
+    return total;
+}
+
+tilek_call *tilek_copy_call_to(void *block, const tilek_kernel *kernel, const tilek_call *call)
+{
+    tilek_call *copy = block;
+    char *place = (char *)block + align(sizeof *copy);
+    const void **addresses;
     *copy = *call;
     copy->waits = NULL;
     copy->wait_count = 0;
-    copy->arrays = put(&place, call->arrays, arrays);
-    copy->loops = put(&place, call->loops, loops);
-    copy->tile_arguments = put(&place, call->tile_arguments, arguments);
-    copy->row_bases = put(&place, call->row_bases, row_bases);
-    addresses = put(&place, call->scalars, scalars);
+    copy->arrays = put(&place, call->arrays, (size_t)kernel->array_count * sizeof *call->arrays);
+    copy->loops = put(&place, call->loops, (size_t)kernel->loop_count * sizeof *call->loops);
+    copy->tile_arguments = put(&place, call->tile_arguments, (size_t)kernel->tile_argument_count * sizeof *call->tile_arguments);
+    copy->row_bases = put(&place, call->row_bases, (size_t)kernel->row_base_count * sizeof *call->row_bases);
+    addresses = put(&place, call->scalars, (size_t)kernel->scalar_count * sizeof(void *));
     for (int index = 0; index < kernel->scalar_count; ++index) addresses[index] = put(&place, call->scalars[index], kernel->scalar_sizes[index]);
     copy->scalars = addresses;
     return copy;
+}
+
+tilek_call *tilek_copy_call(const tilek_kernel *kernel, const tilek_call *call)
+{
+    void *block = malloc(tilek_call_bytes(kernel));
+    return block != NULL ? tilek_copy_call_to(block, kernel, call) : NULL;
 }

@@ -213,26 +213,36 @@ static void find_most_values(const tilek_launch_shape *launch, size_t *values, s
     if ((size_t)launch->value_count > *values) *values = (size_t)launch->value_count;
 }
 
+/* Bytes of the parts of a job's block, in their order; `bytes`: of the whole block. */
+typedef struct layout { size_t room, paces, value_bytes, bytes; } layout;
+
+static layout layout_of(const tilek_kernel *kernel, const tilek_form *form)
+{
+    const size_t launches = (size_t)kernel->host_launch_count;
+    layout made = {align(tilek_run_room(kernel, form)), align(launches * sizeof(pace)), 0, 0};
+    size_t values = 0;
+    for (size_t index = 0; index < launches; ++index) find_most_values(&kernel->host_launches[index], &values, &made.value_bytes);
+    made.bytes = made.room + made.paces + made.value_bytes + values * sizeof(void *);
+    return made;
+}
+
 static tilek_status start(host_job *job, tilek_state *state, const tilek_call *call, int64_t threads, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const tilek_form form = tilek_host_form(kernel);
-    const size_t launches = (size_t)kernel->host_launch_count, room = align(tilek_run_room(kernel, &form)), paces = align(launches * sizeof *job->paces);
-    size_t values = 0, value_bytes = 0, bytes;
+    const layout layout = layout_of(kernel, &form);
     char *block = job->small.bytes;
     tilek_status status;
-    for (size_t index = 0; index < launches; ++index) find_most_values(&kernel->host_launches[index], &values, &value_bytes);
-    bytes = room + paces + value_bytes + values * sizeof *job->values;
     memset(job, 0, offsetof(host_job, small));
     job->state = state;
-    if (bytes > sizeof job->small && (block = job->block = malloc(bytes)) == NULL) {
+    if (layout.bytes > sizeof job->small && (block = job->block = malloc(layout.bytes)) == NULL) {
         tilek_say(why, "memory is exhausted");
         return TILEK_NO_MEMORY;
     }
-    job->paces = (pace *)(void *)(block + room);
-    job->value_bytes = block + room + paces;
-    job->values = (const void **)(void *)(block + room + paces + value_bytes);
-    for (size_t index = 0; index < launches; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
+    job->paces = (pace *)(void *)(block + layout.room);
+    job->value_bytes = block + layout.room + layout.paces;
+    job->values = (const void **)(void *)(block + layout.room + layout.paces + layout.value_bytes);
+    for (int index = 0; index < kernel->host_launch_count; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
     status = tilek_run_start(&job->run, kernel, call, &form, block, why);
     job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0, 0};
     job->run.context = job;
@@ -298,16 +308,47 @@ static tilek_status run(host_job *job, tilek_state *state, const tilek_call *cal
     return status;
 }
 
+/* The memory of the thread's last launch on the pool, for the next one. */
+static __thread struct { void *block; size_t bytes; } kept;
+
+static size_t job_bytes(const tilek_kernel *kernel) { return align(sizeof(host_job)) + tilek_call_bytes(kernel); }
+
+static host_job *take_job(size_t bytes)
+{
+    void *const block = kept.bytes >= bytes ? kept.block : NULL;
+    if (block == NULL) return malloc(bytes);
+    kept.block = NULL;
+    kept.bytes = 0;
+    return block;
+}
+
+static void give_job(host_job *job, size_t bytes)
+{
+    free(kept.block);
+    kept.block = job;
+    kept.bytes = bytes;
+}
+
+void tilek_host_thread_ends(void) { give_job(NULL, 0); }
+
+int tilek_host_needs_memory(const tilek_kernel *kernel, int on_pool)
+{
+    const tilek_form form = tilek_host_form(kernel);
+    int needs = kernel->host_steps != NULL || (on_pool && kept.bytes < job_bytes(kernel)) || layout_of(kernel, &form).bytes > SMALL;
+    for (int index = 0; index < kernel->host_launch_count; ++index) needs |= kernel->host_launches[index].reduction_count > 0;
+    return needs;
+}
+
 tilek_status tilek_run_host(tilek_state *state, const tilek_call *call, tilek_target target, tilek_message *why)
 {
     const tilek_settings *settings = tilek_get_settings();
     const int64_t wanted = call->axes[TILEK_AXIS_THREAD] > 0 ? call->axes[TILEK_AXIS_THREAD] : settings->threads > 0 ? settings->threads : tilek_core_count();
     const int64_t parts = target == TILEK_SERIAL ? 1 : tilek_minimum(wanted, TILEK_MOST_THREADS);
+    const size_t bytes = parts > 1 ? job_bytes(state->kernel) : 0;
     host_job own;
-    host_job *job = parts > 1 ? malloc(sizeof *job) : NULL;
-    tilek_call *copy = job != NULL ? tilek_copy_call(state->kernel, call) : NULL;
-    const tilek_status status = run(copy != NULL ? job : &own, state, copy != NULL ? copy : call, target, wanted, parts, copy, why);
-    free(copy);
-    free(job);
+    host_job *const job = bytes > 0 ? take_job(bytes) : NULL;
+    tilek_call *const copy = job != NULL ? tilek_copy_call_to((char *)job + align(sizeof *job), state->kernel, call) : NULL;
+    const tilek_status status = run(job != NULL ? job : &own, state, job != NULL ? copy : call, target, wanted, parts, copy, why);
+    if (job != NULL) give_job(job, bytes);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "async.h"
 #include "environment.h"
 #include "form.h"
+#include "interruption.h"
 #include "message.h"
 #include "present.h"
 #include "profile.h"
@@ -14,6 +15,7 @@
 #include "temporaries.h"
 #include "verify.h"
 #include "visits.h"
+#include "zero_sign.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -162,10 +164,33 @@ static int decline_within(const tilek_kernel *kernel, const tilek_call *call)
     return 1;
 }
 
+/* Whether a launch of the kernel asks the C library for memory, or a device's library for anything. */
+static int needs_memory(const tilek_kernel *kernel)
+{
+    const tilek_settings *settings;
+    if (__atomic_load_n(kernel->state, __ATOMIC_ACQUIRE) == NULL) return 1;
+    settings = tilek_get_settings();
+    if (tilek_has_devices() || tilek_has_temporaries(kernel, 0) || tilek_profiling() || settings->adapt || settings->verify) return 1;
+    return tilek_host_needs_memory(kernel, !settings->target_given || settings->target != TILEK_SERIAL);
+}
+
+/* In a signal handler that may have interrupted the C library. Where the newest values are on a device, or come from a queue, there is no way but to wait for them. */
+static int must_decline_in_handler(const tilek_kernel *kernel, const tilek_call *call)
+{
+    static int is_told; /* atomic */
+    if (!call->enabled || call->queue != TILEK_QUEUE_SYNCHRONOUS || call->wait_count != 0 || !needs_memory(kernel) || !tilek_is_in_handler() || !tilek_host_may_begin(kernel, call)) return 0;
+    if (!__atomic_exchange_n(&is_told, 1, __ATOMIC_RELAXED))
+        tilek_warn_at_once(kernel->file, kernel->line, "kernel %s is launched in a signal handler, which may have interrupted malloc or a device's library; its original loop runs (set a flag in the handler instead, and launch outside of it)", kernel->name);
+    return 1;
+}
+
 static void wait_for(const tilek_call *call)
 {
     if (call->wait_count != 0) tilek_queues_wait(call->wait_count, call->waits);
 }
+
+/* Whether there is no state yet, and memory for it cannot be asked for. */
+static int is_first_in_handler(const tilek_kernel *kernel) { return __atomic_load_n(kernel->state, __ATOMIC_ACQUIRE) == NULL && tilek_is_in_handler(); }
 
 /* A check is reported once a kernel, whichever it is: loops that launch again and again would report it each time with other values. */
 static int is_reported(const tilek_kernel *kernel)
@@ -186,7 +211,7 @@ static int report_check(void *context, tilek_admission admission)
 {
     const failed_check *const failed = context;
     const tilek_kernel *const kernel = failed->kernel;
-    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || is_reported(kernel)) return 0;
+    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || is_first_in_handler(kernel) || is_reported(kernel)) return 0;
     tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: its launch check '%s' does not hold%s", kernel->name, failed->check, failed->values);
     return 0;
 }
@@ -246,6 +271,26 @@ static const tilek_candidate *first_of(const tilek_state *state, const tilek_cal
     return NULL;
 }
 
+/* Launches a kernel whose original loop must run again if the sign of a zero is in doubt. */
+static int launch_for_zeros(tilek_state *state, tilek_call *call)
+{
+    const tilek_kernel *const kernel = state->kernel;
+    tilek_values_before before;
+    tilek_message why;
+    tilek_target ran;
+    const char *name;
+    if (tilek_keep_values(state, call, &before, &why) != TILEK_OK || tilek_execute(state, call, 0, &ran) != TILEK_OK) return decline(kernel, state, call);
+    if (tilek_find_ordered_zero(state, call, ran, &before, &name, &why) != TILEK_OK)
+        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", kernel->name, why.text);
+    if (name == NULL) return 0;
+    if (!is_reported(kernel))
+        tilek_warn(kernel->file, kernel->line, "kernel %s: %s has become a zero, whose sign the order of the iterations decides, so the original loop ran again; a reduction clause for %s would allow any order",
+                   kernel->name, name, name);
+    (void)decline(kernel, state, call);
+    tilek_restore_values(kernel, call, &before);
+    return 1;
+}
+
 typedef struct visitor { const tilek_kernel *kernel; tilek_call *call; } visitor;
 
 static int choose_version(void *context, tilek_admission admission)
@@ -258,7 +303,7 @@ static int choose_version(void *context, tilek_admission admission)
     tilek_state *state;
     tilek_side side;
     int64_t wanted;
-    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || !call->enabled || (state = tilek_state_of(kernel)) == NULL) return 0;
+    if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || !call->enabled || is_first_in_handler(kernel) || (state = tilek_state_of(kernel)) == NULL) return 0;
     settings = tilek_get_settings();
     wanted = settings->version;
     if (wanted == 0 || wanted > kernel->version_count) return 0;
@@ -284,10 +329,11 @@ static int launch(void *context, tilek_admission admission)
     tilek_target ran;
     if (admission == TILEK_WITHIN) return decline_within(kernel, call);
     if (!is_valid(kernel) || admission == TILEK_LATE) return decline(kernel, NULL, call);
+    if (kernel->host_launch_count + kernel->device_launch_count > 0 && must_decline_in_handler(kernel, call)) return 1;
     check_apart(kernel, call);
     state = tilek_state_of(kernel);
     /* Nothing could run in place of a call without its temporaries once the caller has gone on. */
-    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel, 1) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
+    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel, 1) && !tilek_has_ordered_zeros(kernel) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
         tilek_launch_later(kernel, call) == TILEK_OK)
         return 0;
     wait_for(call);
@@ -297,6 +343,7 @@ static int launch(void *context, tilek_admission admission)
         return decline(kernel, state, call);
     }
     if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);
+    if (tilek_has_ordered_zeros(kernel)) return launch_for_zeros(state, call);
     if (tilek_execute(state, call, 0, &ran) == TILEK_OK) return 0;
     return decline(kernel, state, call);
 }

@@ -105,7 +105,10 @@ static int add_device(cl_platform_id platform, cl_device_id id, int is_part)
     memset(&devices[found.count], 0, sizeof *devices);
     devices[found.count].is_part = is_part;
     describe(&found.api, platform, id, &devices[found.count]);
-    found.count += is_described(&devices[found.count]);
+    if (is_described(&devices[found.count]))
+        ++found.count;
+    else if (is_part)
+        (void)found.api.clReleaseDevice(id);
     return 1;
 }
 
@@ -412,25 +415,24 @@ static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, uns
     return error;
 }
 
-/* The time between a launch's start and end on the device. */
-static cl_int event_time(const tilek_opencl_api *api, cl_event event, int64_t *nanoseconds)
-{
-    cl_ulong start = 0, end = 0;
-    cl_int error = api->clWaitForEvents(1, &event);
-    if (error == CL_SUCCESS)
-        error = api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
-    if (error == CL_SUCCESS)
-        error = api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
-    (void)api->clReleaseEvent(event);
-    *nanoseconds = end > start ? (int64_t)(end - start) : 0;
-    return error;
-}
-
 static int64_t now(void)
 {
     struct timespec time;
     (void)clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* The time between a launch's start and end on the device; where it does not tell, that since the launch was queued, at `queued`. */
+static cl_int event_time(const tilek_opencl_api *api, cl_event event, int64_t queued, int64_t *nanoseconds)
+{
+    cl_ulong start = 0, end = 0;
+    const cl_int error = api->clWaitForEvents(1, &event);
+    *nanoseconds = now() - queued;
+    if (error == CL_SUCCESS && api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
+        api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS)
+        *nanoseconds = end > start ? (int64_t)(end - start) : 0;
+    (void)api->clReleaseEvent(event);
+    return error;
 }
 
 static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
@@ -458,7 +460,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     const int from_outside = nanoseconds != NULL && !device->times_launches;
     cl_event event = NULL;
     cl_int error = from_outside ? api->clFinish(used) : CL_SUCCESS;
-    const int64_t start = from_outside ? now() : 0;
+    const int64_t start = nanoseconds != NULL ? now() : 0;
     (void)pthread_mutex_lock(&entry->lock);
     if (error == CL_SUCCESS)
         error = set_arguments(api, entry, releases, argument_count, arguments);
@@ -472,7 +474,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
         error = api->clFinish(used);
         *nanoseconds = now() - start;
     } else if (error == CL_SUCCESS && nanoseconds != NULL)
-        error = event_time(api, event, nanoseconds);
+        error = event_time(api, event, start, nanoseconds);
     else if (error == CL_SUCCESS && sends_off)
         (void)api->clFlush(used); /* the launch is queued: a failure is one of what waits for it */
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "a kernel was launched", why);

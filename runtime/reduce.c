@@ -38,8 +38,8 @@ size_t tilek_type_size(tilek_type type)
 #define NO_BITS
 
 /* The tree is gone through from left to right: after `index` values there is one of `parts` for each bit of `index` that is set, that of the largest part first.
- * A part of one value more joins those that are as long, shortest first. BLOCK neighbours, a multiple of it the first, are a subtree. Sums, of
- * which programs have most, are a loop by themselves, in which nothing asks for the operation. */
+ * A new value joins the part of one value, if there is one, their sum the part of two, and so on. BLOCK neighbours from a multiple of BLOCK on are a subtree.
+ * Most reductions are sums: they have a copy of this code in which the operation is a constant. */
 enum { BLOCK = 8 };
 
 #define DEFINE_COMBINE(NAME, TYPE, STEPS, BITS)                                                               \

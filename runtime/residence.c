@@ -347,6 +347,7 @@ tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why)
 
 int tilek_give_up(tilek_residence *residence, tilek_message *why)
 {
+    if (!residence->started) return 1;
     for (int index = 0; index < residence->kernel->array_count; ++index) {
         if (residence->arrays[index].present == NULL || (residence->kernel->arrays[index].flags & TILEK_WRITES) == 0) continue;
         if (tilek_present_spoiled(residence->arrays[index].present, &residence->place)) continue;
@@ -355,7 +356,7 @@ int tilek_give_up(tilek_residence *residence, tilek_message *why)
     }
     for (int index = 0; index < residence->kernel->array_count; ++index) {
         const tilek_temporary *temporary = &residence->temporaries[index];
-        if (!residence->started || !has_results(temporary) || !temporary->shared || !is_input(temporary)) continue;
+        if (!has_results(temporary) || !temporary->shared || !is_input(temporary)) continue;
         tilek_say(why, "%s is half written", residence->kernel->arrays[temporary->array].name);
         return 0;
     }

@@ -35,7 +35,7 @@ typedef struct tilek_residence {
     tilek_place place;
     tilek_resident *arrays;
     tilek_temporary *temporaries; /* one an array, unused ones empty */
-    int started;                  /* the owner's: a launch was queued, and may have written to what is shared */
+    int started;                  /* the owner's: a launch was queued, and may have written to what is shared or present */
     void *block;
 } tilek_residence;
 
@@ -50,7 +50,7 @@ tilek_status tilek_bring(tilek_residence *residence, tilek_message *why);
  * a status; a later one ends the program, since nothing could run from the data left. */
 tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why);
 
-/* After a launch failed. Returns 0 where values that only this device had may be lost, or those in memory that it shares with the host; `why` then
+/* After a launch failed. Where none was queued before it, nothing has changed. Returns 0 where values that only this device had may be lost, or those in memory that it shares with the host; `why` then
  * names the array. */
 int tilek_give_up(tilek_residence *residence, tilek_message *why);
 

@@ -7,6 +7,7 @@
 #include "dynamic_library.h"
 #include "environment.h"
 #include "graphs.h"
+#include "launch.h"
 #include "locks.h"
 #include "message.h"
 #include "persistent.h"
@@ -90,6 +91,7 @@ static void finish(void)
     tilek_verify_finish();
     tilek_sizes_finish();
     tilek_threads_free();
+    tilek_host_thread_ends();
     if (tilek_visits_go_on()) return;
     tilek_present_free();
     while (states != NULL) {
@@ -178,6 +180,7 @@ int tilek_start(void)
     return !tilek_is_ending();
 }
 
+int tilek_has_devices(void) { return __atomic_load_n(&opened[0], __ATOMIC_ACQUIRE) != NULL; }
 int tilek_backend_is_parents(const tilek_backend *backend) { return is_among(parents, backend); }
 
 void tilek_backend_opening(tilek_target target, int change)

@@ -84,6 +84,9 @@ void tilek_backend_opened(const tilek_backend *backend);
 void tilek_devices_left(void);
 int tilek_devices_are_left(void);
 
+/* Whether a device is open. */
+int tilek_has_devices(void);
+
 /* Whether this process is the child of a fork whose parent had opened the backend, or was opening it: its library does not survive a fork. */
 int tilek_backend_is_parents(const tilek_backend *backend);
 

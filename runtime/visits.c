@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700
 #include "visits.h"
 
+#include "launch.h"
 #include "locks.h"
 #include "message.h"
 #include "state.h"
@@ -65,9 +66,11 @@ static void give_up(void *unused)
 
 static void ended(void *unused)
 {
-    if (!here.is_inside) return;
-    tilek_warn(NULL, 0, "a thread has ended in a signal handler during a launch");
-    give_up(unused);
+    if (here.is_inside) {
+        tilek_warn(NULL, 0, "a thread has ended in a signal handler during a launch");
+        give_up(unused);
+    }
+    tilek_host_thread_ends();
 }
 
 static int is_on_handlers_stack(void)
@@ -150,7 +153,7 @@ int tilek_visits_go_on(void) { return __atomic_load_n(&visiting, __ATOMIC_SEQ_CS
 
 void tilek_visits_forked(void)
 {
-    visiting = !here.is_inside || here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE;
+    __atomic_store_n(&visiting, !here.is_inside || here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE, __ATOMIC_SEQ_CST);
 }
 
 void tilek_visits_start(void) { has_key = pthread_key_create(&key, ended) == 0; }

@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 10
+#define TILEK_ABI 11
 
 /* C90 has no `inline`. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
@@ -91,8 +91,14 @@ enum { /* tilek_array_shape.flags */
                                 * need one that is present, and held as far as it is read */
     TILEK_TEMPORARY = 64, /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
     TILEK_DEVICES_ONLY = 128, /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
-    TILEK_POSSIBLE_EXTENT = 256 /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */
+    TILEK_POSSIBLE_EXTENT = 256, /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */
+    /* Launches reduce this scalar to a minimum or maximum in any order, which may change the sign of a zero. If it ends as a zero, the runtime restores the
+     * scalars and the original loop runs. The kernel reads nothing else that it writes. */
+    TILEK_ORDERED_ZERO_ON_HOSTS = 512, TILEK_ORDERED_ZERO_ON_DEVICES = 1024
 };
+
+/* A kernel with ordered zeros writes at most so many scalars, all of them numbers. */
+enum { TILEK_MOST_RESTORED = 16 };
 
 enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };
 /* Axes in this order everywhere: thread, gang 0..2, worker 0..2. */

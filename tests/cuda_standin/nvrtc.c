@@ -230,11 +230,16 @@ static int pack_library(nvrtcProgram program, const char *path)
     return program->image != NULL;
 }
 
+static int fails(void)
+{
+    return standin_fails("nvrtc") || standin_fails("any");
+}
+
 /* ---- NVRTC's calls ----------------------------------------------------------------------------------------------- */
 
 STANDIN_EXPORT int nvrtcVersion(int *major, int *minor)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     *major = 12;
     *minor = 0;
@@ -243,7 +248,7 @@ STANDIN_EXPORT int nvrtcVersion(int *major, int *minor)
 
 STANDIN_EXPORT int nvrtcGetNumSupportedArchs(int *count)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     *count = 3;
     return SUCCESS;
@@ -251,7 +256,7 @@ STANDIN_EXPORT int nvrtcGetNumSupportedArchs(int *count)
 
 STANDIN_EXPORT int nvrtcGetSupportedArchs(int *architectures)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     memcpy(architectures, (const int[]){75, 80, 90}, 3 * sizeof(int));
     return SUCCESS;
@@ -283,7 +288,7 @@ STANDIN_EXPORT int nvrtcDestroyProgram(nvrtcProgram *program)
 
 STANDIN_EXPORT int nvrtcCreateProgram(nvrtcProgram *program, const char *source, const char *name, int headers, const char *const *texts, const char *const *names)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     (void)texts;
     (void)names;
@@ -302,7 +307,7 @@ STANDIN_EXPORT int nvrtcCreateProgram(nvrtcProgram *program, const char *source,
 
 STANDIN_EXPORT int nvrtcCompileProgram(nvrtcProgram program, int option_count, const char *const *options)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     build_files files;
     if (!options_known(option_count, options))
@@ -321,7 +326,7 @@ STANDIN_EXPORT int nvrtcCompileProgram(nvrtcProgram program, int option_count, c
 
 STANDIN_EXPORT int nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     *size = program->log != NULL ? strlen(program->log) + 1 : 1;
     return SUCCESS;
@@ -329,7 +334,7 @@ STANDIN_EXPORT int nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
 
 STANDIN_EXPORT int nvrtcGetProgramLog(nvrtcProgram program, char *log)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     strcpy(log, program->log != NULL ? program->log : "");
     return SUCCESS;
@@ -337,7 +342,7 @@ STANDIN_EXPORT int nvrtcGetProgramLog(nvrtcProgram program, char *log)
 
 STANDIN_EXPORT int nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     *size = program->image_size;
     return program->image != NULL ? SUCCESS : INVALID_INPUT;
@@ -345,7 +350,7 @@ STANDIN_EXPORT int nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
 
 STANDIN_EXPORT int nvrtcGetCUBIN(nvrtcProgram program, char *code)
 {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     if (program->image == NULL)
         return INVALID_INPUT;
@@ -354,10 +359,10 @@ STANDIN_EXPORT int nvrtcGetCUBIN(nvrtcProgram program, char *code)
 }
 
 STANDIN_EXPORT int nvrtcGetPTXSize(nvrtcProgram program, size_t *size) {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     return nvrtcGetCUBINSize(program, size); }
 STANDIN_EXPORT int nvrtcGetPTX(nvrtcProgram program, char *code) {
-    if (standin_fails("any"))
+    if (fails())
         return STANDIN_UNKNOWN;
     return nvrtcGetCUBIN(program, code); }

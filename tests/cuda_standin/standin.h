@@ -4,7 +4,8 @@
  * threads of a block, one block after another, or in turns in a cooperative launch. An error of a kernel is found as on a device: at the next call that looks.
  *
  * TILEK_STANDIN_FAIL=alloc|copyin|launch|compile|nodevice|capture|endcapture|graph|play|cooperative|timeout|resident|toolarge makes every call of the kind fail; alloc:3 only the third;
- * any:7 the seventh of all calls but those that give something back, whichever it is, and any:0 says at the end how many there were. A failed launch
+ * any:7 the seventh of all calls but those that give something back, whichever it is, nvrtc:7 the seventh of NVRTC's, and any:0 or nvrtc:0 says at the end how many there
+ * were. A failed launch
  * leaves the device lost, as a real one does. TILEK_STANDIN_DEVICES=N shows so many devices. TILEK_STANDIN_BLANK=TEXT leaves this out of every program, to see what
  * becomes of one without it. Built with STANDIN_WITHOUT_GRAPHS it is a driver from before them. */
 #ifndef STANDIN_H

@@ -188,7 +188,7 @@ void settle(int n, double *a)
 }
 """
     )
-    done = tuned(workshop, tmp_path, "--sizes", "n=300", "--budget", "2s", "-O1")
+    done = tuned(workshop, tmp_path, "--sizes", "n=300", "--budget", "6s", "-O1")
     assert (done.returncode, done.stderr) == (0, "")
     assert [failure for *_, failure in rows(tmp_path) if failure] == []
     assert len(rows(tmp_path)) > 4

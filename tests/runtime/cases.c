@@ -61,6 +61,44 @@ static void sums(void)
     CHECK(launch_scale(&sum_kernel, &call) == 0 && sum == wanted);
 }
 
+/* A result that is a zero and was none before: the original loop runs, with the value from before. */
+static void ordered_zeros(void)
+{
+    static void *own;
+    tilek_array_shape arrays[2];
+    tilek_kernel kernel = sum_kernel;
+    tilek_data_item scalar;
+    double sum;
+    scale_call call;
+    memcpy(arrays, sum_kernel.arrays, sizeof arrays);
+    arrays[1].flags |= TILEK_ORDERED_ZERO_ON_HOSTS | TILEK_ORDERED_ZERO_ON_DEVICES;
+    kernel.arrays = arrays;
+    kernel.state = &own;
+    scalar = (tilek_data_item){&arrays[1], {.base = &sum}, TILEK_COPY};
+    for (int is_present = 0; is_present < 2; ++is_present) {
+        memset(A, 0, sizeof A);
+        A[5] = 3;
+        sum = -3;
+        if (is_present) tilek_data_enter("d.c", 1, 1, &scalar);
+        make_call(&call, A, N, 3, N - 3, &sum);
+        CHECK(tilek_launch(&kernel, &call.call) == 1 && sum == -3);
+        sum = 0;
+        tilek_complete(&kernel, &call.call);
+        CHECK(tilek_launch(&kernel, &call.call) == 0);
+        A[5] = 0;
+        CHECK(tilek_launch(&kernel, &call.call) == 0);
+        if (is_present) tilek_data_exit("d.c", 2, 1, &scalar);
+        CHECK(sum == 3);
+        sum = 0;
+        CHECK(tilek_launch(&kernel, &call.call) == 0 && sum == 0);
+    }
+    arrays[0].storage = TILEK_SCALAR; /* too large to be restored: nothing is launched */
+    arrays[0].flags |= TILEK_WRITES;
+    arrays[0].element_size = 64;
+    sum = 5;
+    CHECK(tilek_launch(&kernel, &call.call) == 1 && sum == 5);
+}
+
 static void rows(void)
 {
     enum { ROWS = 9, COLUMNS = 31 };
@@ -358,12 +396,27 @@ static void lost_values(void)
     make_call(&call, A, N, 0, N, NULL);
     tilek_data_enter("d.c", 1, 1, &whole);
     CHECK(launch_scale(&scale_kernel, &call) == 0);
-    fake.fail_run = 1;
+    fake.fail_wait = 1;
     (void)launch_scale(&scale_kernel, &call);
     CHECK(!"the program goes on");
 }
 
-/* The same failure while the host still has the values: they are used. */
+/* A launch that is not queued has changed nothing: what the device has is fetched. */
+static void fetched_values(void)
+{
+    tilek_data_item whole = item(A, 0, N, TILEK_COPY);
+    scale_call call;
+    fill(A, N);
+    make_call(&call, A, N, 0, N, NULL);
+    tilek_data_enter("d.c", 1, 1, &whole);
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    fake.fail_run = 1;
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    tilek_data_exit("d.c", 2, 1, &whole);
+    check_scaled(A, N, 0, N, 3, 2);
+}
+
+/* A launch fails while the host still has the values: they are used. */
 static void kept_values(void)
 {
     tilek_data_item whole = item(A, 0, N, TILEK_COPY);
@@ -564,9 +617,9 @@ static void own_arrays_of_devices(void) { CHECK(!runs_with_own(0) && runs_with_o
 
 static const struct { const char *name; void (*run)(void); } cases[] = {
     {"own_arrays", own_arrays}, {"own_arrays_of_devices", own_arrays_of_devices},
-    {"trips", trips}, {"tiles", tiles}, {"reductions", reductions}, {"launches", launches}, {"twice", twice}, {"sums", sums}, {"rows", rows}, {"declines", declines},
+    {"trips", trips}, {"tiles", tiles}, {"reductions", reductions}, {"launches", launches}, {"twice", twice}, {"sums", sums}, {"ordered_zeros", ordered_zeros}, {"rows", rows}, {"declines", declines},
     {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"lost_write", lost_write}, {"lost_run", lost_run}, {"lost_wait", lost_wait}, {"lost_read", lost_read}, {"lost_in_queue", lost_in_queue}, {"lost_result_small", lost_result_small}, {"lost_result_large", lost_result_large}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
-    {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},
+    {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"fetched_values", fetched_values}, {"kept_values", kept_values}, {"queues", queues},
     {"concurrency", concurrency}, {"parallel", parallel}, {"spare_threads", spare_threads}, {"cores", cores}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
     {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_unreached", steps_unreached}, {"steps_queued", steps_queued},
     {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size},

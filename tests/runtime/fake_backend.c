@@ -376,7 +376,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
         recording->end = &(*recording->end)->next;
     } else if (fake.lazy && !fails) {
         leave_waiting(device, queue, keep(entry, &call, argument_count, arguments));
-    } else if (!fails || nanoseconds != NULL || !fake.shares_memory) { /* a launch that is not queued leaves shared memory alone; copies may hold anything */
+    } else if (!fails || nanoseconds != NULL) { /* one that is waited for may fail half-way */
         run_gangs(entry, &call, fails);
     }
     return fails ? fail(why, TILEK_DEVICE_LOST, "finish a kernel") : TILEK_OK;

@@ -21,7 +21,7 @@ VARIANTS = {
 }
 
 ON_EVERY_TARGET = (
-    "trips tiles reductions launches twice sums rows declines queues concurrency parallel cores forks "  # noqa: SIM905
+    "trips tiles reductions launches twice sums ordered_zeros rows declines queues concurrency parallel cores forks "  # noqa: SIM905
     "steps steps_queued steps_concurrent graphs_queued".split()
 )
 ON_THE_DEVICE = [
@@ -39,6 +39,7 @@ ON_THE_DEVICE = [
     "coherence",
     "create_and_present",
     "kept_values",
+    "fetched_values",
     "steps_differ",
     "steps_lost",
     "steps_copies",

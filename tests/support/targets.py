@@ -67,15 +67,21 @@ def cuda_device_present() -> bool:
 
 
 @functools.cache
-def opencl_present() -> bool:
-    """Whether an OpenCL platform answers: the system's, or PoCL's wheel through pyopencl's loader."""
+def system_opencl_present() -> bool:
+    """Whether the system's OpenCL library has a platform."""
     try:
         platforms = ctypes.c_uint(0)
         system = ctypes.CDLL("libOpenCL.so.1")
-        if system.clGetPlatformIDs(0, None, ctypes.byref(platforms)) == 0 and platforms.value > 0:
-            return True
     except OSError:
-        pass
+        return False
+    return system.clGetPlatformIDs(0, None, ctypes.byref(platforms)) == 0 and platforms.value > 0
+
+
+@functools.cache
+def opencl_present() -> bool:
+    """Whether an OpenCL platform answers: the system's, or PoCL's wheel through pyopencl's loader."""
+    if system_opencl_present():
+        return True
     try:
         import pyopencl
     except ImportError:

@@ -42,6 +42,7 @@ from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, T
 from tilepragma.ir.value_bytes import type_size
 from tilepragma.plan.chunks import chunk
 from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, SizeChoice, Step, launches_in
+from tilepragma.plan.ordered_zeros import ordered_zeros
 from tilepragma.plan.size_choices import is_of_devices_only
 from tilepragma.plan.tile_columns import persistent_launches
 
@@ -180,6 +181,7 @@ def _fields(type_: Type, name: str, offset: int, count: int) -> list[FieldShape]
 
 
 def _motions(argument: ArrayArgument, plan: KernelPlan) -> tuple[str, ...]:
+    zeros = [zero for zero in ordered_zeros(plan) if zero.object == argument.object]
     chosen = {
         "READS": argument.reads,
         "WRITES": argument.writes,
@@ -190,6 +192,8 @@ def _motions(argument: ArrayArgument, plan: KernelPlan) -> tuple[str, ...]:
         "DEVICES_ONLY": is_of_devices_only(plan, argument),
         "UNKNOWN_EXTENT": bool(argument.object.rank and not argument.section),
         "POSSIBLE_EXTENT": argument.doubt is not None,
+        "ORDERED_ZERO_ON_HOSTS": any(zero.hosts for zero in zeros),
+        "ORDERED_ZERO_ON_DEVICES": any(zero.devices for zero in zeros),
     }
     return tuple(name for name, holds in chosen.items() if holds)
 

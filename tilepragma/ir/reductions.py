@@ -54,10 +54,12 @@ class Updates:
 
     `operator`: what its partial values are combined with; `fmin` and `fmax` pass over NaNs, as the functions do, also of the value before.
     `ordered` goes on after "the loop keeps": an order that changes bits, and what would free the loop of it; empty where none does.
+    `orders_zeros`: any order gives the same bits but for the sign where the result is a zero.
     """
 
     operator: str
     ordered: str = ""
+    orders_zeros: bool = False
 
     @property
     def clause(self) -> str:
@@ -76,11 +78,14 @@ class NoReduction:
 
 @dataclass(frozen=True)
 class _Update:
-    """An update; `parts` are what it consists of besides the scalar. `family` is "fmin" or "fmax" where a call does it."""
+    """An update; `parts` are what it consists of besides the scalar. `family` is "fmin" or "fmax" where a call does it. `orders_zeros`: its
+    order decides the sign of a zero, and nothing else.
+    """
 
     parts: tuple[Any, ...]
     ordered: str = ""
     family: str = ""
+    orders_zeros: bool = False
 
 
 def check_reduction(
@@ -188,7 +193,12 @@ class _Uses:
         if self.type.is_floating and self.operator in _WORDS:
             ordered = f"the order of its {_WORDS[self.operator]}: {self._clause} would allow any"
         (family,) = families
-        return Updates(family or self.operator, ordered)
+        orders_zeros = any(one.orders_zeros for one in updates) and all(
+            one.orders_zeros or not one.ordered for one in updates
+        )
+        if orders_zeros and self.signs is not None and self.object in self.signs.settled:
+            return Updates(family or self.operator)
+        return Updates(family or self.operator, ordered, orders_zeros)
 
     def updates(self, node: Any) -> Iterator[_Update | NoReduction]:
         """The updates under `node`, and the other uses of the scalar."""
@@ -349,10 +359,7 @@ class _Uses:
             )
         if not self.type.is_floating:
             return _Update((value,))
-        ordered = ""
-        if self.signs is not None and not self.signs.never_negative_zero(assigned):
-            ordered = self._of_zeros
-        return _Update((value,), ordered, f"f{self.operator}")
+        return self._of_either_zero(value, assigned, f"f{self.operator}")
 
     def _compared(
         self, node: Assignment, comparison: Binary, new: Expression, types: tuple[ScalarType, ...], *, takes: bool
@@ -372,24 +379,27 @@ class _Uses:
                 f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}",
                 f"compare with the converted value, as in ({self.type.spelling})value",
             )
-        return _Update((new,), self._order(comparison, assigned, takes) if self.type.is_floating else "")
-
-    def _order(self, comparison: Binary, value: Expression, takes: bool) -> str:
-        """Why the order of such updates matters to floating numbers."""
+        if not self.type.is_floating:
+            return _Update((new,))
         if not takes:
-            return f"its order, since a NaN replaces what came before it: {self._freed(self._strict)}"
+            ordered = f"its order, since a NaN replaces what came before it: {self._freed(self._strict)}"
+            return _Update((new,), ordered)
         if comparison.operator in ("<=", ">="):
-            return f"its order, since zeros of both signs are equal and the last one stays: {self._freed(self._strict)}"
-        if self.signs is not None and not self.signs.never_negative_zero(value):
-            return self._of_zeros
-        return ""
+            ordered = (
+                f"its order, since zeros of both signs are equal and the last one stays: {self._freed(self._strict)}"
+            )
+            return _Update((new,), ordered)
+        return self._of_either_zero(new, assigned)
 
-    @property
-    def _of_zeros(self) -> str:
-        return (
+    def _of_either_zero(self, new: Expression, assigned: Expression, family: str = "") -> _Update:
+        """An update of which the order matters only where what is assigned may be a zero of either sign."""
+        if self.signs is None or self.signs.never_negative_zero(assigned):
+            return _Update((new,), "", family)
+        ordered = (
             f"its order, since zeros of both signs are equal and one of them stays: {self._clause} would allow any, "
             "and values of fabs() need no clause"
         )
+        return _Update((new,), ordered, family, orders_zeros=True)
 
     @property
     def _strict(self) -> str:

@@ -40,10 +40,13 @@ _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 @dataclass(frozen=True)
 class Signs:
-    """The signs of what `body`, with the functions that it calls, computes."""
+    """The signs of what `body`, with the functions that it calls, computes. For `settled`, which are minima and maxima, launches correct
+    the sign of a zero: no order is kept for it.
+    """
 
     body: Any
     functions: tuple[Function, ...] = ()
+    settled: frozenset[DataObject] = frozenset()
 
     def never_negative_zero(self, value: Expression) -> bool:
         """Whether the value of an expression, where it is 0, is +0.0 (or an integer)."""

@@ -18,6 +18,7 @@ from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.boxed_tiles import StagedForm
 from tilepragma.plan.kernel_plan import Step, TileSize
 from tilepragma.plan.ordered_proof import Part, parts_in_order
+from tilepragma.plan.ordered_zeros import signs_of
 from tilepragma.plan.verifier_proofs import Original
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Region:
     @cached_property
     def signs(self) -> Signs:
         """The signs of what the region computes."""
-        return Signs(self.kernel.body, self.kernel.functions)
+        return signs_of(self.kernel, self.floating)
 
     @cached_property
     def scop(self) -> Scop:

@@ -9,9 +9,9 @@ from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionCl
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.reductions import check_reduction, is_ordered
-from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Reduction
+from tilepragma.plan.ordered_zeros import signs_in
 
 
 def wrong_copies(plan: KernelPlan, launch: Launch) -> Iterator[str]:
@@ -50,7 +50,6 @@ def _wrong_reduction(plan: KernelPlan, launch: Launch, reduction: Reduction) -> 
         yield f"'{object_.host}' is not only reduced by {reduction.operator} in launch {launch.name}"
         return
     # The launch has parts of the region alone; what variables hold is seen in all of it.
-    signs = Signs(plan.kernel.body, plan.kernel.functions)
-    if is_ordered(object_, operator, plan.kernel.body, plan.floating, signs):
+    if is_ordered(object_, operator, plan.kernel.body, plan.floating, signs_in(plan)):
         changes = "its rounding" if operator in ("+", "*") else "which of equal zeros, or NaNs, stays,"
         yield f"the order of '{object_.host}' is changed in launch {launch.name}, and {changes} with it"

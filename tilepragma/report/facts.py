@@ -21,6 +21,7 @@ from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
 from tilepragma.plan.mapping import top_loops
 from tilepragma.plan.ordered_proof import keeps_order
+from tilepragma.plan.ordered_zeros import ordered_zeros
 from tilepragma.plan.rows import with_rows
 from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.wrapping import never_holding
@@ -202,6 +203,10 @@ def _checks(plan: KernelPlan) -> Iterator[str]:
     never = never_holding(one for one in plan.conditions if not isinstance(one, ClauseExpression))
     for condition in plan.conditions:
         yield plain_text(condition) + (", which never holds: the original loop runs" if condition in never else "")
+    for zero in ordered_zeros(plan):
+        where = "" if zero.hosts and zero.devices else " on cores" if zero.hosts else " on devices"
+        again = "else the original loop runs again, since the order decides the sign of a zero"
+        yield f"{zero.object.host} does not end as a zero{where}; {again} (a reduction clause would allow any order)"
 
 
 def _tile_sizes(plan: KernelPlan) -> str:

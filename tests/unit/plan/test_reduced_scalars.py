@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from source import plan
 
+from tilepragma.base.resources import resource_folder
 from tilepragma.plan.kernel_plan import KernelPlan, launches_in
+from tilepragma.plan.ordered_zeros import MOST_RESTORED, ordered_zeros
 from tilepragma.plan.verifier import verify
 
 
@@ -75,19 +77,121 @@ def test_updates_that_give_the_same_bits_in_any_order_need_no_clause(
         ("float w = 0", "if (d[i] > w) w = d[i];", "what is compared in double is not what is assigned to float"),
         ("float w = 0", "w = fmax(w, fabs(d[i]));", "what is compared in double is not what is assigned to float"),
         ("double w = 0", "w += d[i];", "the order of its sum: reduction(+: w) would allow any"),
-        ("double w = 0", "if (d[i] > w) w = d[i];", "values of fabs() need no clause"),
-        ("double w = 0", "w = fmin(w, d[i]);", "reduction(min: w) would allow any"),
         ("double w = 0", "if (fabs(d[i]) >= w) w = fabs(d[i]);", "'if (value > w) w = value' of values of fabs()"),
         ("double w = 0", "w = w > fabs(d[i]) ? w : fabs(d[i]);", "a NaN replaces what came before it"),
         ("double w = 0", "if (fabs(d[i]) > w) w = fabs(d[i]); w = fmax(w, fabs(d[0]));", "passes over a NaN"),
-        ("double w = 0", "double t = fabs(d[i]); t = d[i]; if (t > w) w = t;", "zeros of both signs are equal"),
-        ("double w = 0", "const double t = fabs(d[i]) - 1.0e-300 * d[i]; if (t > w) w = t;", "zeros of both signs"),
         ("int w = 0", "w = x[i] - w;", "hands 'w' on from iteration to iteration"),
     ],
 )  # fmt: skip
 def test_what_depends_on_the_order_keeps_it_and_says_what_would_not(declaration: str, update: str, reason: str) -> None:
     made = kernel(declaration, update)
     assert made.as_written is not None and reason in made.as_written
+
+
+@pytest.mark.parametrize(
+    ("declaration", "update", "hosts"),
+    [
+        ("double w = 0", "if (d[i] > w) w = d[i];", False),
+        ("double w = 0", "w = d[i] < w ? d[i] : w;", False),
+        ("double w = 0", "w = fmin(w, d[i]);", True),
+        ("double w = 0", "double t = fabs(d[i]); t = d[i]; if (t > w) w = t;", False),
+        ("double w = 0", "const double t = fabs(d[i]) - 1.0e-300 * d[i]; if (t > w) w = t;", False),
+        ("double w = 0", "if (d[i] > w) w = d[i]; if (f[i] > w) w = f[i];", True),
+    ],
+)
+def test_the_original_loop_corrects_the_signs_of_zeros(declaration: str, update: str, hosts: bool) -> None:
+    made = kernel(declaration, update)
+    verify(made)
+    [zero] = ordered_zeros(made)
+    assert (zero.object.host, zero.hosts, zero.devices) == ("w", hosts, True)
+
+
+@pytest.mark.parametrize(
+    ("update", "clause"),
+    [
+        ("if (fabs(d[i]) > w) w = fabs(d[i]);", ""),
+        ("if (d[i] > w) w = d[i];", "reduction(max: w)"),
+        ("w += d[i];", "reduction(+: w)"),
+    ],
+)
+def test_no_zero_is_corrected_without_need(update: str, clause: str) -> None:
+    assert ordered_zeros(kernel("double w = 0", update, clause)) == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a[i] = a[i] / 2; if (a[i] > w) w = a[i];",
+        "b[i] = a[i + 1]; a[i] = 1; if (b[i] > w) w = b[i];",
+        "if (a[i] > w) w = a[i]; b[i] = w;",
+    ],
+)
+def test_a_kernel_that_cannot_run_again_keeps_the_order(body: str) -> None:
+    made = plan(
+        f"""
+        double f(int n, double *restrict a, double *restrict b) {{
+          double w = -1;
+        #pragma tilek kernel
+          for (int i = 0; i < n; i++) {{ {body} }}
+          return w;
+        }}"""
+    )
+    assert not operators(made) and ordered_zeros(made) == ()
+
+
+def test_a_kernel_with_a_loop_that_the_user_calls_independent_keeps_the_order() -> None:
+    """Its arrays may share memory, so that a second run may read what the first has written."""
+    made = plan(
+        """
+        double f(int n, int m, const double *a, double *b) {
+          double w = -1;
+        #pragma tilek kernel
+          for (int i = 0; i < n; i++) {
+            if (a[i * m] > w) w = a[i * m];
+        #pragma tilek loop independent
+            for (int j = 0; j < m; j++) b[i * m + j] = a[i * m + j] / 2;
+          }
+          return w;
+        }"""
+    )
+    assert "max" not in operators(made) and ordered_zeros(made) == ()
+
+
+def test_a_kernel_that_writes_more_than_numbers_keeps_the_order() -> None:
+    made = plan(
+        """
+        struct pair { double a, b, c; };
+        struct pair f(int n, const double *restrict x, double *w) {
+          struct pair last; double m = -1;
+        #pragma tilek kernel
+          for (int i = 0; i < n; i++) { last.a = x[i]; last.b = x[i]; last.c = x[i]; if (x[i] > m) m = x[i]; }
+          *w = m;
+          return last;
+        }"""
+    )
+    assert ordered_zeros(made) == () and "max" not in operators(made)
+
+
+def test_the_runtime_restores_as_many_scalars_as_plans_count_on() -> None:
+    header = (resource_folder("runtime") / "include" / "tilek.h").read_text()
+    assert f"TILEK_MOST_RESTORED = {MOST_RESTORED} " in header
+    counts = "".join(f"t{k} = x[i]; " for k in range(MOST_RESTORED))
+    declared = ", ".join(f"t{k} = 0" for k in range(MOST_RESTORED))
+    made = kernel(f"double w = -1; int {declared}", f"{counts} if (d[i] > w) w = d[i];")
+    assert ordered_zeros(made) == ()
+
+
+def test_a_kernel_that_writes_other_arrays_than_it_reads_can_run_again() -> None:
+    made = plan(
+        """
+        double f(int n, const double *restrict a, double *restrict b) {
+          double w = -1;
+        #pragma tilek kernel
+          for (int i = 0; i < n; i++) { b[i] = a[i] / 2; if (a[i] > w) w = a[i]; }
+          return w;
+        }"""
+    )
+    assert operators(made) == {"max"} and [one.object.host for one in ordered_zeros(made)] == ["w"]
 
 
 @pytest.mark.parametrize(
