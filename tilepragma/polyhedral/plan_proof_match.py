@@ -177,8 +177,11 @@ def _check_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]
 def _match_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> None:
     """Raises Unmatched where the plan's conditions and bounds that are not affine aren't the region's."""
     pairs = zip(leaf.opaque, source.opaque, strict=False)
-    if len(leaf.opaque) == len(source.opaque) and all(
-        mine.part == theirs.part and mine.decides is theirs.decides for mine, theirs in pairs
+    same_names = all(old == new for old, new in places.items())
+    if (
+        same_names
+        and len(leaf.opaque) == len(source.opaque)
+        and all(mine.part == theirs.part and mine.decides is theirs.decides for mine, theirs in pairs)
     ):
         return  # of thousands of conditions nested in each other, pair by pair would take a minute
     open_ = list(source.opaque)
