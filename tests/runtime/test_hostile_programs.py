@@ -17,7 +17,7 @@ from tests.support.programs import COMPILER, ROOT, Workshop
 from tests.support.targets import TargetEnvironment, program_environment
 from tilepragma.base.wheels import wheel_macros
 
-HOSTILE = ROOT / "tests" / "runtime" / "hostile.c"
+HOSTILE = ROOT / "tests" / "runtime" / "hostile_programs.c"
 RUNTIME = ROOT / "runtime"
 RUNS = int(os.environ.get("TILEPRAGMA_HOSTILE_RUNS", "1"))
 SECONDS = 120
@@ -43,7 +43,7 @@ def folder(workshop: Workshop) -> Path:
 
 @pytest.fixture(scope="module")
 def program(workshop: Workshop, folder: Path) -> Path:
-    source = folder / "hostile.c"
+    source = folder / "hostile_programs.c"
     source.write_bytes(HOSTILE.read_bytes())
     return workshop.build_translated(source, ("-O1", "-Wall", "-Wextra", "-DFAILING_CALLOC", "-pthread"))
 

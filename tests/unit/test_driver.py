@@ -305,6 +305,17 @@ def test_dependences_of_hundreds_of_statements_are_not_sought_for_minutes(clause
     assert (as_written in notes) == (not clause), notes
 
 
+@pytest.mark.parametrize("elements", [10, 1])
+def test_statements_on_different_elements_are_no_pairs(monkeypatch: pytest.MonkeyPatch, elements: int) -> None:
+    monkeypatch.setattr("tilepragma.polyhedral.extraction.MOST_PAIRS", 100)
+    body = " ".join(f"y[i][{number % elements}] = y[i][{number % elements}] * 0.5f + {number};" for number in range(10))
+    source = f"void f(int n, float y[n][10])\n{{\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) {{ {body} }}\n}}\n"
+    result = translate(TranslateRequest("long.c", text=source.encode(), targets=("threads",)))
+    assert result.succeeded, result.diagnostics
+    notes = [one.message for one in advice(result, loops=False)]
+    assert any("its dependences are too many" in note for note in notes) == (elements == 1), notes
+
+
 def test_operators_are_no_deeper_than_libclang_can_parse() -> None:
     source = f"int f(int x)\n{{\n/* tilek */ return {'- ' * 8000}x;\n}}\n"
     result = translate(TranslateRequest("deep.c", text=source.encode(), targets=("serial",)))

@@ -28,6 +28,8 @@ def in_comment(text: str) -> str:
 
 def _visible(text: str) -> str:
     """`text` with octal escapes for the bytes of what does not print: ends of lines, controls, marks that reorder text, what is no UTF-8."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "".join(f"\\{b:03o}" for b in _bytes(c)) for c in text)
 
 

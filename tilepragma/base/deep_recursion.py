@@ -12,8 +12,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 #: Calls within each other, tried in turn. Stacks are reserved, not used: what is not needed costs address space alone.
+#: 60 000 are enough for 4000 terms or 8000 unary operators, a million for 60 000 of these.
 _LEVELS = (60_000, 1_000_000)
-#: Bytes of the stack for a call: through functions in C, such as hashes of dataclasses, it takes about a kilobyte.
+#: Bytes of the stack for a call. Measured with CPython 3.11: none for calls of Python by Python, 0.3 KiB through hashes and comparisons of
+#: dataclasses, 1.7 KiB, the most, through the keys of sorted().
 _BYTES_A_LEVEL = 8 << 10
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 _HASH, _TEXT = "_hash", "_text"
+_NOTHING = object()
+#: Characters by which texts are compared first.
+_BEGINNING = 4096
 
 
 def hashed_once(kind: type[T]) -> type[T]:
@@ -16,23 +20,66 @@ def hashed_once(kind: type[T]) -> type[T]:
     computed = kind.__hash__
 
     def remembered(self: T) -> int:
-        fields = vars(self)
-        found: int | None = fields.get(_HASH)
+        known = vars(self)
+        found: int | None = known.get(_HASH)
         if found is None:
-            found = fields[_HASH] = computed(self)
+            found = known[_HASH] = computed(self)
         return found
 
     kind.__hash__ = remembered  # type: ignore[method-assign,assignment]
     return kind
 
 
-def text_once(value: object) -> str:
-    """`repr(value)` of a frozen value, kept like its hash."""
-    fields = vars(value)
-    found: str | None = fields.get(_TEXT)
-    if found is None:
-        found = fields[_TEXT] = repr(value)
-    return found
+@dataclass(frozen=True, order=True)
+class TextKey:
+    """Sorts frozen values by their `repr`. Of long ones the rest is looked at only where the beginnings are equal."""
+
+    beginning: str
+    rest: _Text
+
+
+@dataclass(frozen=True)
+class _Text:
+    value: object
+
+    def __lt__(self, other: _Text) -> bool:
+        return repr(self.value) < repr(other.value)
+
+
+def text_key(value: object) -> TextKey:
+    """What sorts frozen values by `repr(value)`, kept like their hashes."""
+    known = vars(value)
+    key: TextKey | None = known.get(_TEXT)
+    if key is None:
+        key = known[_TEXT] = TextKey(_beginning(value), _Text(value))
+    return key
+
+
+def _beginning(value: object) -> str:
+    """What `repr(value)` begins with, all of it where that is short: of deeply nested values `repr` goes through everything below."""
+    text, length = [], 0
+    ahead: list[tuple[str, object]] = [("", value)]
+    while ahead and length < _BEGINNING:
+        before, current = ahead.pop()
+        if current is _NOTHING:
+            shown = before
+        elif is_dataclass(current):
+            shown = f"{before}{type(current).__qualname__}("
+            shown_fields = [each.name for each in fields(current) if each.repr]
+            ahead.append((")", _NOTHING))
+            for name in reversed(shown_fields):
+                comma = "" if name == shown_fields[0] else ", "
+                ahead.append((f"{comma}{name}=", getattr(current, name)))
+        elif isinstance(current, tuple) and current:
+            shown = f"{before}("
+            ahead.append((",)" if len(current) == 1 else ")", _NOTHING))
+            ahead.extend((", ", each) for each in current[:0:-1])
+            ahead.append(("", current[0]))
+        else:
+            shown = f"{before}{current!r}"
+        text.append(shown)
+        length += len(shown)
+    return "".join(text)[:_BEGINNING]
 
 
 def once(compute: Callable[[S], T]) -> Callable[[S], T]:
@@ -40,10 +87,10 @@ def once(compute: Callable[[S], T]) -> Callable[[S], T]:
     name = f"{compute.__module__}.{compute.__qualname__}"
 
     def remembered(value: S) -> T:
-        fields = vars(value)
-        if name not in fields:
-            fields[name] = compute(value)
-        found: T = fields[name]
+        known = vars(value)
+        if name not in known:
+            known[name] = compute(value)
+        found: T = known[name]
         return found
 
     remembered.__doc__ = compute.__doc__

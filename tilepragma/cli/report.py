@@ -10,11 +10,12 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tilepragma.base.deep_recursion import is_too_deep
 from tilepragma.base.diagnostics import Diagnostic, render
 from tilepragma.base.files import file_bytes
 
-#: Exit status of a fault of our own.
-INTERNAL_FAULT = 3
+#: Exit statuses: errors in the source, and a fault of our own.
+SOURCE_ERRORS, INTERNAL_FAULT = 1, 3
 _COLOURS = {"error: ": "bold red", "warning: ": "bold magenta", "note: ": "bold cyan"}
 
 
@@ -111,8 +112,18 @@ def _object(one: Diagnostic) -> dict[str, object]:
     }
 
 
-def report_fault(program: str, arguments: Sequence[str], source: str, fault: BaseException) -> None:
-    """Apologise, and keep what is needed to look into it: the input, the command and the traceback."""
+def report_fault(program: str, arguments: Sequence[str], source: str, text: bytes | None, fault: Exception) -> int:
+    """Apologise, and keep what is needed to look into it: the input, the command and the traceback. Returns the exit status.
+
+    A source that is nested too deeply for Python is an error of its own, wherever a command noticed it. `text` is the source's where no file has it.
+    """
+    if is_too_deep(fault):
+        from tilepragma.driver import too_deep
+
+        if text is None:
+            text = file_bytes(Path(source))
+        print_diagnostics([too_deep(source, text)], source, text)
+        return SOURCE_ERRORS
     folder = Path(tempfile.mkdtemp(prefix="tilepragma-fault-"))
     trace = "".join(traceback.format_exception(fault))
     (folder / "command.txt").write_text(
@@ -130,3 +141,4 @@ def report_fault(program: str, arguments: Sequence[str], source: str, fault: Bas
         f"  Please report it with the files in {folder} (your source, the command, the traceback).",
         file=sys.stderr,
     )
+    return INTERNAL_FAULT

@@ -15,7 +15,7 @@ from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.compiler_arguments import read_command
 from tilepragma.cli.dependency_files import make_rule
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
-from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, print_error, print_report, report_fault
+from tilepragma.cli.report import as_json, print_diagnostics, print_error, print_report, report_fault
 from tilepragma.driver import (
     PASSES,
     TranslateRequest,
@@ -36,8 +36,10 @@ class WrongUsageError(Exception):
 
 def run_source_command(options: argparse.Namespace, compiler_options: tuple[str, ...], arguments: Sequence[str]) -> int:
     """Run `options.command` on `options.input`; `arguments` is the command line as given, for a fault's report."""
+    source, text = options.input, None
     try:
         request = _request(options, compiler_options)
+        source, text = request.source, request.text
         result = translate(request)
         return _finish(options, request, result)
     except WrongUsageError as error:
@@ -53,8 +55,7 @@ def run_source_command(options: argparse.Namespace, compiler_options: tuple[str,
         print_error("tilepragma", f"{error.filename or options.input}: {error.strerror}")
         return 2
     except Exception as fault:
-        report_fault("tilepragma", arguments, options.input, fault)
-        return INTERNAL_FAULT
+        return report_fault("tilepragma", arguments, source, text, fault)
 
 
 def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> TranslateRequest:

@@ -17,7 +17,7 @@ from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import Temporary, mend_dependency_files
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
-from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
+from tilepragma.cli.report import SOURCE_ERRORS, print_diagnostics, print_error, report_fault
 from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
 from tilepragma.cli.translated_files import TranslatedFiles
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, serial_warnings, translate
@@ -82,16 +82,15 @@ def _translate(one: Input, command: Command, text: bytes | None, files: Translat
     )
     try:
         result = translate(request)
+        print_diagnostics((*result.diagnostics, *_serial_warnings(command, result)), source, request.text)
+        if command.own.explain and result.output is not None:
+            print(explain(kernel_reports(result)), end="", file=sys.stderr)
     except OSError:
         raise
     except Exception as fault:
-        report_fault("tilecc", sys.argv[1:], source, fault)
-        raise StoppedError(INTERNAL_FAULT) from None
-    print_diagnostics((*result.diagnostics, *_serial_warnings(command, result)), source, request.text)
+        raise StoppedError(report_fault("tilecc", sys.argv[1:], source, request.text, fault)) from None
     if result.output is None:
-        raise StoppedError(1)
-    if command.own.explain:
-        print(explain(kernel_reports(result)), end="", file=sys.stderr)
+        raise StoppedError(SOURCE_ERRORS)
     path = files.write(name if name.endswith(".c") else name + ".c", result.output)
     if kept is not None:
         write_atomically(kept, result.output)

@@ -204,7 +204,7 @@ def _flags(plan: KernelPlan, on_device: bool) -> tuple[str, ...]:
         "FAST_MATH": plan.floating.fast,
         "USES_DOUBLE": uses_double(plan),
         "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and plan.preferred is not Target.AUTO,
-        "MUST_BE_APART": plan.apart,
+        "MUST_BE_APART": plan.checks_overlap,
         "VARYING_STEPS": _varies(plan.host_steps) or (on_device and _varies(plan.device_steps)),
     }
     return tuple(name for name, holds in chosen.items() if holds)

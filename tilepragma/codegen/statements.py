@@ -98,8 +98,9 @@ class StatementPrinter:
                 for declarator in declarators:
                     writer.user(self.declarator(declarator) + ";", node.range)
             case Block():
-                with writer.block():
-                    self.block(node)
+                writer.line("{")
+                self._body(node)
+                writer.line("}")
             case If():
                 self._if(node)
             case Loop():

@@ -13,6 +13,9 @@ from tilepragma.codegen.wrapping import WIDTH, wrapped
 #: Stands for `#line N "OUT.c"`; the host rewriting knows N and puts it in.
 GENERATED_LINE = "#line GENERATED"
 
+#: Levels that are indented: a thousand braces within each other would be a text of megabytes that is nearly all spaces.
+_MOST_LEVELS = 20
+
 
 @dataclass
 class Writer:
@@ -28,20 +31,24 @@ class Writer:
         if self._in_user_text and text != "}":
             self.lines.append(GENERATED_LINE)
             self._in_user_text = False
-        self.lines += [text] if not text or text.startswith("#") else wrapped(text, "    " * self.depth)
+        self.lines += [text] if not text or text.startswith("#") else wrapped(text, self._margin)
 
     def fits(self, text: str) -> bool:
         """Whether `text` takes one line here."""
-        return len(text) + 4 * self.depth <= WIDTH
+        return len(text) + len(self._margin) <= WIDTH
 
     def user(self, text: str, range_: SourceRange) -> None:
         """One line that a debugger shows as the user's."""
         if self.user_lines and range_ != NOWHERE:
             self.lines.append(line_directive(range_.start.line, range_.file))
             self._in_user_text = True
-            self.lines.append("    " * self.depth + text)
+            self.lines.append(self._margin + text)
         else:
             self.line(text)
+
+    @property
+    def _margin(self) -> str:
+        return "    " * min(self.depth, _MOST_LEVELS)
 
     @contextmanager
     def block(self, head: str = "", last: str = "") -> Iterator[None]:

@@ -26,6 +26,7 @@ from tilepragma.driver.texts import outermost_iterators as outermost_iterators
 from tilepragma.driver.texts import recounted as recounted
 from tilepragma.driver.texts import retiled as retiled
 from tilepragma.driver.texts import source_text as source_text
+from tilepragma.driver.texts import too_deep as too_deep
 from tilepragma.driver.texts import trying_environment as trying_environment
 from tilepragma.driver.texts import unrolled as unrolled
 
@@ -456,14 +457,7 @@ def translate(request: TranslateRequest) -> TranslateResult:
 
 
 def _too_deep(state: State) -> State:
-    """An error at the first directive, for expressions or statements that are nested deeper than this Python goes."""
-    found = directive_in_text(state.request.source, state.text)
-    place = Position(state.request.source, found.line if found else 1, found.column if found else 1, 0)
-    state.diagnostics.error(
-        SourceRange(place, place),
-        "an expression or statement of a kernel is nested deeper than this Python can follow",
-        "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python",
-    )
+    state.diagnostics.add(too_deep(state.request.source, state.text))
     return state
 
 

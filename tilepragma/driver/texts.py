@@ -1,10 +1,15 @@
-"""A translated source as text, and its kernels as the user wrote them: what programs are made of that measure versions."""
+"""A translated source as text, and its kernels as the user wrote them: what programs are made of that measure versions, and what is said of a source
+that no pass can follow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tilepragma.base.diagnostics import Diagnostic, source_error
+from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.base.source_scan import directive_in_text
 
 if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram
@@ -83,3 +88,14 @@ def trying_environment(
 
     file.write_text(candidates_text(source, Candidates({kernel: versions}, on_devices)))
     return {CANDIDATES_VARIABLE: str(file)}
+
+
+def too_deep(source: str, text: bytes) -> Diagnostic:
+    """An error at the first directive, for expressions or statements that are nested deeper than this Python goes."""
+    found = directive_in_text(source, text)
+    place = Position(source, found.line if found else 1, found.column if found else 1, 0)
+    remedy = (
+        "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python"
+    )
+    message = "an expression or statement of a kernel is nested deeper than this Python can follow"
+    return source_error(SourceRange(place, place), message, remedy).diagnostic

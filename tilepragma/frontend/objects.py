@@ -204,6 +204,10 @@ def _make(
         const=any(level.is_const_qualified() for level in (shape.element, *shape.arrays)),
         restrict=restrict,
         range=declaration.range,
+        is_variable=declaration.kind == CursorKind.VAR_DECL
+        and host == declaration.spelling
+        and shape.storage is not Storage.ROWS
+        and not is_pointer(clang_type),
     )
 
 

@@ -62,6 +62,7 @@ class DataObject:
     `rows_in`: the user's array of one dimension in which this one's rows lie one behind the other, where that is how the planner sees it.
     `table`: a constant array of the file, whose elements compilers know wherever it is named; `values`: its elements, row-major, where the
     translation knows them all and they take no more than `TABLE_BYTES`.
+    `is_variable`: it is a variable itself, which shares memory with no other, and not what a pointer leads to.
     Two objects are the same iff they are equal.
     """
 
@@ -78,6 +79,7 @@ class DataObject:
     values: tuple[int | float, ...] = field(default=(), compare=False)
     range: SourceRange = field(default=NOWHERE, compare=False)
     rows_in: DataObject | None = None
+    is_variable: bool = field(default=False, compare=False)
 
     @property
     def rank(self) -> int:

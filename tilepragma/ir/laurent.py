@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.base.remembered import text_once
+from tilepragma.base.remembered import TextKey, text_key
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, IntegerLiteral, Unary
 from tilepragma.ir.types import ScalarType
@@ -27,7 +27,7 @@ _GREATEST_DENOMINATOR = 1000
 
 
 class TooLongError(Exception):
-    """A product has more terms than anyone writes a stencil in."""
+    """A sum or product has more terms than anyone writes a stencil in."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ class LaurentPolynomial:
         return tuple(dict.fromkeys(atom for powers, _ in self.terms for atom, _ in powers))
 
     def __add__(self, other: LaurentPolynomial) -> LaurentPolynomial:
+        """Raises TooLongError."""
+        if len(self.terms) + len(other.terms) > _MOST_TERMS:
+            raise TooLongError
         return _collect((*self.terms, *other.terms))
 
     def __neg__(self) -> LaurentPolynomial:
@@ -130,12 +133,10 @@ def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], L
     if isinstance(expression, Cast) and isinstance(expression.type, ScalarType) and expression.type.is_floating:
         return laurent_polynomial(expression.operand, atom_of)
     if isinstance(expression, Binary) and expression.operator in ("+", "-", "*", "/"):
+        if expression.operator in ("+", "-"):
+            return _sum(expression, atom_of)
         left = laurent_polynomial(expression.left, atom_of)
         right = laurent_polynomial(expression.right, atom_of)
-        if expression.operator == "+":
-            return left + right
-        if expression.operator == "-":
-            return left - right
         if expression.operator == "*":
             return left * right
         if not isinstance(expression.type, ScalarType) or expression.type.is_integer:
@@ -145,6 +146,24 @@ def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], L
             inverse = atom_of(expression.right).inverse()
         return left * inverse if inverse is not None else atom_of(expression)
     return atom_of(expression)
+
+
+def _sum(expression: Binary, atom_of: Callable[[Expression], LaurentPolynomial]) -> LaurentPolynomial:
+    """A chain of sums and differences, collected once: term by term would take time by the square of their number."""
+    first: Expression = expression
+    added: list[tuple[str, Expression]] = []
+    while isinstance(first, Binary) and first.operator in ("+", "-"):
+        added.append((first.operator, first.right))
+        first = first.left
+    if len(added) > _MOST_TERMS:
+        raise TooLongError
+    terms = list(laurent_polynomial(first, atom_of).terms)
+    for operator, value in reversed(added):
+        term = laurent_polynomial(value, atom_of)
+        terms += (term if operator == "+" else -term).terms
+        if len(terms) > _MOST_TERMS:
+            raise TooLongError
+    return _collect(terms)
 
 
 def _integer_quotient(
@@ -172,7 +191,7 @@ def _product(one: Powers, other: Powers) -> Powers:
     for atom, exponent in other:
         exponents[atom] = exponents.get(atom, 0) + exponent
     kept = [(atom, exponent) for atom, exponent in exponents.items() if exponent]
-    return tuple(sorted(kept, key=lambda power: text_once(power[0])))
+    return tuple(sorted(kept, key=lambda power: text_key(power[0])))
 
 
 def _collect(terms: Iterable[tuple[Powers, Fraction]]) -> LaurentPolynomial:
@@ -183,9 +202,9 @@ def _collect(terms: Iterable[tuple[Powers, Fraction]]) -> LaurentPolynomial:
     return LaurentPolynomial(tuple(sorted(kept, key=lambda term: _order(term[0]))))
 
 
-def _order(powers: Powers) -> tuple[int, list[tuple[str, int]]]:
+def _order(powers: Powers) -> tuple[int, list[tuple[TextKey, int]]]:
     """A monomial order: by degree, then by the atoms."""
-    return sum(exponent for _, exponent in powers), [(text_once(atom), exponent) for atom, exponent in powers]
+    return sum(exponent for _, exponent in powers), [(text_key(atom), exponent) for atom, exponent in powers]
 
 
 def _leading(value: LaurentPolynomial) -> tuple[Powers, Fraction]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tilepragma.base.remembered import text_once
+from tilepragma.base.remembered import TextKey, text_key
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -60,7 +60,11 @@ class Polynomial:
         return self + -other
 
     def __mul__(self, other: Polynomial) -> Polynomial:
-        return _collect((tuple(sorted(a + b, key=text_once)), x * y) for a, x in self.terms for b, y in other.terms)
+        return _collect(
+            (tuple(sorted(a + b, key=text_key) if a and b else a + b), x * y)
+            for a, x in self.terms
+            for b, y in other.terms
+        )
 
     def split(self, atom: Expression) -> tuple[Polynomial, Polynomial] | None:
         """(coefficient, rest) with self = coefficient * atom + rest, `atom` in neither; None where it is not linear in `atom`."""
@@ -106,14 +110,21 @@ def polynomial(expression: Expression) -> Polynomial:
     if isinstance(expression, Cast) and keeps_value(expression):
         return polynomial(expression.operand)
     if isinstance(expression, Binary) and _is_integer(expression):
-        left, right = expression.left, expression.right
-        if expression.operator == "+":
-            return polynomial(left) + polynomial(right)
-        if expression.operator == "-":
-            return polynomial(left) - polynomial(right)
+        if expression.operator in ("+", "-"):
+            return _sum(expression)
         if expression.operator == "*":
-            return polynomial(left) * polynomial(right)
+            return polynomial(expression.left) * polynomial(expression.right)
     return of_atom(expression)
+
+
+def _sum(value: Expression) -> Polynomial:
+    """A chain of sums and differences, collected once: term by term would take time by the square of their number."""
+    terms: list[tuple[Monomial, int]] = []
+    while isinstance(value, Binary) and value.operator in ("+", "-") and _is_integer(value):
+        right = polynomial(value.right)
+        terms += (right if value.operator == "+" else -right).terms
+        value = value.left
+    return _collect([*polynomial(value).terms, *terms])
 
 
 def collected_parts(value: Expression) -> tuple[Expression, ...]:
@@ -229,15 +240,16 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
     sums: dict[Monomial, int] = {}
     for monomial, coefficient in terms:
         sums[monomial] = sums.get(monomial, 0) + coefficient
+    constant = sums.pop((), 0)
     kept = [(monomial, coefficient) for monomial, coefficient in sums.items() if coefficient]
-    return Polynomial(tuple(sorted(kept, key=_place) if len(kept) > 1 else kept))
+    if len(kept) > 1:
+        kept.sort(key=_place)
+    return Polynomial(((((), constant),) if constant else ()) + tuple(kept))
 
 
-def _place(term: tuple[Monomial, int]) -> str:
-    """What terms are sorted by: `repr(term)`, whose parts are known."""
-    monomial, coefficient = term
-    comma = "," if len(monomial) == 1 else ""
-    return f"(({', '.join(map(text_once, monomial))}{comma}), {coefficient})"
+def _place(term: tuple[Monomial, int]) -> list[tuple[bool, TextKey | None]]:
+    """What products are sorted by: the texts of their atoms. A longer one goes before its own beginning."""
+    return [*((False, text_key(atom)) for atom in term[0]), (True, None)]
 
 
 def _is_integer(value: Expression) -> bool:

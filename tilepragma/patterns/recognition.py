@@ -230,7 +230,13 @@ def _varying(sweep: Sweep, changing: frozenset[DataObject], accumulated: frozens
 
 def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
     """Whether an element of some array of floating-point numbers is written where two others that lie opposite of it are read."""
-    found = [use for use in uses(statement, functions) if _is_floating_element(use)]
+    found = list(
+        {
+            (use.object, use.subscripts, tuple(loop.index for loop in use.loops), use.reads, use.writes): use
+            for use in uses(statement, functions)
+            if _is_floating_element(use)
+        }.values()  # of thousands of uses alike one
+    )
     for one in found:
         if one.writes:
             others = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.accesses import uses
@@ -30,13 +31,15 @@ from tilepragma.ir.looptree import (
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.polynomial import number as whole
 from tilepragma.ir.reductions import Updates, reduction_updates
-from tilepragma.ir.traversal import flat, loops_in, walk
+from tilepragma.ir.traversal import flat, loops_in, walk, without_expressions
 from tilepragma.ir.types import ScalarType
 from tilepragma.ir.written_out import written_out
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
 from tilepragma.patterns.relaxation import Accumulation, Neighbour, Sweep
 from tilepragma.patterns.sweep_values import Integers, SweepValues, assignments_in, offset_of
 
+#: Statements of a nest that is looked at: nobody computes an element in more, and each of them may have to be seen with all others.
+_MOST_STATEMENTS = 500
 _MOST_DIMENSIONS = 3
 _LAST = {"<": -1, "<=": 0, ">": 1, ">=": 0}
 
@@ -71,6 +74,8 @@ def sweep_of(
 
     Raises NoSweepError.
     """
+    if sum(1 for _ in islice(without_expressions(loop), _MOST_STATEMENTS + 1)) > _MOST_STATEMENTS:
+        raise NoSweepError(f"it has more than {_MOST_STATEMENTS} statements", loop.range)
     nest = _nest(written_out(loop, functions), functions)
     originals = {one.index: one for one in loops_in(loop)}
     targets = [node.target for node in walk(loop.body) if isinstance(node, Assignment) and node.target.object.rank]

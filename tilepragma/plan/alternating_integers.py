@@ -94,11 +94,15 @@ def left_alternating(kernel: Kernel) -> Iterator[Diagnostic]:
 
 def _of_a_round(block: Block) -> Iterator[Statement]:
     """The statements of a loop's body, those under conditions too, that are no part of loops inside."""
-    for one in flat(block.statements):
-        yield one
-        if isinstance(one, If):
-            for branch in (one.then, one.otherwise):
-                yield from () if branch is None else _of_a_round(branch)
+    ahead: list[Statement] = [block]
+    while ahead:
+        current = ahead.pop()
+        if isinstance(current, Block):
+            ahead.extend(reversed(current.statements))
+            continue
+        yield current
+        if isinstance(current, If):
+            ahead.extend(branch for branch in (current.otherwise, current.then) if branch is not None)
 
 
 def _accesses(nodes: Iterable[Expression]) -> Iterator[Access]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tilepragma.base.remembered import text_once
+from tilepragma.base.remembered import text_key
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -136,7 +136,7 @@ class _Choices:
         for one in others:
             first &= one
         found = (atom for atom in first.elements() if _is_plain(atom) and self.on_host(atom))
-        return Polynomial(((tuple(sorted(found, key=text_once)), 1),))
+        return Polynomial(((tuple(sorted(found, key=text_key)), 1),))
 
 
 def _common(then: Polynomial, otherwise: Polynomial) -> Polynomial:

@@ -50,7 +50,7 @@ def check_coverage(
 ) -> None:
     """Report every statement of one launch that some instances would execute too often."""
     wanted = frozenset(axes_of(body))
-    for node, path in _effects(body, ()):
+    for node, path in _effects(body):
         seen: set[Axis] = set()
         for axis in path:
             if axis in seen:
@@ -91,20 +91,24 @@ def _ordered(axes: Iterable[Axis]) -> list[Axis]:
     return sorted(axes, key=lambda axis: (_KINDS.index(axis.kind), axis.dimension))
 
 
-def _effects(node: Any, path: tuple[Axis, ...]) -> Iterator[tuple[Any, tuple[Axis, ...]]]:
+def _effects(root: Any) -> Iterator[tuple[Any, tuple[Axis, ...]]]:
     """Everything that is evaluated (statements, conditions, headers) with the axes around it."""
-    if isinstance(node, TileNest):
-        path = (*path, *nest_axes(node))
-    elif isinstance(node, (If, While, Switch)):
-        yield node.condition, path
-    elif isinstance(node, Loop):
-        yield from ((bound, path) for bound in (node.lower, node.upper, node.step))
-    elif isinstance(node, ForLoop):
-        yield from ((part, path) for part in (node.initialization, node.condition, node.advance) if part is not None)
-    elif isinstance(node, (ExpressionStatement, Declaration)):
-        yield node, path
-    for part in _parts(node):
-        yield from _effects(part, path)
+    ahead: list[tuple[Any, tuple[Axis, ...]]] = [(root, ())]
+    while ahead:
+        node, path = ahead.pop()
+        if isinstance(node, TileNest):
+            path = (*path, *nest_axes(node))
+        elif isinstance(node, (If, While, Switch)):
+            yield node.condition, path
+        elif isinstance(node, Loop):
+            yield from ((bound, path) for bound in (node.lower, node.upper, node.step))
+        elif isinstance(node, ForLoop):
+            yield from (
+                (part, path) for part in (node.initialization, node.condition, node.advance) if part is not None
+            )
+        elif isinstance(node, (ExpressionStatement, Declaration)):
+            yield node, path
+        ahead.extend((part, path) for part in reversed(tuple(_parts(node))))
 
 
 def _parts(node: Any) -> Iterator[Any]:

@@ -113,16 +113,17 @@ def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestD
 
 def leaves_of(node: Statement) -> Iterator[Statement]:
     """The leaves under a statement, in textual order; a condition is one, before those of its branches."""
-    if isinstance(node, Loop):
-        yield from leaves_of(node.body)
-    elif isinstance(node, Block):
-        for statement in node.statements:
-            yield from leaves_of(statement)
-    else:
-        yield node
-        if isinstance(node, If):
-            yield from leaves_of(node.then)
-            yield from leaves_of(node.otherwise) if node.otherwise is not None else ()
+    ahead = [node]  # no generator within a generator: each leaf would pass through all that are around it
+    while ahead:
+        current = ahead.pop()
+        if isinstance(current, Loop):
+            ahead.append(current.body)
+        elif isinstance(current, Block):
+            ahead.extend(reversed(current.statements))
+        else:
+            yield current
+            if isinstance(current, If):
+                ahead.extend(branch for branch in (current.otherwise, current.then) if branch is not None)
 
 
 def loops_of(node: Statement) -> Iterator[Loop]:

@@ -6,11 +6,12 @@ Whatever decides (the user's clauses, the default mapping, later the engine) pro
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop, Window
 from tilepragma.ir.types import ScalarType, Type
 
@@ -318,7 +319,7 @@ class KernelPlan:
     `prologue` holds the region's own declarations, executed on the host before the launches. `host_steps` serve the serial and
     threads targets, `device_steps` OpenCL and CUDA; without HostLoops both have one Launch a nest, equal where the user said the tiles. `as_written`
     is a sentence where the region simply runs as the user wrote it (no launches then). `apart`: the plan is right only where no written
-    array shares memory with another, which the launch checks, and only where all `conditions` are nonzero; otherwise the original loop
+    array shares memory with another (`checks_overlap`), and only where all `conditions` are nonzero; otherwise the original loop
     runs. `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
     `operations` is for profiles, empty where the work is not known at launch. `rejected` are clauses on what the automatic planner
@@ -383,6 +384,15 @@ class KernelPlan:
         """The loop of a device launch whose iterations several devices share."""
         places = [place for place, own in enumerate(self.device) if own == launch]
         return self.divisions[places[0]].loop if places and self.divisions else None
+
+    @property
+    def checks_overlap(self) -> bool:
+        """Whether launches check that no written array shares memory with another (`apart`): of variables alone it is known."""
+        pairs = combinations((one for one in self.arrays if one.object.scope is not Scope.TEMPORARY), 2)
+        return self.apart and any(
+            (a.writes or b.writes) and not (a.object.stored.is_variable and b.object.stored.is_variable)
+            for a, b in pairs
+        )
 
     @property
     def row_bases(self) -> tuple[Expression, ...]:

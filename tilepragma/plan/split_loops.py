@@ -10,7 +10,7 @@ Nothing changes its place in time: the loops that come out run what the loop ran
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -98,17 +98,22 @@ def _split(loop: Loop, region: Region) -> _Split | None:
 def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
     """x with subscript(x) of a write = subscript of another access to the array, which stays where it is while the loop runs."""
     inside = [one for one in uses(loop.body, region.kernel.functions) if one.subscripts]
-    written = dict.fromkeys((one.object, one.subscripts) for one in inside if one.writes)
-    touched: dict[
-        DataObject, dict[tuple[Expression, ...], None]
-    ] = {}  # each once: there may be thousands of uses alike
-    for one in inside:
-        touched.setdefault(one.object, {})[one.subscripts] = None
+    moving: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
+    staying: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
+    atom = access_to(loop.iterator)
+    for object_, place, subscript, writes in dict.fromkeys(  # each once: there may be thousands of uses alike
+        (one.object, place, subscript, one.writes) for one in inside for place, subscript in enumerate(one.subscripts)
+    ):
+        there = polynomial(subscript)
+        if atom not in there.atoms:
+            staying.setdefault((object_, place), {})[there] = None
+        elif writes:
+            moving.setdefault((object_, place), {})[there] = None
     met = [
         value
-        for object_, mine in written
-        for theirs in touched[object_]
-        for value in _meetings(loop.iterator, mine, theirs)
+        for dimension, subscripts in moving.items()
+        for mine in subscripts
+        for value in _meetings(atom, mine, staying.get(dimension, {}))
     ]
     if not met:  # of most loops, and what follows goes through the whole region
         return
@@ -129,15 +134,11 @@ def _around(loop: Loop, region: Region) -> set[DataObject]:
     }
 
 
-def _meetings(
-    iterator: DataObject, subscripts: tuple[Expression, ...], others: tuple[Expression, ...]
-) -> Iterator[Polynomial]:
-    """The values of the iterator at which two accesses agree in a subscript that only the first one's moves."""
-    atom = access_to(iterator)
-    for mine, theirs in zip(subscripts, others, strict=False):
-        parts, there = polynomial(mine).split(atom), polynomial(theirs)
-        if parts is not None and parts[0].constant in (1, -1) and atom not in there.atoms:
-            # parts[0] x + parts[1] = there
+def _meetings(atom: Expression, mine: Polynomial, others: Iterable[Polynomial]) -> Iterator[Polynomial]:
+    """The values of an iterator (`atom`) at which a subscript that it moves is equal to others, which it doesn't."""
+    parts = mine.split(atom)
+    if parts is not None and parts[0].constant in (1, -1):
+        for there in others:  # parts[0] x + parts[1] = there
             yield (there - parts[1]) * parts[0]
 
 

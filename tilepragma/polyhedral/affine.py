@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import islpy as isl
 
@@ -36,7 +38,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
 from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.quotients import unguarded, with_guarded_quotients
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 
 #: Every division and choice doubles the cases of a function; isl's work grows faster than their number.
@@ -145,7 +147,19 @@ class Frame:
 
     def invariant(self, expression: Expression) -> bool:
         """Whether the expression has one integer value throughout the region, from unwritten scalars alone."""
-        return _is_integer(expression) and all(self._steady(node) for node in walk(expression))
+        return _is_integer(expression) and self._is_steady(expression)
+
+    def _is_steady(self, node: Any) -> bool:
+        """Whether a node and all below it are; known of those that were asked for, as each operator of a deep expression is."""
+        known = self._steady_nodes.get(id(node))
+        if known is None:
+            known = node, self._steady(node) and all(map(self._is_steady, children(node)))
+            self._steady_nodes[id(node)] = known
+        return known[1]
+
+    @cached_property
+    def _steady_nodes(self) -> dict[int, tuple[object, bool]]:
+        return {}
 
     def _steady(self, node: object) -> bool:
         if isinstance(node, _IMPURE) or (isinstance(node, Call) and node.callee is not Callee.HELPER):

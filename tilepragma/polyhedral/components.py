@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Protocol, TypeVar
 
 Links = Sequence[tuple[str, str]]
@@ -22,49 +24,83 @@ N = TypeVar("N", bound=Named)
 def weakly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...]]:
     """Statements joined by links in either direction, in the given order of the statements."""
     group = {each.name: index for index, each in enumerate(statements)}
+    joined = list(range(len(statements)))
+
+    def first(index: int) -> int:
+        while joined[index] != index:
+            joined[index] = index = joined[joined[index]]
+        return index
+
     for source, target in links:
-        old, new = sorted((group[source], group[target]), reverse=True)
-        group = {name: new if index == old else index for name, index in group.items()}
-    return [
-        tuple(each for each in statements if group[each.name] == number)
-        for number in dict.fromkeys(group[each.name] for each in statements)
-    ]
+        old, new = sorted((first(group[source]), first(group[target])), reverse=True)
+        joined[old] = new
+    members: dict[int, list[N]] = {}
+    for index, each in enumerate(statements):
+        members.setdefault(first(index), []).append(each)
+    return [tuple(each) for each in members.values()]
 
 
 def strongly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...]]:
     """Strongly connected components in topological order; of those free to come next, the first in the given order."""
-    reach = _reachable([each.name for each in statements], links)
-    left = list(statements)
+    following: dict[str, set[str]] = {each.name: set() for each in statements}
+    for source, target in links:
+        following[source].add(target)
+    component = _components(following)
+    members: dict[int, list[N]] = {}
+    places: dict[int, int] = {}  # of the first of each component in the given order
+    for place, each in enumerate(statements):
+        members.setdefault(component[each.name], []).append(each)
+        places.setdefault(component[each.name], place)
+    between = {
+        (component[source], component[target])
+        for source, targets in following.items()
+        for target in targets
+        if component[source] != component[target]
+    }
+    later: dict[int, list[int]] = {number: [] for number in members}
+    for before, after in between:
+        later[before].append(after)
+    waits = Counter(after for _, after in between)
+    free = [(places[number], number) for number in members if not waits[number]]
+    heapify(free)
     components: list[tuple[N, ...]] = []
-    while left:
-        for first in left:
-            together = tuple(
-                each
-                for each in left
-                if each is first or (each.name in reach[first.name] and first.name in reach[each.name])
-            )
-            names = {each.name for each in together}
-            waits = any(first.name in reach[each.name] for each in left if each.name not in names)
-            if not waits:
-                components.append(together)
-                left = [each for each in left if each.name not in names]
-                break
+    while free:
+        _, number = heappop(free)
+        components.append(tuple(members[number]))
+        for after in later[number]:
+            waits[after] -= 1
+            if not waits[after]:
+                heappush(free, (places[after], after))
     return components
 
 
-def _reachable(names: list[str], links: Links) -> dict[str, set[str]]:
-    """What each name leads to over one link or more."""
-    following: dict[str, set[str]] = {name: set() for name in names}
-    for source, target in links:
-        following[source].add(target)
-    reach: dict[str, set[str]] = {}
-    for name in names:
-        seen: set[str] = set()
-        stack = list(following[name])
-        while stack:
-            current = stack.pop()
-            if current not in seen:
-                seen.add(current)
-                stack.extend(following[current])
-        reach[name] = seen
-    return reach
+def _components(following: Mapping[str, set[str]]) -> dict[str, int]:
+    """The number of the strongly connected component of each name (Tarjan 1972, without recursion)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    component: dict[str, int] = {}
+    path: list[str] = []
+    for root in following:
+        if root in order:
+            continue
+        visits: list[tuple[str, Iterator[str]]] = [(root, iter(following[root]))]
+        order[root] = lowest[root] = len(order)
+        path.append(root)
+        while visits:
+            name, targets = visits[-1]
+            target = next((each for each in targets if each not in component), None)
+            if target is None:
+                visits.pop()
+                if visits:
+                    lowest[visits[-1][0]] = min(lowest[visits[-1][0]], lowest[name])
+                if lowest[name] == order[name]:
+                    number = len(component)
+                    while name not in component:
+                        component[path.pop()] = number
+            elif target in order:
+                lowest[name] = min(lowest[name], order[target])
+            else:
+                order[target] = lowest[target] = len(order)
+                path.append(target)
+                visits.append((target, iter(following[target])))
+    return component

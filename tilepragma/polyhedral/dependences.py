@@ -16,7 +16,7 @@ import islpy as isl
 from tilepragma.ir.looptree import Loop
 from tilepragma.polyhedral.extraction import step_of
 from tilepragma.polyhedral.operation_limit import OperationLimitError, operation_limit
-from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
+from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement, apart
 
 
 class DependenceKind(Enum):
@@ -209,15 +209,22 @@ def _distance(distances: isl.Set, place: int) -> str:
 
 
 def _pairs(scop: Scop, inputs: bool) -> Iterator[tuple[ScopStatement, Reference, ScopStatement, Reference]]:
-    """Every two references to an object; two of them that read only with `inputs`."""
+    """Every two references to an object that may meet; two of them that read only with `inputs`."""
     by_object: dict[str, list[tuple[ScopStatement, Reference]]] = {}
     for statement in scop.statements:
         for reference in statement.references:
             by_object.setdefault(reference.object.name, []).append((statement, reference))
     for references in by_object.values():
-        writing = [one for one in references if one[1].writes]
-        for source_statement, source in references:
-            for sink_statement, sink in references if inputs or source.writes else writing:
+        keys = apart([reference for _, reference in references])
+        meeting: dict[object, list[tuple[ScopStatement, Reference]]] = {}
+        writing: dict[object, list[tuple[ScopStatement, Reference]]] = {}
+        for key, one in zip(keys, references, strict=True):
+            meeting.setdefault(key, []).append(one)
+            writing.setdefault(key, [])
+            if one[1].writes:
+                writing[key].append(one)
+        for key, (source_statement, source) in zip(keys, references, strict=True):
+            for sink_statement, sink in (meeting if inputs or source.writes else writing)[key]:
                 yield source_statement, source, sink_statement, sink
 
 

@@ -36,12 +36,12 @@ from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
 from tilepragma.polyhedral.local_values import LocalValues, returned_values, tracked_locals
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.parameter_functions import ParameterReader
-from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
+from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement, apart
 
 #: Distances of deeper nests take isl minutes, which its count of operations does not see.
 MOST_LOOPS = 8
 
-#: References of different statements to the same object, one of them a write: each pair is a question to isl, and passes ask several times.
+#: References that may meet, one of them a write: each pair is a question to isl, and passes ask several times.
 MOST_PAIRS = 400_000
 
 
@@ -175,10 +175,10 @@ class _Extraction:
         self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
         self.once = declared_once(body, self.functions)
         self._statements(body, self._start(body, frame), [0])
-        self._refuse_too_many()
         self.seen = layouts if layouts is not None else self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
         statements = tuple(self._statement(f"S{place}", found, depth) for place, found in enumerate(self.found))
+        _refuse_too_many(statements)
         assumptions = self._assumptions(frame.parameters) if layouts is None else ()
         strides = self.seen.strides
         return Scop(
@@ -191,17 +191,6 @@ class _Extraction:
             assumptions,
             self.seen.assumed,
         )
-
-    def _refuse_too_many(self) -> None:
-        """Raises OperationLimitError where dependences would be sought for minutes."""
-        touched: Counter[DataObject] = Counter()
-        written: Counter[DataObject] = Counter()
-        for found in self.found:
-            uses_there = [use for part in (found, *found.parts) for use in part.uses]
-            touched.update(use.object for use in uses_there)
-            written.update(use.object for use in uses_there if use.writes)
-        if sum(written[object_] * touched[object_] for object_ in written) > MOST_PAIRS:
-            raise OperationLimitError(f"isl was not asked about more than {MOST_PAIRS} pairs of references.")
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -466,6 +455,25 @@ class _Extraction:
             functions += [None] * (use.object.rank - len(use.subscripts))
         relation = product_of(functions, frame).set_tuple_name(isl.dim_type.out, use.object.name)
         return relation, all(function is not None for function in functions)
+
+
+def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:
+    """Raises OperationLimitError where dependences would be sought for minutes."""
+    by_object: dict[str, list[tuple[str, Reference]]] = {}
+    for statement in statements:
+        for reference in statement.references:
+            by_object.setdefault(reference.object.name, []).append((statement.name, reference))
+    touched: Counter[object] = Counter()
+    written: Counter[object] = Counter()
+    for name, references in by_object.items():
+        if any(one.writes for _, one in references):
+            keys = [(name, key) for key in apart([one for _, one in references])]
+            written.update(key for key, (_, one) in zip(keys, references, strict=True) if one.writes)
+            # What is read and written, as in `a[i] += …`, is looked at once.
+            uses_there = {(key, at, one.range) for key, (at, one) in zip(keys, references, strict=True)}
+            touched.update(key for key, _, _ in uses_there)
+    if sum(number * touched[key] for key, number in written.items()) > MOST_PAIRS:
+        raise OperationLimitError(f"isl was not asked about more than {MOST_PAIRS} pairs of references.")
 
 
 def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:

@@ -6,7 +6,7 @@ a condition on data may hold or not (its writes are may-writes). `Scop.reasons` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -95,3 +95,17 @@ class Scop:
     def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
         """The strides of an array of one dimension that is seen as one of several, by this Scop or the whole plan; none of others."""
         return row_strides(object_)[:-1] if object_.rows_in is not None else self.layouts.get(object_, ())
+
+
+def apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...], ...]:
+    """A key for each of some references to one object; those with different keys surely touch no common element.
+
+    Keys are the members, and the subscripts that are numbers, where all references have such.
+    """
+    ranks = {one.relation.dim(isl.dim_type.out) for one in references}
+    parts: list[list[str | int | None]] = [[one.member for one in references]]
+    if len(ranks) == 1:
+        for place in range(ranks.pop()):
+            fixed = (one.relation.plain_get_val_if_fixed(isl.dim_type.out, place) for one in references)
+            parts.append([int(value.to_python()) if value.is_int() else None for value in fixed])
+    return tuple(zip(*(part for part in parts if None not in part), strict=True)) or ((),) * len(references)

@@ -198,7 +198,7 @@ def _counted(plan: KernelPlan) -> Iterator[tuple[str, str]]:
 
 
 def _checks(plan: KernelPlan) -> Iterator[str]:
-    if plan.apart:
+    if plan.checks_overlap:
         yield "no written array overlaps another"
     never = never_holding(one for one in plan.conditions if not isinstance(one, ClauseExpression))
     for condition in plan.conditions:

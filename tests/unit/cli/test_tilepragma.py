@@ -123,6 +123,37 @@ def test_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("out.c").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "raising"),
+    [
+        (["explain", "in.c"], "tilepragma.report.facts.kernel_facts"),
+        (["explain", "in.c"], "tilepragma.report.text.report_text"),
+        (["explain", "in.c", "--html", "-"], "tilepragma.report.explain_page.explain_page"),
+        (["check", "in.c"], "tilepragma.report.advice.as_written_notes"),
+        (["check", "in.c", "--loops"], "tilepragma.report.advice.loop_notes"),
+    ],
+)
+def test_nesting_too_deep_for_python_is_a_located_error_of_every_command(
+    arguments: list[str], raising: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_deep(*_: object) -> None:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    Path("in.c").write_text(
+        "void f(int n, float *x) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) x[i] = i;\n}\n"
+    )
+    monkeypatch.setattr(raising, too_deep)
+    monkeypatch.setattr("tilepragma.base.deep_recursion._LEVELS", (1200,))
+    monkeypatch.setattr(source_commands, "translate", driver.translate)
+    assert tilepragma.run(arguments) == 1
+    written = capsys.readouterr().err
+    assert (
+        "in.c:2:1: error: an expression or statement of a kernel is nested deeper than this Python can follow"
+        in written
+    )
+    assert "internal fault" not in written
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         tilepragma.run(["--version"])

@@ -1,4 +1,4 @@
-/* hostile.c: what programs do around launches that launches are not to be harmed by. Usage: hostile CASE; exit status 0 and "right" is success. Built with tilecc. */
+/* hostile_programs.c: what programs do around launches that launches are not to be harmed by. Usage: hostile CASE; exit status 0 and "right" is success. Built with tilecc. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
