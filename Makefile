@@ -8,6 +8,9 @@ PYTEST_GROUPS := --dist loadgroup --no-loadscope-reorder
 VENV := .venv/bin
 # The tools of this checkout come first, for the samples' makefiles too.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Each command that a test starts would compile all modules again where the environment forbids keeping what is compiled.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
 
 help:
 	@echo "make demo    build every sample, run it on each target present, print times and differences"

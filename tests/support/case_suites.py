@@ -27,14 +27,21 @@ def with_file(file: CaseFile, *values: object, id: str | None = None) -> object:
 
 @functools.cache
 def case_suite(workshop: Workshop, file: CaseFile) -> Suite:
-    """The file's programs with FLAGS; `kernel_folder` holds their device programs once they are built."""
+    """The file's programs with FLAGS; `kernel_folder` holds their device programs, `kept_source` the translated source of all
+    cases, once they are built.
+    """
     folder = workshop.folder / "cases"
     kernels = kernel_folder(workshop, file)
     kernels.mkdir(parents=True, exist_ok=True)
-    options = (f"--tilek-emit-kernels={kernels}",)
+    options = (f"--tilek-emit-kernels={kernels}", "--tilek-keep")
     return Suite(Workshop(folder, workshop.cache), file, flags=FLAGS, options=options)
 
 
 def kernel_folder(workshop: Workshop, file: CaseFile) -> Path:
     """Where the device programs of a case file lie."""
     return workshop.folder / "cases" / Path(file.path).stem / "kernels"
+
+
+def kept_source(workshop: Workshop, file: CaseFile) -> Path:
+    """Where the translated source of all cases of a file lies."""
+    return kernel_folder(workshop, file).with_name("all.tilek.c")

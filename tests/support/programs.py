@@ -135,6 +135,26 @@ class Workshop:
         return run_command((str(program), *arguments), environment, program.parent, RUN_SECONDS)
 
 
+@dataclass(frozen=True)
+class KeptWorkshop(Workshop):
+    """Compiles `translated`, what an earlier build kept of the same source, as users of the translator alone do."""
+
+    translated: Path
+
+    def build_translated(self, source: Path, flags: tuple[str, ...] = FLAGS, *options: str) -> Path:
+        environment = tool_environment(self.cache)
+        program = source.with_suffix(".translated")
+        compiling, linking = (
+            run_command((*TILEPRAGMA, option), environment, source.parent, BUILD_SECONDS).split()
+            for option in ("--cflags", "--libs")
+        )
+        include = f"-I{ROOT / 'tests' / 'support'}"
+        files = ("-o", str(program), str(self.translated), *linking, "-lm")
+        command = (COMPILER, *flags, include, *options, *compiling, *files)
+        run_command(command, environment, source.parent, BUILD_SECONDS)
+        return program
+
+
 PLAIN = TargetEnvironment("original", ())
 
 #: What a program says of a launch check that fails.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -63,13 +64,10 @@ def _beginning(value: object) -> str:
         before, current = ahead.pop()
         if current is _NOTHING:
             shown = before
-        elif is_dataclass(current):
+        elif (beginnings := _shown_fields(_kind(current))) is not None:
             shown = f"{before}{type(current).__qualname__}("
-            shown_fields = [each.name for each in fields(current) if each.repr]
             ahead.append((")", _NOTHING))
-            for name in reversed(shown_fields):
-                comma = "" if name == shown_fields[0] else ", "
-                ahead.append((f"{comma}{name}=", getattr(current, name)))
+            ahead.extend((beginning, getattr(current, name)) for beginning, name in beginnings)
         elif isinstance(current, tuple) and current:
             shown = f"{before}("
             ahead.append((",)" if len(current) == 1 else ")", _NOTHING))
@@ -80,6 +78,20 @@ def _beginning(value: object) -> str:
         text.append(shown)
         length += len(shown)
     return "".join(text)[:_BEGINNING]
+
+
+def _kind(value: object) -> Any:
+    """Its type, as a key that type checkers know to be hashable."""
+    return type(value)
+
+
+@functools.cache
+def _shown_fields(kind: type) -> tuple[tuple[str, str], ...] | None:
+    """What `repr` prints before the value of each field that it shows, and the field's name, last first; None of other types."""
+    if not is_dataclass(kind):
+        return None
+    names = [each.name for each in fields(kind) if each.repr]
+    return tuple((f"{', ' if place else ''}{name}=", name) for place, name in reversed(list(enumerate(names))))
 
 
 def once(compute: Callable[[S], T]) -> Callable[[S], T]:
