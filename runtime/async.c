@@ -36,10 +36,10 @@ struct queue {
 };
 
 /* TILEK_LOCK_QUEUES guards everything here. */
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a job was added or completed, or the end has come */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a job was added or completed, or queues close or have closed */
 static queue *queues;
 static int queue_count; /* atomic for tilek_has_queues */
-static int stopping;
+static int stopping; /* the queues are closing: whoever wants to use them waits */
 
 static void await(const milestone *wait)
 {
@@ -70,6 +70,17 @@ static void *serve(void *argument)
     tilek_unlock(TILEK_LOCK_QUEUES);
     tilek_host_thread_ends();
     return NULL;
+}
+
+/* Frees the queues, whose threads are gone. */
+static void forget_queues(void)
+{
+    while (queues != NULL) {
+        queue *const first = queues;
+        queues = first->next;
+        free(first);
+    }
+    __atomic_store_n(&queue_count, 0, __ATOMIC_RELEASE);
 }
 
 static queue *find(int64_t name)
@@ -107,6 +118,7 @@ tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], 
     queue *own;
     job *added = NULL;
     tilek_lock(TILEK_LOCK_QUEUES);
+    while (stopping) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
     own = find_or_make(name);
     if (own != NULL) added = malloc(sizeof *added + (size_t)tilek_maximum(wait_count, queue_count) * sizeof(milestone));
     if (added != NULL) {
@@ -151,6 +163,7 @@ void tilek_queues_wait(int count, const int64_t names[])
     if (!tilek_has_queues() || tilek_is_own_thread()) return;
     tilek_signals_block(&before);
     tilek_lock(TILEK_LOCK_QUEUES);
+    while (stopping) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
     for (int index = 0; index < count; ++index) {
         queue *one = find(names[index]);
         everything |= names[index] == TILEK_QUEUES_ALL;
@@ -177,31 +190,37 @@ void tilek_wait(int count, const int64_t names[])
     (void)tilek_visit(visit, &wait);
 }
 
-/* At exit all that was queued still runs. */
-void tilek_queues_finish(void)
+/* Whether the queues are to close, whose threads still run all that was queued. Meanwhile no thread of the program uses one. */
+static int begin_closing(int is_exit)
 {
+    int begins;
     tilek_queues_wait(-1, NULL);
     tilek_lock(TILEK_LOCK_QUEUES);
-    stopping = 1;
+    begins = !stopping && (is_exit || !tilek_has_visitors());
+    if (begins) stopping = 1;
     (void)pthread_cond_broadcast(&changed);
     tilek_unlock(TILEK_LOCK_QUEUES);
-    while (queues != NULL) {
-        queue *one = queues;
-        (void)pthread_join(one->thread, NULL);
-        queues = one->next;
-        free(one);
-    }
-    __atomic_store_n(&queue_count, 0, __ATOMIC_RELEASE);
+    return begins;
 }
+
+static void close_queues(int is_exit)
+{
+    if (!begin_closing(is_exit)) return;
+    for (queue *each = queues; each != NULL; each = each->next) (void)pthread_join(each->thread, NULL);
+    tilek_lock(TILEK_LOCK_QUEUES);
+    forget_queues();
+    stopping = 0;
+    (void)pthread_cond_broadcast(&changed);
+    tilek_unlock(TILEK_LOCK_QUEUES);
+}
+
+void tilek_queues_close(void) { close_queues(0); }
+void tilek_queues_finish(void) { close_queues(1); }
 
 /* A fork's child has no queue threads; what they were doing is the parent's. */
 void tilek_queues_forked(void)
 {
     (void)pthread_cond_init(&changed, NULL);
-    while (queues != NULL) {
-        queue *one = queues;
-        queues = one->next;
-        free(one);
-    }
-    queue_count = 0;
+    forget_queues();
+    stopping = 0;
 }

@@ -18,6 +18,7 @@
 #endif
 
 static int64_t known;        /* atomic: the number of cores; 0: not counted yet */
+static int64_t quota;        /* guarded by TILEK_LOCK_CORES: what control groups allow; 0: not read yet */
 static __thread int is_counted; /* the calling thread's are among them */
 
 #if HAS_AFFINITY
@@ -43,7 +44,8 @@ static int64_t count_cores(void)
     cores = CPU_COUNT(&usable);
 #endif
     if (cores <= 0) cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return tilek_maximum(1, tilek_minimum(cores, tilek_core_quota("")));
+    if (quota == 0) quota = tilek_core_quota("");
+    return tilek_maximum(1, tilek_minimum(cores, quota));
 }
 
 int64_t tilek_core_count(void)
@@ -61,7 +63,7 @@ int64_t tilek_core_count(void)
 /* The child has the forking thread's cores, and may be moved to others. */
 void tilek_cores_forked(void)
 {
-    known = 0;
+    known = quota = 0;
     is_counted = 0;
 }
 

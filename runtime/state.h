@@ -98,7 +98,9 @@ int tilek_is_own_thread(void);
 void tilek_messages_free(void);
 void tilek_settings_free(void);
 void tilek_cores_forked(void);
+/* Runs what was queued and ends the queues' threads: at exit, and where no thread of the program is left that has been here. */
 void tilek_queues_finish(void);
+void tilek_queues_close(void);
 void tilek_queues_forked(void);
 void tilek_threads_forked(void);
 void tilek_present_release_devices(void);

@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700
 #include "visits.h"
 
+#include "async.h"
 #include "launch.h"
 #include "locks.h"
 #include "message.h"
@@ -26,6 +27,7 @@ static __thread struct {
 
 static int ending;        /* atomic */
 static int64_t visiting;  /* atomic, of all threads: INSIDE for each visit that may use everything, COMPUTING for each other one, in host code */
+static int64_t visitors;  /* atomic: threads of the program that have been inside and have not ended */
 static pthread_key_t key;
 static int has_key;
 
@@ -64,6 +66,19 @@ static void give_up(void *unused)
     leave();
 }
 
+int tilek_has_visitors(void) { return __atomic_load_n(&visitors, __ATOMIC_SEQ_CST) > 0; }
+
+/* A process whose main thread has called pthread_exit ends with its last thread, which is not to be one of ours that waits for work. */
+static void end_runtime_threads(void)
+{
+    count(INSIDE); /* a handler of exit, which does the same, waits for this */
+    if (!tilek_is_ending()) {
+        tilek_queues_close();
+        tilek_threads_free();
+    }
+    count(-INSIDE);
+}
+
 static void ended(void *unused)
 {
     if (here.is_inside) {
@@ -71,6 +86,8 @@ static void ended(void *unused)
         give_up(unused);
     }
     tilek_host_thread_ends();
+    here.is_known = 0; /* a destructor that runs later may launch again */
+    if (!tilek_is_own_thread() && __atomic_sub_fetch(&visitors, 1, __ATOMIC_SEQ_CST) == 0) end_runtime_threads();
 }
 
 static int is_on_handlers_stack(void)
@@ -123,6 +140,7 @@ int tilek_visit(int (*body)(void *context, tilek_admission admission), void *con
     if (!here.is_known) {
         (void)tilek_start();
         here.is_known = has_key && pthread_setspecific(key, &here) == 0;
+        if (here.is_known && !tilek_is_own_thread()) (void)__atomic_add_fetch(&visitors, 1, __ATOMIC_SEQ_CST);
     }
     const tilek_admission admission = enter((uintptr_t)__builtin_frame_address(0));
     if (admission == TILEK_WITHIN) {
@@ -154,6 +172,7 @@ int tilek_visits_go_on(void) { return __atomic_load_n(&visiting, __ATOMIC_SEQ_CS
 void tilek_visits_forked(void)
 {
     __atomic_store_n(&visiting, !here.is_inside || here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&visitors, here.is_known, __ATOMIC_SEQ_CST);
 }
 
 void tilek_visits_start(void) { has_key = pthread_key_create(&key, ended) == 0; }

@@ -29,6 +29,9 @@ int tilek_visits_end(void);
 /* After that: whether other threads still run host code and will use their kernels' states. */
 int tilek_visits_go_on(void);
 
+/* Whether a thread of the program has been inside and has not ended. */
+int tilek_has_visitors(void);
+
 /* In a fork's child. */
 void tilek_visits_forked(void);
 

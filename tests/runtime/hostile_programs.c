@@ -112,6 +112,45 @@ static void exits(void)
     exit(0);
 }
 
+static void *launch_some(void *unused)
+{
+    double *a = zeros(N);
+    for (int k = 0; k < 20; ++k)
+        halve(N, a);
+    expect(a[5] > 1.9, "launches beside the main thread's end");
+    free(a);
+    return unused;
+}
+
+static void *queue_some(void *unused)
+{
+    double *a = shared;
+    usleep(50000); /* the others have ended, and the pool with them */
+    for (int i = 0; i < N; ++i)
+        a[i] = 0;
+#pragma tilek kernel async(1)
+    for (int i = 0; i < N; ++i)
+        a[i] = a[i] + 1;
+#pragma tilek kernel async(2) wait(1)
+    for (int i = 0; i < N; ++i)
+        a[i] = a[i] * 2;
+#pragma tilek wait
+    expect(a[5] == 2, "queues after the main thread's end");
+    right();
+    return unused;
+}
+
+/* The main thread ends before the others, and the process with the last of these. */
+static void main_ends(void)
+{
+    double *a = zeros(N);
+    halve(N, a);
+    free(a);
+    start(3, launch_some);
+    start(1, queue_some);
+    pthread_exit(NULL);
+}
+
 static void copy_out_at_exit(void)
 {
 #pragma tilek exit data copyout(shared[0:N])
@@ -461,6 +500,19 @@ static void stacks_by_limit(void)
     stacks();
 }
 
+/* The first launch of all, in a thread with little more stack than threads must have. */
+static void little_stack(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, (size_t)32 << 10);
+    if (pthread_create(&thread, &attributes, launch_some, NULL) != 0)
+        exit(9);
+    pthread_join(thread, NULL);
+    right();
+}
+
 /* ---- Memory -------------------------------------------------------------------------------------------------------- */
 
 static int fails_calloc;
@@ -549,10 +601,10 @@ static void absurd(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } cases[] = {
-        {"exits", exits}, {"handlers_data", handlers_data}, {"handlers_launch", handlers_launch}, {"handlers_update", handlers_update},
+        {"exits", exits}, {"main_ends", main_ends}, {"handlers_data", handlers_data}, {"handlers_launch", handlers_launch}, {"handlers_update", handlers_update},
         {"exit_in_handler", exit_in_handler}, {"forks", forks}, {"forks_in_regions", forks_in_regions}, {"forks_early", forks_early},
         {"cancels", cancels}, {"jumps", jumps}, {"ends_in_handler", ends_in_handler}, {"launches_in_handler", launches_in_handler}, {"interrupts_malloc", interrupts_malloc},
-        {"signals", signals}, {"threads", threads}, {"bound", bound}, {"stacks", stacks}, {"stacks_by_limit", stacks_by_limit},
+        {"signals", signals}, {"threads", threads}, {"bound", bound}, {"stacks", stacks}, {"stacks_by_limit", stacks_by_limit}, {"little_stack", little_stack},
         {"exhausted", exhausted}, {"absurd", absurd}};
     for (size_t k = 0; argc > 1 && k < sizeof cases / sizeof cases[0]; ++k)
         if (strcmp(argv[1], cases[k].name) == 0) {
