@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import DataObject, Expression, IntegerLiteral
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
+from tilepragma.ir.types import ScalarType
 from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
 from tilepragma.plan.chain_checks import check_for_loop, check_hoisted
 from tilepragma.plan.chains import ChainContext
@@ -41,8 +42,10 @@ from tilepragma.plan.invariance import host_evaluable, steady_members, written_o
 from tilepragma.plan.kernel_plan import (
     ArrayArgument,
     FinalValue,
+    HostCondition,
     KernelPlan,
     LastValue,
+    Launch,
     Reordered,
     launches_in,
 )
@@ -463,19 +466,22 @@ def _plan(
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
     reached = without_names(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
     data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, region.automatic is None)
-    reason = _why_as_written(kernel, region, targets)
-    if reason is not None:
+
+    def as_written(reason: str) -> KernelPlan:
         if targets:
             warn_as_written(kernel, reason, diagnostics)
-        check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
-        arrays = arrays_in_step(data)
-        rejected, obstacles = region.rejected, region.obstacles
+        arrays = tuple(one if _fit(_bounds(one)) else replace(one, section=()) for one in arrays_in_step(data))
         return KernelPlan(
             *(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason),
-            rejected=rejected,
-            obstacles=obstacles,
+            rejected=region.rejected,
+            obstacles=region.obstacles,
         )
+
+    reason = _why_as_written(kernel, region, targets)
+    if reason is not None:
+        check_clauses(data)
+        return as_written(reason)
     if not all(map(on_host, region.assumptions)):
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | said_live_out(kernel)
@@ -509,7 +515,34 @@ def _plan(
         storage=steps.kept,
         split=steps.split,
     )
-    return with_constants(plan)
+    return with_constants(plan) if _fit(_computed(plan)) else as_written("a number in it does not fit in 64 bits")
+
+
+def _computed(plan: KernelPlan) -> Iterator[object]:
+    """What was computed for launches: sections, conditions, bounds of loops and bodies."""
+    for argument in plan.arrays:
+        yield from _bounds(argument)
+    yield from plan.conditions
+    waiting = [*plan.host_steps, *plan.device_steps]
+    while waiting:
+        step = waiting.pop()
+        if isinstance(step, Launch):
+            yield step.body
+            continue
+        yield step.condition if isinstance(step, HostCondition) else step.loop
+        waiting += step.steps
+
+
+def _bounds(argument: ArrayArgument) -> tuple[object, ...]:
+    return tuple(bound for side in argument.section for bound in (side.lower, side.length))
+
+
+def _fit(computed: Iterable[object]) -> bool:
+    """Whether all numbers are of their types: those of the user are, those computed from them need not be."""
+    numbers = (node for value in computed for node in walk(value) if isinstance(node, IntegerLiteral))
+    return all(
+        isinstance(one.type, ScalarType) and abs(one.value) < 2 ** (63 if one.type.signed else 64) for one in numbers
+    )
 
 
 def _as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
