@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
-from tilepragma.ir.expressions import DataObject, Expression, IntegerLiteral
+from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
-from tilepragma.ir.types import ScalarType
 from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
 from tilepragma.plan.chain_checks import check_for_loop, check_hoisted
 from tilepragma.plan.chains import ChainContext
@@ -27,6 +26,7 @@ from tilepragma.plan.data import (
     DataContext,
     array_arguments,
     arrays_in_step,
+    as_seen,
     check_clauses,
     own_argument,
     said_live_out,
@@ -35,17 +35,15 @@ from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.divisions import with_divisions
 from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.fitting_numbers import numbers_fit, with_fitting_sections
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, steady_members, written_objects
 from tilepragma.plan.kernel_plan import (
-    ArrayArgument,
     FinalValue,
-    HostCondition,
     KernelPlan,
     LastValue,
-    Launch,
     Reordered,
     launches_in,
 )
@@ -471,7 +469,7 @@ def _plan(
         if targets:
             warn_as_written(kernel, reason, diagnostics)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
-        arrays = tuple(one if _fit(_bounds(one)) else replace(one, section=()) for one in arrays_in_step(data))
+        arrays = with_fitting_sections(arrays_in_step(data))
         return KernelPlan(
             *(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason),
             rejected=region.rejected,
@@ -497,7 +495,7 @@ def _plan(
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(_as_seen(one, kernel) for one in arrays), *map(own_argument, steps.storage)),
+        (*(as_seen(one, kernel) for one in arrays), *map(own_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,
@@ -515,39 +513,7 @@ def _plan(
         storage=steps.kept,
         split=steps.split,
     )
-    return with_constants(plan) if _fit(_computed(plan)) else as_written("a number in it does not fit in 64 bits")
-
-
-def _computed(plan: KernelPlan) -> Iterator[object]:
-    """What was computed for launches: sections, conditions, bounds of loops and bodies."""
-    for argument in plan.arrays:
-        yield from _bounds(argument)
-    yield from plan.conditions
-    waiting = [*plan.host_steps, *plan.device_steps]
-    while waiting:
-        step = waiting.pop()
-        if isinstance(step, Launch):
-            yield step.body
-            continue
-        yield step.condition if isinstance(step, HostCondition) else step.loop
-        waiting += step.steps
-
-
-def _bounds(argument: ArrayArgument) -> tuple[object, ...]:
-    return tuple(bound for side in argument.section for bound in (side.lower, side.length))
-
-
-def _fit(computed: Iterable[object]) -> bool:
-    """Whether all numbers are of their types: those of the user are, those computed from them need not be."""
-    numbers = (node for value in computed for node in walk(value) if isinstance(node, IntegerLiteral))
-    return all(
-        isinstance(one.type, ScalarType) and abs(one.value) < 2 ** (63 if one.type.signed else 64) for one in numbers
-    )
-
-
-def _as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
-    """The argument with its object as the kernel sees it."""
-    return replace(argument, object=next(one for one in kernel.objects if one.stored == argument.object))
+    return with_constants(plan) if numbers_fit(plan) else as_written("a number in it does not fit in 64 bits")
 
 
 def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
