@@ -192,13 +192,21 @@ class Printer:
                     return _boolean_increment(operator, prefix, text), PRIMARY
                 return (f"{operator}{text}", UNARY) if prefix else (f"{text}{operator}", POSTFIX)
             case Conditional(condition, then, otherwise):
-                test = self.expression(condition, CONDITIONAL + 1)
+                test = self._choice(condition)
                 rest = self.expression(otherwise, CONDITIONAL)
                 return f"{test} ? {self.expression(then, ASSIGNMENT)} : {rest}", CONDITIONAL
             case Comma(left, right):
                 return f"{self.expression(left, COMMA)}, {self.expression(right, ASSIGNMENT)}", COMMA
             case Call():
                 return self._call(node)
+
+    def _choice(self, condition: Expression) -> str:
+        """What stands before `?`, which OpenCL C takes as an integer only."""
+        if self.dialect.name == "opencl" and not (
+            isinstance(condition.type, ScalarType) and not condition.type.is_floating
+        ):
+            return f"{self._operand(condition, _BINARY['=='], '!=')} != 0"
+        return self.expression(condition, CONDITIONAL + 1)
 
     def _integer(self, node: IntegerLiteral) -> tuple[str, int]:
         spelling = node.spelling

@@ -30,6 +30,8 @@ _CONTINUED = re.compile(rb"(?:\\|\?\?/)[ \t]*\r?\n")
 _EVALUATED_INTEGER, _EVALUATED_FLOATING = 1, 2
 #: Keeps the ranges that the preprocessor left out; costs a millisecond.
 _DETAILED_RECORD = 0x01
+#: clang's severities: from which on the source is not C; of errors after which it reads no further.
+_ERROR, _FATAL = 3, 4
 
 
 class Node:
@@ -252,6 +254,18 @@ class ClangUnit:
             text = self.text(path)[extent.start.offset + len(name) : extent.end.offset] if path else b""
             found[name] = found.get(name, b"") + b" " + text
         return found
+
+    def errors(self) -> Iterator[Any]:
+        """clang's errors in the user's files, and fatal ones in any file. What it does not know of system headers is no error."""
+        for item in self.handle.diagnostics:
+            file = item.location.file
+            if item.severity >= (_FATAL if file is not None and self.is_system(str(file.name)) else _ERROR):
+                yield item
+
+    def predefined(self) -> frozenset[str]:
+        """The names of the macros that no file defines."""
+        macros = (one for one in self.handle.cursor.get_children() if one.kind == CursorKind.MACRO_DEFINITION)
+        return frozenset(str(one.spelling) for one in macros if one.location.file is None)
 
     def is_system(self, path: str) -> bool:
         """Whether the file was found in a system folder."""

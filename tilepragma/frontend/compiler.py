@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,14 @@ _FOR_COMPILER = (
 )
 #: Options that libclang understands as the compiler does.
 _FOR_LIBCLANG = (*SEPARATE_VALUE, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
+
+#: Macros that compilers have in common, and give other values; one of the C library that asks for them; operators that clang alone has.
+_OF_EACH_COMPILER = re.compile(
+    rb"__GNUC__|__GNUC_(?:MINOR|PATCHLEVEL)__|__GNUC_PREREQ|__VERSION__|__GXX_ABI_VERSION|__clang\w*|__has_(?:feature|extension)"
+)
+_RESERVED = re.compile(rb"\b__\w+")
+#: Types that GCC knows by these names, and clang does not.
+_GCC_TYPES = {"_Float32": "float", "_Float64": "double", "_Float32x": "double", "_Float64x": "long double"}
 
 #: Macros of processors, those with the widest vectors first.
 _VECTORS = {
@@ -82,7 +91,7 @@ class CompilerFlags:
 
 @dataclass(frozen=True)
 class CompilerAnswer:
-    """The compiler's own include folders (for `#include <…>`, in order) and the predefined macros we look at."""
+    """The compiler's own include folders (for `#include <…>`, in order) and its predefined macros."""
 
     include_folders: tuple[str, ...]
     macros: tuple[tuple[str, str], ...]
@@ -90,6 +99,14 @@ class CompilerAnswer:
     def defines(self, name: str) -> bool:
         """Whether the macro is predefined (under the user's flags)."""
         return any(macro == name for macro, _ in self.macros)
+
+    def sees_otherwise(self, text: bytes, predefined: Callable[[], Collection[str]]) -> bool:
+        """Whether the text names a macro that the compiler and libclang, which has those `predefined`, do not define alike."""
+        words = set(_RESERVED.findall(text))
+        if any(map(_OF_EACH_COMPILER.fullmatch, words)):
+            return True
+        names = {name.partition("(")[0] for name, _ in self.macros}
+        return bool(words) and not {word.decode() for word in words}.isdisjoint(names ^ set(predefined()))
 
 
 class CompilerError(Exception):
@@ -130,9 +147,14 @@ def vector_registers(answer: CompilerAnswer) -> VectorRegisters:
     return next((found for name, found in _VECTORS.items() if answer.defines(name)), VectorRegisters(128, 16))
 
 
-def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer) -> list[str]:
-    """The command line that makes libclang read the source as the user's compiler does."""
-    arguments = ["-x", "c", *flags.for_libclang, "-D_TILEK=1", "-nostdinc", "-ferror-limit=0", "-w"]
+def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer, own_macros: bool = True) -> list[str]:
+    """The command line that makes libclang read the source as the user's compiler does.
+
+    Without `own_macros` libclang has the compiler's predefined macros in place of its own. System headers then declare some
+    functions in ways that it does not know, so that this is for sources that ask which compiler reads them.
+    """
+    arguments = ["-x", "c", *([] if own_macros else _predefined(flags, answer))]
+    arguments += [*flags.for_libclang, "-D_TILEK=1", "-nostdinc", "-ferror-limit=0", "-w"]
     arguments += [f"-Wno-{name}" for name in ("implicit-function-declaration", "implicit-int", "int-conversion")]
     arguments += ["-Wno-incompatible-function-pointer-types", "-fbracket-depth=50000"]
     for folder in answer.include_folders:
@@ -143,6 +165,17 @@ def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer) -> list[str
     arguments += [f"-D{name}={macros[name]}" for name in ("_OPENMP", "__FAST_MATH__") if name in macros]
     if not any(a.startswith("-std=") or a == "-ansi" for a in flags.options) and "__STDC_VERSION__" in macros:
         arguments.append("-std=gnu99" if macros["__STDC_VERSION__"] < "201112L" else "-std=gnu17")
+    return arguments
+
+
+def _predefined(flags: CompilerFlags, answer: CompilerAnswer) -> list[str]:
+    if "-undef" in flags.options:
+        return []
+    arguments = ["-undef", *(f"-D{name}={value}" for name, value in answer.macros)]
+    if not answer.defines("__clang__"):
+        wide = "__float128" if answer.defines("__SIZEOF_FLOAT128__") else "long double"
+        arguments += [f"-D{name}={type_}" for name, type_ in (*_GCC_TYPES.items(), ("_Float128", wide))]
+        arguments += ["-U__has_feature", "-U__has_extension"]
     return arguments
 
 
@@ -173,7 +206,7 @@ def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
     if done.returncode != 0:
         said = [line.partition("error:")[2].strip() for line in done.stderr.splitlines() if "error:" in line]
         raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {said[0] if said else done.returncode}")
-    return CompilerAnswer(_folders(done.stderr), _interesting_macros(done.stdout))
+    return CompilerAnswer(_folders(done.stderr), _macros(done.stdout))
 
 
 def _folders(log: str) -> tuple[str, ...]:
@@ -189,17 +222,16 @@ def _folders(log: str) -> tuple[str, ...]:
     return tuple(folders)
 
 
-def _interesting_macros(text: str) -> tuple[tuple[str, str], ...]:
-    wanted = {"__FP_FAST_FMA", "__FAST_MATH__", "__CHAR_UNSIGNED__", "_OPENMP", "__STDC_VERSION__", *_VECTORS}
+def _macros(text: str) -> tuple[tuple[str, str], ...]:
     pairs = (line.split(" ", 2)[1:] for line in text.splitlines() if line.startswith("#define "))
-    return tuple((pair[0], pair[1] if len(pair) > 1 else "") for pair in pairs if pair[0] in wanted)
+    return tuple((pair[0], pair[1] if len(pair) > 1 else "") for pair in pairs)
 
 
 def _cache_entry(flags: CompilerFlags) -> Path | None:
     """The file of the answer; None where there is no cache, or no such compiler (running it will say so)."""
     if shutil.which(flags.command[0]) is None:
         return None
-    facts = ["2", *flags.for_compiler, *fingerprint(flags.command)]
+    facts = ["3", *flags.for_compiler, *fingerprint(flags.command)]
     facts += [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")]
     key = hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
     try:

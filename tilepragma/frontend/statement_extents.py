@@ -21,8 +21,6 @@ _BEFORE_A_STATEMENT = (
 )
 #: Their extents have their last tokens.
 _COMPLETE = (CursorKind.COMPOUND_STMT, CursorKind.NULL_STMT, CursorKind.DECL_STMT)
-_ERROR = 3
-"""clang's severity of errors"""
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def _hold_alone(unit: ClangUnit, statements: Sequence[Wrapped]) -> bool:
         for index, (offset, mark, range_) in enumerate(braces):
             places[range_, mark] = offset + index
     again = unit.reparsed(texts)
-    if again is None or any(item.severity >= _ERROR for item in again.handle.diagnostics):
+    if again is None or any(again.errors()):
         return False
     inserted = {(range_.file, offset) for (range_, mark), offset in places.items() if mark == b"{"}
     functions = {node.spelling: node for node in again.file_scope() if _is_definition(node)}

@@ -11,6 +11,7 @@ from tilepragma.base.held_signals import signals_held_back
 from tilepragma.base.ranges import NOWHERE, Position, SourceRange
 from tilepragma.frontend.clang_tree import ClangUnit, parse
 from tilepragma.frontend.compiler import (
+    CompilerAnswer,
     CompilerError,
     CompilerFlags,
     ask_compiler,
@@ -28,11 +29,6 @@ from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives
 from tilepragma.frontend.regions import RegionBuilder
 from tilepragma.frontend.statement_extents import check_wrapped
 from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
-
-_ERROR = 3
-"""clang's severity from which on the source is not C"""
-_FATAL = 4
-"""clang's severity of errors after which it reads no further"""
 
 
 @signals_held_back()  # libclang hands out trees by calling us
@@ -52,12 +48,12 @@ def parse_translation_unit(
         diagnostics.error(NOWHERE, str(fault), "name the C compiler in TILEK_CC")
         return None
     known = len(diagnostics.items)
-    unit = _parse(path, source, libclang_arguments(flags, answer))
+    unit = _read(path, source, flags, answer)
     if unit is None:
         diagnostics.error(NOWHERE, f"libclang cannot read '{path}'", "install the libclang wheel, version 17 or newer")
         return None
     included = find_inclusions(unit)
-    broken = _report_clang(unit, included, diagnostics)
+    broken = _report_clang(unit, diagnostics)
     skipped: dict[str, tuple[tuple[int, int], ...]] = {}
     located = {}
     macros = MacroTable()
@@ -108,6 +104,19 @@ def _launched(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
             yield from _launched(kernel.parts.kernels)
 
 
+def _read(path: str, source: bytes | None, flags: CompilerFlags, answer: CompilerAnswer) -> ClangUnit | None:
+    """Parse, with the macros of the user's compiler where the user's files ask for those, or cannot be read without."""
+    unit = _parse(path, source, libclang_arguments(flags, answer))
+    if unit is None:
+        return None
+    texts = map(unit.text, (path, *_user_headers(path, find_inclusions(unit))))
+    asks = any(answer.sees_otherwise(text, unit.predefined) for text in texts)
+    if not asks and not any(unit.errors()):
+        return unit
+    other = _parse(path, source, libclang_arguments(flags, answer, own_macros=False))
+    return other if other is not None and (asks or not any(other.errors())) else unit
+
+
 def _parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
     """Parse under the user's options; without those for the machine, then the standard, where libclang does not know them.
 
@@ -123,7 +132,7 @@ def _parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit |
 
 
 def _refuses_options(unit: ClangUnit) -> bool:
-    return any(item.severity >= _ERROR and item.location.file is None for item in unit.handle.diagnostics)
+    return any(item.location.file is None for item in unit.errors())
 
 
 def _sort(diagnostics: Diagnostics, known: int, path: str) -> None:
@@ -168,19 +177,12 @@ def _refuse_forced(
             )
 
 
-def _report_clang(unit: ClangUnit, included: tuple[Included, ...], diagnostics: Diagnostics) -> bool:
-    """Pass on clang's errors in the user's files, and fatal ones in any file; whether there were any."""
-    system = {i.path for i in included if i.is_system}
-    broken = False
-    for item in unit.handle.diagnostics:
-        file = item.location.file
-        if item.severity < _ERROR:
-            continue
-        if item.severity < _FATAL and file is not None and str(file.name) in system:
-            continue
-        broken = True
+def _report_clang(unit: ClangUnit, diagnostics: Diagnostics) -> bool:
+    """Pass on clang's errors; whether there were any."""
+    errors = list(unit.errors())
+    for item in errors:
         diagnostics.error(_range(unit, item), str(item.spelling))
-    return broken
+    return bool(errors)
 
 
 def _range(unit: ClangUnit, item: Any) -> SourceRange:

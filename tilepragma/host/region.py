@@ -228,7 +228,8 @@ def _runs(plan: KernelPlan) -> str:
     for statement in plan.kernel.body.statements:
         if isinstance(statement, Declaration):
             continue
-        trips = [f"{_trip(loop)} != 0" for loop in _perfect_nest(statement) if known(loop.lower) and known(loop.upper)]
+        countable = (loop for loop in _perfect_nest(statement) if all(map(known, (loop.lower, loop.upper, loop.step))))
+        trips = [f"{_trip(loop)} != 0" for loop in countable]
         if not trips:
             return ""
         chains.append(" && ".join(trips))

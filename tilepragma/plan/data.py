@@ -265,3 +265,8 @@ def _with_restrict(found: Diagnostic, lacking: Sequence[DataObject]) -> Diagnost
         "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: cores need no extent then",
     )
     return replace(found, notes=(*found.notes, *(Diagnostic(Severity.NOTE, found.range, one) for one in ways)))
+
+
+def as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
+    """The argument with its object as the kernel sees it."""
+    return replace(argument, object=next(one for one in kernel.objects if one.stored == argument.object))

@@ -26,6 +26,7 @@ from tilepragma.plan.data import (
     DataContext,
     array_arguments,
     arrays_in_step,
+    as_seen,
     check_clauses,
     own_argument,
     said_live_out,
@@ -34,12 +35,12 @@ from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.divisions import with_divisions
 from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.fitting_numbers import numbers_fit, with_fitting_sections
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, steady_members, written_objects
 from tilepragma.plan.kernel_plan import (
-    ArrayArgument,
     FinalValue,
     KernelPlan,
     LastValue,
@@ -463,19 +464,22 @@ def _plan(
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
     reached = without_names(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
     data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, region.automatic is None)
-    reason = _why_as_written(kernel, region, targets)
-    if reason is not None:
+
+    def as_written(reason: str) -> KernelPlan:
         if targets:
             warn_as_written(kernel, reason, diagnostics)
-        check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
-        arrays = arrays_in_step(data)
-        rejected, obstacles = region.rejected, region.obstacles
+        arrays = with_fitting_sections(arrays_in_step(data))
         return KernelPlan(
             *(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason),
-            rejected=rejected,
-            obstacles=obstacles,
+            rejected=region.rejected,
+            obstacles=region.obstacles,
         )
+
+    reason = _why_as_written(kernel, region, targets)
+    if reason is not None:
+        check_clauses(data)
+        return as_written(reason)
     if not all(map(on_host, region.assumptions)):
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | said_live_out(kernel)
@@ -491,7 +495,7 @@ def _plan(
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(_as_seen(one, kernel) for one in arrays), *map(own_argument, steps.storage)),
+        (*(as_seen(one, kernel) for one in arrays), *map(own_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,
@@ -509,12 +513,7 @@ def _plan(
         storage=steps.kept,
         split=steps.split,
     )
-    return with_constants(plan)
-
-
-def _as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
-    """The argument with its object as the kernel sees it."""
-    return replace(argument, object=next(one for one in kernel.objects if one.stored == argument.object))
+    return with_constants(plan) if numbers_fit(plan) else as_written("a number in it does not fit in 64 bits")
 
 
 def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:

@@ -70,14 +70,17 @@ def _can_be_copied(object_: DataObject) -> bool:
 
 
 def settled_values(body: Block) -> Values:
-    """The scalars that a declaration under `body` gives their only value, as sums of others."""
+    """The scalars that have one value under `body`, by their declarations, as sums of others. An iterator that several loops share has more."""
     nodes = list(walk(body))
     changed = frozenset(node.target.object for node in nodes if isinstance(node, (Assignment, Increment, AddressOf)))
     known: dict[DataObject, Polynomial] = {}
+    several: set[DataObject] = set()
     for node in nodes:
         if isinstance(node, Declaration):
-            known |= _declared(node, known, changed)
-    return known
+            found = _declared(node, known, changed)
+            several |= {one for one, value in found.items() if known.get(one, value) != value}
+            known |= found
+    return {one: value for one, value in known.items() if one not in several}
 
 
 def readings(body: Block, objects: frozenset[DataObject], outer: Values | None = None) -> Iterator[Reading]:

@@ -479,3 +479,23 @@ CASE(vouched_gathers)
     free(x);
     free(y);
 }
+
+// case beyond_long: numbers of unsigned long long that no long has, in bounds and subscripts
+static void beyond_long(unsigned long long low, unsigned long long high, unsigned long long step, int a[])
+{
+#pragma tilek kernel
+    for (unsigned long long i = low - 14914566399556683430ULL; i < 12; i += step)
+        a[i] += 1 + (int)i;
+#pragma tilek kernel
+    for (int k = 0; k < 9; k++)
+        for (unsigned long long i = high - 18446744073709551615ULL; i < 12; i += 2)
+            a[12 * (unsigned)k + i] += 5;
+}
+
+CASE(beyond_long)
+{
+    int *const a = check_ints(N);
+    beyond_long(14914566399556683430ULL, 18446744073709551615ULL, 3, a);
+    check_record("a", a, N * sizeof *a);
+    free(a);
+}

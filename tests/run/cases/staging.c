@@ -533,3 +533,33 @@ CASE(rows_of_a_table)
         free(a), free(b);
     }
 }
+
+// case one_iterator: one variable counts the neighbours on either side, in loops of other bounds and steps
+static void one_iterator(long n, const double w[5], const double a[n][n], double b[n][n])
+{
+    long i, j;
+    int k;
+#pragma tilek kernel
+    for (i = 2; i < n - 2; i++) {
+        for (j = 2; j < n - 2; j++) {
+            for (k = -2; k <= 2; k++)
+                b[i][j] += w[k + 2] * a[i + k][j];
+            for (k = -2; k < 0; k++)
+                b[i][j] += w[k + 2] * a[i][j + k];
+            for (k = 1; k <= 2; k++)
+                b[i][j] += w[k + 2] * a[i][j + k];
+            for (k = 0; k < 3; k++)
+                b[i][j] += w[k] * a[i][j + k - 1];
+        }
+    }
+}
+CASE(one_iterator)
+{
+    const double w[5] = {0.5, 0.25, -1.0, 0.75, 2.0};
+    for (size_t n = 5; n < 90; n += 17) {
+        double *const a = check_doubles(n * n), *const b = check_doubles(n * n);
+        one_iterator((long)n, w, (void *)a, (void *)b);
+        check_record("b", b, n * n * sizeof *b);
+        free(a), free(b);
+    }
+}

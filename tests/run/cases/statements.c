@@ -59,6 +59,48 @@ CASE(conditions)
     free(b);
 }
 
+// case floating_conditions: floating numbers, pointers and NaN before ?, in if, loops and logical operators
+static void floating_conditions(int n, const float *a, const double *d, const int *base, int *b, float *c)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; ++i) {
+        c[i] = a[i] ? -a[i] : 1.0f;
+        b[i] = !a[i] + 2 * !d[i] + (a[i] && d[i]) * 4 + (a[i] || d[i]) * 8;
+        b[i] += (a[i] - d[i] ? 16 : 0) + ((a[i] ? d[i] : 0.5f) ? 32 : 0) + (base ? 5 : 0);
+        if (a[i])
+            b[i] += 64;
+        double rest = d[i];
+        while (rest)
+            rest = rest > 3 ? rest - 3 : 0;
+        do
+            b[i] += 128;
+        while (rest ? 0 : (rest = a[i]) > 0);
+    }
+}
+
+CASE(floating_conditions)
+{
+    const int n = 211;
+    float *const a = check_floats((size_t)n), *const c = check_floats((size_t)n);
+    double *const d = check_allocate((size_t)n, sizeof *d);
+    int *const b = check_ints((size_t)n), *const base = check_ints((size_t)n);
+    for (int i = 0; i < n; i++)
+        d[i] = i % 5 ? a[i] : 0.0;
+    for (int i = 0; i < n; i += 3)
+        a[i] = i % 2 ? 0.0f : -0.0f;
+    a[7] = c[7] / 0.0f - c[7] / 0.0f;
+    floating_conditions(n, a, d, NULL, b, c);
+    check_record("without", b, (size_t)n * sizeof *b);
+    floating_conditions(n, a, d, base, b, c);
+    check_record("b", b, (size_t)n * sizeof *b);
+    check_record("c", c, (size_t)n * sizeof *c);
+    free(a);
+    free(b);
+    free(base);
+    free(c);
+    free(d);
+}
+
 // case inner_loops: while, do, for with break and continue, loops that are not canonical
 static void inner_loops(int n, const int *a, int *steps)
 {

@@ -225,3 +225,28 @@ CASE(low_bits)
             free(a);
         }
 }
+
+// case steps_in_memory: the innermost step stands in an array at the iterators around; the bounds of the loop between are checked at launch
+static void steps_in_memory(unsigned n, const int s[n + 1], int sums[n + 1][n + 1])
+{
+#pragma tilek kernel
+    for (int i = 0; i < (int)n; i++)
+        for (unsigned j = 1; j < n - 4; j++)
+            for (int k = 0; k < 50; k += s[i])
+                sums[i][j] += k;
+}
+CASE(steps_in_memory)
+{
+    EACH_SIZE(n) {
+        if (n < 4)
+            continue;
+        int *s = calloc(n + 1, sizeof *s);
+        for (size_t i = 0; i < n; i++)
+            s[i] = 1 + (int)(i % 4);
+        int *sums = calloc((n + 1) * (n + 1), sizeof *sums);
+        steps_in_memory((unsigned)n, s, (int (*)[n + 1])sums);
+        check_record("sums", sums, (n + 1) * (n + 1) * sizeof *sums);
+        free(s);
+        free(sums);
+    }
+}

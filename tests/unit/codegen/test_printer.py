@@ -192,6 +192,13 @@ def test_a_boolean_store_in_opencl_is_a_comparison() -> None:
     assert Printer(CUDA).expression(node) == "flags[a] = a + b"
 
 
+def test_opencl_chooses_by_integers_alone() -> None:
+    x = use(scalar("x", DOUBLE))
+    assert Printer(OPENCL).expression(Conditional(x, use(A), use(B), INT)) == "x != 0 ? a : b"
+    assert Printer(CUDA).expression(Conditional(x, use(A), use(B), INT)) == "x ? a : b"
+    assert Printer(OPENCL).expression(Conditional(use(A), x, x, DOUBLE)) == "a ? x : x"
+
+
 def test_names_that_the_targets_language_has_taken_get_another() -> None:
     assert Printer(CUDA).expression(use(scalar("new"))) == "new_"
     assert Printer(OPENCL).expression(use(scalar("kernel"))) == "kernel_"

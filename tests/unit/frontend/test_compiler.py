@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import stat
 from pathlib import Path
 
@@ -53,7 +54,7 @@ exit {status}
 def test_the_compiler_is_asked_once(tmp_path: Path, own_cache: Path) -> None:
     flags = CompilerFlags(("-DX",), fake_compiler(tmp_path, "#define _OPENMP 201511\\n#define OTHER 1\\n"))
     first, second = ask_compiler(flags), ask_compiler(flags)
-    assert first == second == CompilerAnswer((str(tmp_path),), (("_OPENMP", "201511"),))
+    assert first == second == CompilerAnswer((str(tmp_path),), (("_OPENMP", "201511"), ("OTHER", "1")))
     assert (tmp_path / "runs").read_text() == "run\n"
     assert len(list((own_cache / "compiler").iterdir())) == 1
 
@@ -257,6 +258,58 @@ def test_vector_registers_are_those_of_the_processor_that_flags_name(
 ) -> None:
     found = vector_registers(CompilerAnswer((), tuple((name, "1") for name in macros)))
     assert (found.bits, found.count) == (bits, count)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "defined __clang__",
+        "defined __clang_major__",
+        "defined __llvm__",
+        "__GNUC__ < 9",
+        "__GNUC__ == 4 && __GNUC_MINOR__ == 2",
+        "!__GNUC_PREREQ(9, 0)",
+        "!defined __OPTIMIZE__",
+        "defined __has_feature",
+        "!defined __STDC_IEC_559__",
+    ],
+)
+def test_what_sources_ask_of_their_compiler_is_answered_as_it_answers(condition: str) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc, whose macros differ from libclang's")
+    source = f"""#include <features.h>
+#if {condition}
+#define N 5
+#else
+#define N 7
+#endif
+int a[9];
+void f(void)
+{{
+#pragma tilek kernel
+    for (int i = 0; i < N; i++)
+        a[i] = i;
+}}"""
+    diagnostics = Diagnostics()
+    unit = parse_translation_unit("test.c", source.encode(), CompilerFlags(("-O2",), "gcc"), diagnostics)
+    assert not diagnostics.has_errors, [item.message for item in diagnostics]
+    assert unit is not None
+    assert {5, 7} & {one.value for one in nodes(unit.kernels[0], IntegerLiteral)} == {7}
+
+
+def test_types_and_intrinsics_that_clang_alone_does_not_know_are_read() -> None:
+    source = (
+        "_Float64x root; _Float32 x[9];\nvoid f(void) {\n#pragma tilek kernel\nfor (int i = 0; i < 9; i++) x[i] = i;\n}"
+    )
+    diagnostics = Diagnostics()
+    unit = parse_translation_unit("test.c", source.encode(), CompilerFlags((), "gcc"), diagnostics)
+    assert unit is not None and not diagnostics.has_errors
+
+
+def test_no_macros_of_the_compilers_where_the_user_wants_none() -> None:
+    answer = CompilerAnswer((), (("__GNUC__", "12"),))
+    assert "-D__GNUC__=12" in libclang_arguments(CompilerFlags(), answer, own_macros=False)
+    assert "-D__GNUC__=12" not in libclang_arguments(CompilerFlags(("-undef",)), answer, own_macros=False)
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="-march=x86-64-v3 is x86's")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from source import errors, plan, text
 
 from tilepragma.ir.looptree import Continue, While
@@ -152,3 +153,18 @@ def test_the_only_loop_is_said_to_be_one_that_cannot_be_counted() -> None:
     assert re.fullmatch(
         r"the iterations of the loop on line 5 cannot be counted \(.+\), and there is no other loop", found.as_written
     )
+
+
+@pytest.mark.parametrize(
+    ("start", "written"),
+    [("14914566399556683430ull", True), ("9223372036854775807ull", True), ("4611686018427387904ull", False)],
+)
+def test_numbers_that_no_long_has_keep_the_original_loops(start: str, written: bool) -> None:
+    found = plan(
+        f"""void f(unsigned long long low, int *a) {{
+#pragma tilek kernel
+for (unsigned long long i = low - {start}; i < 112; i++) a[i] += 1;
+}}"""
+    )
+    assert (found.as_written == "a number in it does not fit in 64 bits") == written
+    assert all(bool(one.section) != written for one in found.arrays)

@@ -1,0 +1,43 @@
+"""Whether the numbers that a plan computes are of the types in which they are printed: exact integers need not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from tilepragma.ir.expressions import IntegerLiteral
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import ArrayArgument, HostCondition, KernelPlan, Launch
+
+
+def numbers_fit(plan: KernelPlan) -> bool:
+    """Whether they do in what was computed for launches: sections, conditions, bounds of loops and bodies."""
+    return all(map(_section_fits, plan.arrays)) and _fit(plan.conditions) and _fit(_steps(plan))
+
+
+def with_fitting_sections(arrays: Iterable[ArrayArgument]) -> tuple[ArrayArgument, ...]:
+    """The arguments, without the sections that have other numbers."""
+    return tuple(one if _section_fits(one) else replace(one, section=()) for one in arrays)
+
+
+def _section_fits(argument: ArrayArgument) -> bool:
+    return _fit(bound for side in argument.section for bound in (side.lower, side.length))
+
+
+def _steps(plan: KernelPlan) -> Iterator[object]:
+    waiting = [*plan.host_steps, *plan.device_steps]
+    while waiting:
+        step = waiting.pop()
+        if isinstance(step, Launch):
+            yield step.body
+            continue
+        yield step.condition if isinstance(step, HostCondition) else step.loop
+        waiting += step.steps
+
+
+def _fit(computed: Iterable[object]) -> bool:
+    numbers = (node for value in computed for node in walk(value) if isinstance(node, IntegerLiteral))
+    return all(
+        isinstance(one.type, ScalarType) and abs(one.value) < 2 ** (63 if one.type.signed else 64) for one in numbers
+    )
