@@ -88,6 +88,7 @@ def differences(before: Corpus, after: Corpus) -> Iterator[Difference]:
 def _program_differences(name: str, before: TranslationRecord, after: TranslationRecord) -> Iterator[Difference]:
     if before.refusals != after.refusals:
         yield Difference(name, f"errors: {_quoted(before.refusals)}, now {_quoted(after.refusals)}")
+    in_comments = []
     for file in sorted(before.texts.keys() | after.texts.keys()):
         if before.codes.get(file) != after.codes.get(file):
             change = (
@@ -95,7 +96,9 @@ def _program_differences(name: str, before: TranslationRecord, after: Translatio
             )
             yield Difference(name, f"{file} {change}")
         elif before.texts[file] != after.texts[file]:
-            yield Difference(name, f"{file} has other comments or layout", is_code=False)
+            in_comments.append(file)
+    if in_comments:
+        yield Difference(name, f"other comments or layout alone in {', '.join(in_comments)}", is_code=False)
     for target, result in sorted((after.results or {}).items()):
         if (before.results or {}).get(target, result) != result:
             yield Difference(name, f"has other results on {target}")

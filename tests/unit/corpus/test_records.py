@@ -35,7 +35,7 @@ def test_equal_records_differ_in_nothing() -> None:
 
 def test_code_comments_results_and_errors() -> None:
     assert said(RECORD, replace(RECORD, texts={"host": "2"}, codes={"host": "b"})) == [("host has other code", True)]
-    assert said(RECORD, replace(RECORD, texts={"host": "2"})) == [("host has other comments or layout", False)]
+    assert said(RECORD, replace(RECORD, texts={"host": "2"})) == [("other comments or layout alone in host", False)]
     assert said(RECORD, replace(RECORD, results={"serial": "y"})) == [("has other results on serial", True)]
     assert said(RECORD, replace(RECORD, texts={}, codes={})) == [("host is gone", True)]
     refused = TranslationRecord({}, {}, 1.0, ("no",))
