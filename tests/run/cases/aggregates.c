@@ -350,3 +350,140 @@ CASE(pointers_set_in_loop)
     free(positions);
     free(forces);
 }
+
+// case parts_of_unions: elements of arrays of unions, of which each iteration writes or reads a part; structs nested in structs
+typedef union {
+    double value;
+    unsigned halves[2];
+    unsigned char bytes[16];
+} overlay;
+typedef struct {
+    pair in, out;
+    double cells[4];
+} nested;
+
+CASE(parts_of_unions)
+{
+    enum { N = 301 };
+    overlay views[6][N];
+    nested nests[N];
+    double out[N], *const a = check_doubles(N);
+    for (size_t i = 0; i < sizeof views; i++)
+        ((unsigned char *)views)[i] = (unsigned char)(i % 63);
+    check_fill_double(&nests[0].in.x, N * (sizeof *nests / sizeof(double)));
+#pragma tilek kernel
+    for (int i = 0; i < N; i++)
+        views[0][i].bytes[2] = (unsigned char)i;
+#pragma tilek kernel
+    for (int i = 0; i < N; i++)
+        views[1][i].halves[1] = (unsigned)i;
+#pragma tilek kernel
+    for (int i = 0; i < N; i++)
+        views[2][i].value = a[i];
+#pragma tilek kernel
+    for (int i = 0; i < N; i++) {
+        views[3][i].halves[0] = (unsigned)i;
+        views[3][i].halves[1] = views[3][i].bytes[1];
+        out[i] = views[4][i].halves[0];
+    }
+    check_record("views", views, sizeof views);
+    check_record("out", out, sizeof out);
+#pragma tilek kernel
+    {
+        for (int i = 0; i < N; i++)
+            views[5][i].halves[0] = (unsigned)i;
+        for (int i = 0; i < N; i++)
+            out[i] = views[5][i].halves[1];
+    }
+#pragma tilek kernel
+    {
+        for (int i = 0; i < N; i++) {
+            nests[i].in.x = a[i];
+            nests[i].cells[2] = a[i] + 1;
+        }
+        for (int i = 0; i < N; i++)
+            out[i] += nests[i].in.y + nests[i].cells[1];
+    }
+    check_record("views", views, sizeof views);
+    check_record("nests", nests, sizeof nests);
+    check_record("out", out, sizeof out);
+    free(a);
+}
+
+// case private_further_in: arrays and structs that iterations of an inner loop write before they read them, and someone reads after it
+static double length_of(const pair *p) { return p->x * p->x + p->y; }
+static double sum_of(const pair *p, const pair *q) { return length_of(p) - q->y; }
+
+static void further_in(int n, int m, const double *a, double out[n][m], double *last, nested *nests)
+{
+    double w[4];
+    pair d = {1, 2}, e;
+#pragma tilek kernel data(a[0:m], last[0:n])
+    for (int t = 0; t < n; t++) {
+#pragma tilek loop independent
+        for (int i = 0; i < m; i++) {
+            for (int k = 0; k < 4; k++)
+                w[k] = a[i] * k + t;
+            out[t][i] = w[1] + w[3];
+        }
+        last[t] = w[2];
+    }
+    check_record("w", w, sizeof w);
+#pragma tilek kernel data(nests[0:n])
+    for (int t = 0; t < n; t++)
+#pragma tilek loop independent
+        for (int i = 0; i < 4; i++)
+            nests[t].cells[i] = t * i;
+#pragma tilek kernel independent data(a[0:m])
+    for (int i = 0; i < m; i++) {
+        set_pair(&d, a[i]);
+        e = d;
+        out[0][i] = sum_of(&e, &d);
+    }
+    check_record("d", &d, sizeof d);
+    check_record("e", &e, sizeof e);
+}
+
+CASE(private_further_in)
+{
+    enum { N = 8, M = 301 };
+    double *const a = check_doubles(M), *const out = check_allocate(N * M, sizeof *out), last[N];
+    nested nests[N];
+    check_fill_double(&nests[0].in.x, N * (sizeof *nests / sizeof(double)));
+    further_in(N, M, a, (double (*)[M])out, last, nests);
+    check_record("out", out, N * M * sizeof *out);
+    check_record("last", last, sizeof last);
+    check_record("nests", nests, sizeof nests);
+    free(a);
+    free(out);
+}
+
+// case written_under_conditions: independent iterations of which several, or one, write what is read after the loop
+CASE(written_under_conditions)
+{
+    enum { N = 1301 };
+    int *const keys = check_ints(N), which = -1, any = 0, place = 0;
+    double *const a = check_doubles(N), sums[3] = {0, 0, 0};
+#pragma tilek kernel independent data(keys[0:N])
+    for (int i = 0; i < N; i++)
+        if (keys[i] > 400)
+            which = i;
+#pragma tilek kernel independent data(keys[0:N], a[0:N])
+    for (int i = 0; i < N; i++)
+        if (keys[i] > 400)
+            sums[1] = a[i];
+#pragma tilek kernel independent data(keys[0:N])
+    for (int i = 0; i < N; i++)
+        if (keys[i] > 400)
+            any = 1;
+#pragma tilek kernel independent data(keys[0:N])
+    for (int i = 0; i < N; i++)
+        if (i == N / 2)
+            place = keys[i];
+    check_record("which", &which, sizeof which);
+    check_record("any", &any, sizeof any);
+    check_record("place", &place, sizeof place);
+    check_record("sums", sums, sizeof sums);
+    free(keys);
+    free(a);
+}
