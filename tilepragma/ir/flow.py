@@ -82,7 +82,8 @@ def is_distributed(nest: TileNest) -> bool:
 
 
 class _Flow:
-    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned. What is assigned are bytes.
+    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned, `exposed_bytes` are those that
+    ever are. What is assigned are bytes.
 
     `known` has the uses of nodes by their identity, for passes over the same code.
     """
@@ -95,6 +96,7 @@ class _Flow:
         self._known = known if known is not None else {}
         self._values: dict[DataObject, int] = {}
         self.exposed: SourceRange | None = None
+        self.exposed_bytes = 0
 
     def run(self, node: Any, assigned: int) -> int:
         """The bytes that are surely assigned after `node`, given those before it."""
@@ -143,7 +145,8 @@ class _Flow:
                 after |= 0 if use.conditional else written
             else:
                 read, written = meant if use.reads else 0, meant if use.writes and exact else 0
-            if read & ~assigned and self.exposed is None:
+            self.exposed_bytes |= read & ~assigned
+            if self.exposed_bytes and self.exposed is None:
                 self.exposed = use.range
             if use.taker is None and not use.conditional:
                 assigned |= written
@@ -164,10 +167,10 @@ class _Flow:
         end = 0
         for statement in function.body.statements:
             end = inside._evaluate(statement, end) if isinstance(statement, Return) else inside.run(statement, end)
-        if inside.exposed is not None or not meant:
+        if inside.exposed_bytes < 0 or not meant:
             return EVERYTHING, 0
         start = (meant & -meant).bit_length() - 1
-        return 0, 0 if returns_early(function.body) else end << start
+        return inside.exposed_bytes << start, 0 if returns_early(function.body) else end << start
 
     def _repeat(self, body: Any, assigned: int) -> int:
         """The state after a body that runs any number of times, which may undo what was assigned before it."""
