@@ -7,7 +7,7 @@ Structs and unions are scalars too, of which each byte is assigned by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,7 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
-from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.value_bytes import EVERYTHING, bytes_of, object_bytes
+from tilepragma.ir.value_bytes import EVERYTHING, bytes_of, known_value, object_bytes
 
 _MOST_ROUNDS = 64
 """Iterations up to which a loop over parts of a struct is gone through one by one."""
@@ -85,16 +84,22 @@ class _Flow:
     """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned, `exposed_bytes` are those that
     ever are. What is assigned are bytes.
 
-    `known` has the uses of nodes by their identity, for passes over the same code.
+    `known` has the uses of nodes by their identity, for passes over the same code. The object may be a function's parameter; `arguments` are the
+    numbers that it is called with, where they are known.
     """
 
     def __init__(
-        self, object_: DataObject, functions: tuple[Function, ...], known: dict[int, tuple[Use, ...]] | None = None
+        self,
+        object_: DataObject,
+        functions: tuple[Function, ...],
+        known: dict[int, tuple[Use, ...]] | None = None,
+        arguments: Mapping[DataObject, int] | None = None,
     ) -> None:
         self._object = object_
         self._functions = functions
         self._known = known if known is not None else {}
-        self._values: dict[DataObject, int] = {}
+        self._values: dict[DataObject, int] = dict(arguments or {})
+        self._is_parameter = arguments is not None
         self.exposed: SourceRange | None = None
         self.exposed_bytes = 0
 
@@ -163,7 +168,7 @@ class _Flow:
         parameter = function.parameters[place]
         if parameter.rank != 1 or parameter.storage is Storage.ROWS or any(isinstance(one, Index) for one in use.path):
             return EVERYTHING, 0
-        inside = _Flow(parameter, self._functions)
+        inside = _Flow(parameter, self._functions, arguments=self._arguments(function, call))
         end = 0
         for statement in function.body.statements:
             end = inside._evaluate(statement, end) if isinstance(statement, Return) else inside.run(statement, end)
@@ -171,6 +176,17 @@ class _Flow:
             return EVERYTHING, 0
         start = (meant & -meant).bit_length() - 1
         return inside.exposed_bytes << start, 0 if returns_early(function.body) else end << start
+
+    def _arguments(self, function: Function, call: Call) -> dict[DataObject, int]:
+        """The numbers that the call passes on, of those parameters that the function leaves alone."""
+        written = {use.object for use in self._uses_of(function.body) if use.writes}
+        found = {}
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
+            if parameter.storage is Storage.SCALAR and parameter not in written:
+                value = known_value(argument, self._values)
+                if value is not None:
+                    found[parameter] = value
+        return found
 
     def _repeat(self, body: Any, assigned: int) -> int:
         """The state after a body that runs any number of times, which may undo what was assigned before it."""
@@ -197,12 +213,13 @@ class _Flow:
     def _rounds(self, node: Loop) -> range | None:
         """The iterator's values where the loop, which has few iterations, goes through parts of the object."""
         parts = any(
-            use.object == self._object and any(isinstance(one, Index) for one in use.path)
+            use.object == self._object
+            and ((self._is_parameter and use.subscripts) or any(isinstance(one, Index) for one in use.path))
             for use in self._uses_of(node.body)
         )
         if not parts or leaves_early(node.body):
             return None
-        lower, upper, step = (polynomial(one).constant for one in (node.lower, node.upper, node.step))
+        lower, upper, step = (known_value(one, self._values) for one in (node.lower, node.upper, node.step))
         if lower is None or upper is None or not step:
             return None
         beyond = 0 if node.comparison in ("<", ">", "!=") else 1 if step > 0 else -1

@@ -31,7 +31,6 @@ from tilepragma.ir.expressions import (
     DataObject,
     Expression,
     FloatingLiteral,
-    Index,
     IntegerLiteral,
     Scope,
     Storage,
@@ -62,6 +61,7 @@ from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.mapping import independent_loops
 from tilepragma.plan.row_loops import names_in
+from tilepragma.plan.steady_accesses import SteadyAccesses
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
@@ -217,13 +217,24 @@ class _Privatization:
             if use.object.storage is Storage.CONTIGUOUS and use.object.scope in (Scope.EXTERNAL, Scope.REGION):
                 found.setdefault(use.object, []).append(use)
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
-        steady = _Steadiness(loop, self.kernel)
+        steady = SteadyAccesses(loop, self.kernel)
         for array, touched in found.items():
-            shared = [use for use in touched if use.writes and steady.holds(use)]
-            if shared and array.host not in named and not _runs_once(loop):
-                self._array(chain, array, touched, shared)
+            if array.host in named or _runs_once(loop):
+                continue
+            shared = {use: steady.holds(use) for use in touched if use.writes}
+            surely = [use for use, holds in shared.items() if holds]
+            perhaps = [use for use, holds in shared.items() if holds is None]
+            if surely or perhaps:
+                self._array(chain, array, touched, surely, perhaps)
 
-    def _array(self, chain: Sequence[Loop], array: DataObject, touched: Sequence[Use], shared: Sequence[Use]) -> None:
+    def _array(
+        self,
+        chain: Sequence[Loop],
+        array: DataObject,
+        touched: Sequence[Use],
+        shared: Sequence[Use],
+        perhaps: Sequence[Use],
+    ) -> None:
         loop = self._current(chain[-1])
         if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
             whole = self._is_own(loop.body, array)
@@ -233,8 +244,8 @@ class _Privatization:
                 self._declare(loop, array, () if dead else chain)
                 return
         read = any(use.reads for use in touched)
-        if not read and all(use.conditional for use in shared):
-            self._unsure(loop, array, shared[0])
+        if not shared or (not read and all(use.conditional for use in shared)):
+            self._unsure(loop, array, (*shared, *perhaps)[0])
         elif read or not _stores_one_value(loop, array):
             said = loop.directive
             if len(chain) > 1 and (said is None or said == LoopDirective(said.range)):
@@ -471,31 +482,6 @@ class _Privatization:
             return new if one is old else with_blocks(one, block)
 
         self.kernel = replace(self.kernel, body=block(self.kernel.body))
-
-
-@dataclass(frozen=True)
-class _Steadiness:
-    """Which accesses mean the same elements in all iterations of a loop."""
-
-    loop: Loop
-    kernel: Kernel
-
-    def holds(self, use: Use) -> bool:
-        """Whether the access is to all of an array's dimensions, and nothing in it, nor in an index behind a member, changes with the loop."""
-        if len(use.subscripts) != use.object.rank:
-            return False
-        changing = {one.object for one in uses(self.loop.body, self.kernel.functions) if one.writes}
-        inner = {loop.iterator for loop in use.loops}
-        # Of a function's own numbers that change in it nothing is known here.
-        known = {node.object for node in walk(self.kernel.body) if isinstance(node, Access)}
-        bounds = (bound for loop in use.loops for bound in (loop.lower, loop.upper, loop.step))
-        indices = (step.index for step in use.path if isinstance(step, Index))
-        return all(
-            node.object in inner or (node.object in known - changing and node.object != self.loop.iterator)
-            for value in (*use.subscripts, *indices, *bounds)
-            for node in walk(value)
-            if isinstance(node, Access)
-        )
 
 
 def _outermost(body: Block) -> Iterator[Loop]:

@@ -90,6 +90,12 @@ typedef struct {
     double cells[4];
 } quad;
 
+static void third(double *to, double value)
+{
+    int at = 3;
+    to[at] += value;
+}
+
 void apart(int n, int half, const double *x, double *y, quad *q)
 {
 #pragma tilek kernel independent data(x[0:n], y[0:2*n])
@@ -105,4 +111,11 @@ void apart(int n, int half, const double *x, double *y, quad *q)
 #pragma tilek loop independent
         for (int i = 0; i < 4; i++)
             q[t].cells[i] += x[t];
+#pragma tilek kernel independent data(x[0:n], y[0:n])
+    for (int i = 0; i < n; i++)
+        third(y, x[i]);
+#pragma tilek kernel independent data(x[0:n], y[0:n])
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < (int)x[i]; j++)
+            total[1] += x[j];
 }

@@ -487,3 +487,85 @@ CASE(written_under_conditions)
     free(keys);
     free(a);
 }
+
+// case places_that_functions_choose: functions with indices of their own, and scratch arrays whose used part differs from iteration to iteration
+typedef struct {
+    double cells[60][4];
+} board;
+
+static void put(double *p, int i, double value)
+{
+    const int j = i + 1;
+    p[j] = value;
+}
+
+static void place(board *b, int i, double value)
+{
+    const int row = i / 4, column = i % 4;
+    b->cells[row][column] = value;
+}
+
+static void put_halved(double *p, int i, double value)
+{
+    i /= 2;
+    p[i] = value;
+}
+
+static void fill(double *w, int n, double value)
+{
+    for (int k = 0; k < n; k++)
+        w[k] = value + k;
+}
+
+static void fill_less(double *w, int n, double value)
+{
+    n--;
+    for (int k = 0; k < n; k++)
+        w[k] = value + k;
+}
+
+CASE(places_that_functions_choose)
+{
+    enum { N = 203 };
+    double *const a = check_doubles(N), out[2 * N + 1] = {0}, w[4], v[4] = {0}, x[4] = {0}, part[8] = {0}, last[N];
+    int *const counts = check_ints(N);
+    board *const b = check_allocate(1, sizeof *b);
+#pragma tilek kernel independent data(a[0:N], out[0:2 * N + 1])
+    for (int i = 0; i < N; i++) {
+        put(out, i, a[i]);
+        place(b, i, a[i] * 2);
+    }
+#pragma tilek kernel independent data(a[0:N], out[0:2 * N + 1])
+    for (int i = 0; i < N; i++)
+        put_halved(out + 1, 2 * i, a[i]);
+#pragma tilek kernel independent data(a[0:N])
+    for (int i = 0; i < N; i++) {
+        fill(w, 4, a[i]);
+        last[i] = w[0] + w[3];
+    }
+#pragma tilek kernel independent data(a[0:N])
+    for (int i = 0; i < N; i++)
+        fill_less(v, 4, a[i]);
+#pragma tilek kernel independent data(a[0:N], counts[0:N])
+    for (int i = 0; i < N; i++)
+        fill(x, counts[i] & 3, a[i]);
+#pragma tilek kernel independent data(a[0:N], counts[0:N])
+    for (int i = 0; i < N; i++) {
+        const int m = 1 + (counts[i] & 7);
+        for (int k = 0; k < m; k++)
+            part[k] = a[i] * k;
+        double sum = 0;
+        for (int k = 0; k < m; k++)
+            sum += part[k];
+        last[i] += sum;
+    }
+    check_record("b", b, sizeof *b);
+    check_record("out", out, sizeof out);
+    check_record("w", w, sizeof w);
+    check_record("v", v, sizeof v);
+    check_record("x", x, sizeof x);
+    check_record("last", last, sizeof last);
+    free(a);
+    free(b);
+    free(counts);
+}
