@@ -102,6 +102,9 @@ class _Flow:
         self._is_parameter = arguments is not None
         self.exposed: SourceRange | None = None
         self.exposed_bytes = 0
+        #: Of the loops and switches around, innermost last: the bytes that are assigned wherever they are left, or begun anew.
+        self._breaks: list[int] = []
+        self._continues: list[int] = []
 
     def run(self, node: Any, assigned: int) -> int:
         """The bytes that are surely assigned after `node`, given those before it."""
@@ -119,6 +122,9 @@ class _Flow:
             self._evaluate(node, assigned)
             return EVERYTHING
         if isinstance(node, (Break, Continue)):
+            left = self._breaks if isinstance(node, Break) else self._continues
+            if left:
+                left[-1] &= assigned
             # What follows in this block is never reached from here.
             return EVERYTHING
         if isinstance(node, Loop):
@@ -188,11 +194,18 @@ class _Flow:
                     found[parameter] = value
         return found
 
+    def _round(self, body: Any, assigned: int) -> tuple[int, int]:
+        """The states after one round of a loop's body, and wherever a break leaves it."""
+        self._breaks.append(EVERYTHING)
+        self._continues.append(EVERYTHING)
+        after = self.run(body, assigned)
+        return after & self._continues.pop(), self._breaks.pop()
+
     def _repeat(self, body: Any, assigned: int) -> int:
         """The state after a body that runs any number of times, which may undo what was assigned before it."""
-        after = self.run(body, assigned)
+        after, _ = self._round(body, assigned)
         if assigned & ~after:
-            self.run(body, assigned & after)
+            self._round(body, assigned & after)
             return assigned & after
         return assigned
 
@@ -236,17 +249,17 @@ class _Flow:
                 self._evaluate(node.advance, after)
             return after
         if node.test_last:
-            after = self.run(node.body, assigned)
-            if leaves_early(node.body):
-                after &= assigned
-            return self._evaluate(node.condition, after)
+            after, left = self._round(node.body, assigned)
+            return self._evaluate(node.condition, after) & left
         return self._repeat(node.body, self._evaluate(node.condition, assigned))
 
     def _switch(self, node: Switch, assigned: int) -> int:
         """Every label may be jumped to right behind the condition, and none has to be."""
         entry = state = self._evaluate(node.condition, assigned)
+        self._breaks.append(EVERYTHING)
         for statement in node.body.statements:
             state = state & entry if isinstance(statement, CaseLabel) else self.run(statement, state)
+        self._breaks.pop()
         return entry
 
     def _nest(self, node: TileNest, assigned: int) -> int:

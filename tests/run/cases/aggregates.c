@@ -569,3 +569,45 @@ CASE(places_that_functions_choose)
     free(b);
     free(counts);
 }
+
+// case last_values_before_continue: what independent iterations write before they leave by continue or break, of numbers, structs and arrays
+CASE(last_values_before_continue)
+{
+    enum { N = 303 };
+    double *const a = check_doubles(N), *const b = check_doubles(N), out[N] = {0}, t = 3, u = 4, w[2] = {5, 6};
+    int *const keys = check_ints(N);
+    pair d = {1, 2};
+    keys[N - 1] = 5;
+#pragma tilek kernel independent data(a[0:N], b[0:N], keys[0:N])
+    for (int i = 0; i < N; i++) {
+        t = a[i];
+        d.x = b[i];
+        d.y = t;
+        w[0] = t + 1;
+        w[1] = d.x;
+        if (keys[i] > 0)
+            continue;
+        out[i] = t + d.x;
+    }
+    check_record("t", &t, sizeof t);
+    check_record("d", &d, sizeof d);
+    check_record("w", w, sizeof w);
+#pragma tilek kernel independent data(a[0:N], b[0:N], keys[0:N])
+    for (int i = 0; i < N; i++) {
+        do {
+            if (keys[i] > 0)
+                break;
+            t = a[i];
+        } while (0);
+        u = b[i];
+        if (u > 2)
+            continue;
+        out[i] += u;
+    }
+    check_record("t", &t, sizeof t);
+    check_record("u", &u, sizeof u);
+    check_record("out", out, sizeof out);
+    free(a);
+    free(b);
+    free(keys);
+}
