@@ -114,8 +114,8 @@ def distribution_violation(
 def shares_surely(dependence: Dependence, loop: int) -> bool:
     """Whether different iterations of the loop, in one of each loop around it, meet in some element as soon as there are enough of them.
 
-    The parameters P for which they do are those of { d : d_outer = 0, d_loop != 0 }. For others the loop has few iterations: they may be as
-    many as one likes where `a[i]` and `a[i + m]` are written, if m is no less.
+    The parameters P for which they do are those of { d : d_outer = 0, d_loop != 0 }. For others the loop must have few iterations: they may be
+    as many as one likes where `a[i]` and `a[i + m]` are written, if m is no less.
     """
     place = _place(dependence, loop)
     if place is None or not (dependence.exact and dependence.source.whole and dependence.sink.whole):
@@ -134,14 +134,22 @@ def _shares_surely(dependence: Dependence, place: int) -> bool:
     if not may_differ(meeting, place):
         return False
     meeting = meeting.subtract(with_zero(meeting, place))
-    apart = dependence.source_statement.domain.subtract(
-        dependence.source_statement.domain.intersect_params(meeting.params())
-    )
-    pairs = isl.Map.from_domain_and_range(apart, apart)
+    domain = dependence.source_statement.domain
+    apart = domain.subtract(domain.intersect_params(meeting.params()))
+    # Where the loop is never long, its length does not tell those parameters that nobody means.
+    enough = _FEW_ITERATIONS if _longest(domain, place) > _FEW_ITERATIONS else 0
+    return _longest(apart, place) <= enough
+
+
+def _longest(instances: isl.Set, place: int) -> float:
+    """The greatest distance of two instances in a loop, in one iteration of each loop around it."""
+    pairs = isl.Map.from_domain_and_range(instances, instances)
     for outer in range(place):
         pairs = pairs.equate(isl.dim_type.in_, outer, isl.dim_type.out, outer)
-    most = isl.Val.int_from_si(pairs.get_ctx(), _FEW_ITERATIONS)
-    return bool(pairs.is_empty() or pairs.deltas().dim_max_val(place).le(most))
+    if pairs.is_empty():
+        return 0
+    most = pairs.deltas().dim_max_val(place)
+    return float(most.to_python()) if most.is_int() else float("inf")
 
 
 def _start_moves(distances: isl.Set, loops: Sequence[Loop], place: int) -> isl.Set | None:

@@ -118,4 +118,8 @@ void apart(int n, int half, const double *x, double *y, quad *q)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < (int)x[i]; j++)
             total[1] += x[j];
+#pragma tilek kernel independent data(x[0:n], y[0:n])
+    for (int i = 3; i < 9; i++)
+        for (int j = 0; j < half; j++)
+            y[i + j] += x[i];
 }
