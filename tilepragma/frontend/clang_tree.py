@@ -286,22 +286,42 @@ class ClangUnit:
         return SourceRange(self.position(path, start), self.position(path, end))
 
     def skipped(self, path: str) -> tuple[tuple[int, int], ...]:
-        """The byte ranges that the preprocessor left out."""
+        """The byte ranges that the preprocessor left out: of a file that is included several times, each time or inside of a function."""
         if path not in self._skipped:
-            self._skipped[path] = self._ask_skipped(path)
+            times = sum(str(one.include.name) == path for one in self.handle.get_includes())
+            self._skipped[path] = self._skipped_once(path) if times < 2 else self._skipped_each_time(path, times)
         return self._skipped[path]
 
-    def _ask_skipped(self, path: str) -> tuple[tuple[int, int], ...]:
-        library = self.library
-        function = library.clang_getSkippedRanges
+    def _skipped_once(self, path: str) -> tuple[tuple[int, int], ...]:
+        function = self.library.clang_getSkippedRanges
         function.argtypes = [cindex.TranslationUnit, cindex.c_object_p]
-        function.restype = ctypes.POINTER(_RangeList)
-        library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
         file = cindex.File.from_name(self.handle, os.fsencode(path))
-        found = function(self.handle, file)
+        return tuple((start, end) for _, start, end in self._ranges(function, file))
+
+    def _skipped_each_time(self, path: str, times: int) -> tuple[tuple[int, int], ...]:
+        function = self.library.clang_getAllSkippedRanges
+        function.argtypes = [cindex.TranslationUnit]
+        ranges = [(start, end) for file, start, end in self._ranges(function) if file == path]
+        functions = [
+            (one.start, one.end)
+            for one in self.file_scope()
+            if one.kind == CursorKind.FUNCTION_DECL and one.file == path and one.cursor.is_definition()
+        ]
+
+        def is_left_out(start: int, end: int) -> bool:
+            around = sum(first <= start and end <= last for first, last in ranges)
+            return around >= times or any(first < start and end < last for first, last in functions)
+
+        return tuple(sorted({one for one in ranges if is_left_out(*one)}))
+
+    def _ranges(self, function: Any, *more: Any) -> list[tuple[str, int, int]]:
+        """What a function of libclang's lists, each with its file."""
+        function.restype = ctypes.POINTER(_RangeList)
+        self.library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
+        found = function(self.handle, *more)
         ranges = [found.contents.ranges[i] for i in range(found.contents.count)]
-        offsets = tuple((int(r.start.offset), int(r.end.offset)) for r in ranges)
-        library.clang_disposeSourceRangeList(found)
+        offsets = [(str(r.start.file.name), int(r.start.offset), int(r.end.offset)) for r in ranges]
+        self.library.clang_disposeSourceRangeList(found)
         return offsets
 
     def initializer(self, variable: Node) -> Node | None:

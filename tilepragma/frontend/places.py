@@ -44,6 +44,7 @@ class MemberStep:
 
     name: str
     type: Any
+    is_bit_field: bool
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def _place(context: Context, node: Node, lower: Lower) -> Place:
         is_arrow = is_pointer(base.type)
         place = _dereference(_pointer(context, base, lower), True) if is_arrow else _place(context, base, lower)
         if node.spelling:
-            return Place(place.root, (*place.steps, MemberStep(node.spelling, node.type)), node.type)
+            step = MemberStep(node.spelling, node.type, node.cursor.referenced.is_bitfield())
+            return Place(place.root, (*place.steps, step), node.type)
     elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
         base, index = node.children
         if not (is_pointer(base.type) or is_array(base.type)):
@@ -361,6 +363,12 @@ def _object(
     host, clang_type, steps = place.root.spelling, place.root.type, place.steps
     if place.root.key not in context.whole:
         host, clang_type, steps = _invariant_path(host, clang_type, steps)
+        last = place.steps[-len(steps) - 1] if len(steps) < len(place.steps) else None
+        if isinstance(last, MemberStep) and last.is_bit_field:
+            # It has no address, and compilers differ in the type of its value.
+            raise source_error(
+                range_, f"'{host}' is a bit-field, which kernels cannot use", "copy it to a variable before the kernel"
+            )
     return external_object(context, place.root, host, clang_type, range_, lower), steps
 
 

@@ -103,6 +103,7 @@ class RegionBuilder:
     wrapped: list[Wrapped] = field(default_factory=list)
     """statements that a macro begins or ends"""
     _facts: dict[Key, FunctionFacts] = field(default_factory=dict)
+    _definitions: list[Node] | None = None
 
     def __post_init__(self) -> None:
         self.functions = FunctionCollector(self.unit, self.diagnostics, self.types)
@@ -150,6 +151,18 @@ class RegionBuilder:
                 f"'{what}' stands outside every function",
                 "put it inside a function, before the statement it is about",
             )
+        if function.file != found.path:
+            raise source_error(
+                found.range,
+                f"'{what}' stands in a file that is included inside a function, where no launch can be put around a loop",
+                "write the function in that file, or the loop in the function's file",
+            )
+        if len(self._definitions_at(found.path, offset)) > 1:
+            raise source_error(
+                found.range,
+                f"'{function.file}' is included more than once, each time with this text, which then stands for several kernels",
+                "include it once, or write a function for each of them",
+            )
         if function.key not in self._facts:
             self._facts[function.key] = function_facts(function)
         return self._facts[function.key]
@@ -160,15 +173,17 @@ class RegionBuilder:
             parent = node.cursor.semantic_parent
             if parent is not None and parent.kind == CursorKind.FUNCTION_DECL:
                 return Node(parent, self.unit)
-        for declaration in self.unit.file_scope():
-            if (
-                declaration.kind == CursorKind.FUNCTION_DECL
-                and declaration.cursor.is_definition()
-                and declaration.start <= offset < declaration.end
-                and declaration.file == path
-            ):
-                return declaration
-        return None
+        return next(iter(self._definitions_at(path, offset)), None)
+
+    def _definitions_at(self, path: str, offset: int) -> list[Node]:
+        """The functions whose definitions have the place: several where the file is included several times."""
+        if self._definitions is None:
+            self._definitions = [
+                one
+                for one in self.unit.file_scope()
+                if one.kind == CursorKind.FUNCTION_DECL and one.cursor.is_definition()
+            ]
+        return [one for one in self._definitions if one.start <= offset < one.end and one.file == path]
 
     def bind_kernels(self, found: tuple[Found, ...]) -> list[tuple[Found, BoundStatement]]:
         """The kernel directives of one file with their statements, in textual order; every fault is reported."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 
 from tilepragma.ir.looptree import Inclusion, SourceFile, TranslationUnit
@@ -22,7 +23,7 @@ def _expected(file: SourceFile, files: Mapping[str, SourceFile], inclusions: tup
     """The text of a file and of the headers that stand in place of its `#include` lines."""
     gone = [(range_.start.offset, range_.end.offset, "") for range_ in file.pragmas]
     gone += [(i.range.start.offset, i.range.end.offset, i.included) for i in inclusions if i.range.file == file.path]
-    behind = 0
+    behind = len(BOM_UTF8) if file.text.startswith(BOM_UTF8) else 0
     for start, end, header in sorted(gone):
         yield file.text[behind:start]
         behind = end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -69,6 +70,8 @@ class _Rewriting:
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
         """All edits of a file, those of the headers inlined in it among them."""
         edits = [Edit(range_.start.offset, range_.end.offset, Rank.REPLACE, None) for range_ in file.pragmas]
+        if file.text.startswith(BOM_UTF8):  # compilers take it at the beginning of a file alone, where a #line stands
+            edits.append(Edit(0, len(BOM_UTF8), Rank.REPLACE, None))
         edits += self._inclusions(file)
         edits += self._other_includes(file)
         edits += self._regions(file)

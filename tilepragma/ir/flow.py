@@ -7,7 +7,7 @@ Structs and unions are scalars too, of which each byte is assigned by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,7 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
-from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.value_bytes import EVERYTHING, bytes_of, object_bytes
+from tilepragma.ir.value_bytes import EVERYTHING, bytes_of, known_value, object_bytes
 
 _MOST_ROUNDS = 64
 """Iterations up to which a loop over parts of a struct is gone through one by one."""
@@ -82,19 +81,30 @@ def is_distributed(nest: TileNest) -> bool:
 
 
 class _Flow:
-    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned. What is assigned are bytes.
+    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned, `exposed_bytes` are those that
+    ever are. What is assigned are bytes.
 
-    `known` has the uses of nodes by their identity, for passes over the same code.
+    `known` has the uses of nodes by their identity, for passes over the same code. The object may be a function's parameter; `arguments` are the
+    numbers that it is called with, where they are known.
     """
 
     def __init__(
-        self, object_: DataObject, functions: tuple[Function, ...], known: dict[int, tuple[Use, ...]] | None = None
+        self,
+        object_: DataObject,
+        functions: tuple[Function, ...],
+        known: dict[int, tuple[Use, ...]] | None = None,
+        arguments: Mapping[DataObject, int] | None = None,
     ) -> None:
         self._object = object_
         self._functions = functions
         self._known = known if known is not None else {}
-        self._values: dict[DataObject, int] = {}
+        self._values: dict[DataObject, int] = dict(arguments or {})
+        self._is_parameter = arguments is not None
         self.exposed: SourceRange | None = None
+        self.exposed_bytes = 0
+        #: Of the loops and switches around, innermost last: the bytes that are assigned wherever they are left, or begun anew.
+        self._breaks: list[int] = []
+        self._continues: list[int] = []
 
     def run(self, node: Any, assigned: int) -> int:
         """The bytes that are surely assigned after `node`, given those before it."""
@@ -112,6 +122,9 @@ class _Flow:
             self._evaluate(node, assigned)
             return EVERYTHING
         if isinstance(node, (Break, Continue)):
+            left = self._breaks if isinstance(node, Break) else self._continues
+            if left:
+                left[-1] &= assigned
             # What follows in this block is never reached from here.
             return EVERYTHING
         if isinstance(node, Loop):
@@ -143,7 +156,8 @@ class _Flow:
                 after |= 0 if use.conditional else written
             else:
                 read, written = meant if use.reads else 0, meant if use.writes and exact else 0
-            if read & ~assigned and self.exposed is None:
+            self.exposed_bytes |= read & ~assigned
+            if self.exposed_bytes and self.exposed is None:
                 self.exposed = use.range
             if use.taker is None and not use.conditional:
                 assigned |= written
@@ -160,20 +174,38 @@ class _Flow:
         parameter = function.parameters[place]
         if parameter.rank != 1 or parameter.storage is Storage.ROWS or any(isinstance(one, Index) for one in use.path):
             return EVERYTHING, 0
-        inside = _Flow(parameter, self._functions)
+        inside = _Flow(parameter, self._functions, arguments=self._arguments(function, call))
         end = 0
         for statement in function.body.statements:
             end = inside._evaluate(statement, end) if isinstance(statement, Return) else inside.run(statement, end)
-        if inside.exposed is not None or not meant:
+        if inside.exposed_bytes < 0 or not meant:
             return EVERYTHING, 0
         start = (meant & -meant).bit_length() - 1
-        return 0, 0 if returns_early(function.body) else end << start
+        return inside.exposed_bytes << start, 0 if returns_early(function.body) else end << start
+
+    def _arguments(self, function: Function, call: Call) -> dict[DataObject, int]:
+        """The numbers that the call passes on, of those parameters that the function leaves alone."""
+        written = {use.object for use in self._uses_of(function.body) if use.writes}
+        found = {}
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
+            if parameter.storage is Storage.SCALAR and parameter not in written:
+                value = known_value(argument, self._values)
+                if value is not None:
+                    found[parameter] = value
+        return found
+
+    def _round(self, body: Any, assigned: int) -> tuple[int, int]:
+        """The states after one round of a loop's body, and wherever a break leaves it."""
+        self._breaks.append(EVERYTHING)
+        self._continues.append(EVERYTHING)
+        after = self.run(body, assigned)
+        return after & self._continues.pop(), self._breaks.pop()
 
     def _repeat(self, body: Any, assigned: int) -> int:
         """The state after a body that runs any number of times, which may undo what was assigned before it."""
-        after = self.run(body, assigned)
+        after, _ = self._round(body, assigned)
         if assigned & ~after:
-            self.run(body, assigned & after)
+            self._round(body, assigned & after)
             return assigned & after
         return assigned
 
@@ -194,12 +226,13 @@ class _Flow:
     def _rounds(self, node: Loop) -> range | None:
         """The iterator's values where the loop, which has few iterations, goes through parts of the object."""
         parts = any(
-            use.object == self._object and any(isinstance(one, Index) for one in use.path)
+            use.object == self._object
+            and ((self._is_parameter and use.subscripts) or any(isinstance(one, Index) for one in use.path))
             for use in self._uses_of(node.body)
         )
         if not parts or leaves_early(node.body):
             return None
-        lower, upper, step = (polynomial(one).constant for one in (node.lower, node.upper, node.step))
+        lower, upper, step = (known_value(one, self._values) for one in (node.lower, node.upper, node.step))
         if lower is None or upper is None or not step:
             return None
         beyond = 0 if node.comparison in ("<", ">", "!=") else 1 if step > 0 else -1
@@ -216,17 +249,17 @@ class _Flow:
                 self._evaluate(node.advance, after)
             return after
         if node.test_last:
-            after = self.run(node.body, assigned)
-            if leaves_early(node.body):
-                after &= assigned
-            return self._evaluate(node.condition, after)
+            after, left = self._round(node.body, assigned)
+            return self._evaluate(node.condition, after) & left
         return self._repeat(node.body, self._evaluate(node.condition, assigned))
 
     def _switch(self, node: Switch, assigned: int) -> int:
         """Every label may be jumped to right behind the condition, and none has to be."""
         entry = state = self._evaluate(node.condition, assigned)
+        self._breaks.append(EVERYTHING)
         for statement in node.body.statements:
             state = state & entry if isinstance(statement, CaseLabel) else self.run(statement, state)
+        self._breaks.pop()
         return entry
 
     def _nest(self, node: TileNest, assigned: int) -> int:

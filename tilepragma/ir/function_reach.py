@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from tilepragma.ir.accesses import Use, returns_early, uses
-from tilepragma.ir.expressions import Access, Call, DataObject, Expression, Member, Scope, Storage, access_to, integer
-from tilepragma.ir.looptree import Function, Loop
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Call,
+    Cast,
+    DataObject,
+    Expression,
+    Increment,
+    Index,
+    Member,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+)
+from tilepragma.ir.looptree import Declaration, Function, Loop
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import walk
 
 
 def with_reach(
@@ -35,7 +51,12 @@ def with_reach(
             place = last if polynomial(distance) == number(0) else expression(polynomial(last) + polynomial(distance))
             conditional = use.conditional or one.conditional
             yield replace(
-                use, subscripts=(*rows, place), conditional=conditional, loops=(*use.loops, *one.loops), taker=None
+                use,
+                subscripts=(*rows, place),
+                path=one.path,
+                conditional=conditional,
+                loops=(*use.loops, *one.loops),
+                taker=None,
             )
 
 
@@ -63,6 +84,7 @@ def _uses_inside(
         for one, value in zip(function.parameters, call.arguments, strict=False)
         if one.storage is Storage.SCALAR and one not in written
     }
+    arguments |= _set_once(function, found, arguments)
     structs = {
         one: value.object.host
         for one, value in zip(function.parameters, call.arguments, strict=False)
@@ -75,10 +97,42 @@ def _uses_inside(
             use,
             conditional=use.conditional or early,
             subscripts=tuple(map(seen, use.subscripts)),
+            path=tuple(Index(seen(step.index)) if isinstance(step, Index) else step for step in use.path),
             loops=tuple(_loop(one, function, seen) for one in use.loops),
         )
         for use in inside
     )
+
+
+def _set_once(
+    function: Function, found: Iterable[Use], arguments: Mapping[DataObject, Expression]
+) -> dict[DataObject, Expression]:
+    """The numbers that a function declares and never sets again, by what they are in terms of the call's arguments."""
+    writes = Counter(use.object for use in found if use.writes)
+    known = dict(arguments)
+    for node in walk(function.body):
+        for one in node.declarators if isinstance(node, Declaration) else ():
+            value = one.initializer
+            if (
+                writes[one.object] > 1
+                or one.object.storage is not Storage.SCALAR
+                or value is None
+                or isinstance(value, tuple)
+            ):
+                continue
+            if all(_is_known(part, known) for part in walk(value)):
+                known[one.object] = Cast(one.object.element, with_accesses(value, _instead(known)))
+    return {one: value for one, value in known.items() if one not in arguments}
+
+
+def _is_known(part: object, known: Mapping[DataObject, Expression]) -> bool:
+    if isinstance(part, Access):
+        return part.object in known and not (part.subscripts or part.path)
+    return not isinstance(part, (Assignment, Increment, Call))
+
+
+def _instead(known: Mapping[DataObject, Expression]) -> Callable[[Access], Expression]:
+    return lambda access: known.get(access.object, access)
 
 
 def _seen_from_outside(

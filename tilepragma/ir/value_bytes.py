@@ -62,7 +62,7 @@ def bytes_of(
     offset, type_ = 0, object_.element
     if object_.rank:
         size = type_size(type_)
-        places = [_value(one, values) for one in subscripts]
+        places = [known_value(one, values) for one in subscripts]
         lengths = [length.value if isinstance(length, IntegerLiteral) else None for length in object_.lengths[1:]]
         if len(places) != object_.rank or None in places or None in lengths:
             return object_bytes(object_), False
@@ -76,7 +76,7 @@ def bytes_of(
             field = next(one for one in type_.fields if one.name == step.name)
             offset, type_ = offset + field.offset, field.type
         elif isinstance(step, Index) and isinstance(type_, ArrayType):
-            place = _value(step.index, values)
+            place = known_value(step.index, values)
             if place is None or place < 0:
                 return value_bytes(type_) << offset, False
             offset, type_ = offset + place * type_size(type_.element), type_.element
@@ -98,7 +98,9 @@ def leaves(type_: Type, path: Path = (), offset: int = 0) -> Iterator[tuple[Path
             yield path, type_, value_bytes(type_) << offset
 
 
-def _value(index: Expression, values: Mapping[DataObject, int]) -> int | None:
+def known_value(index: Expression, values: Mapping[DataObject, int]) -> int | None:
+    """The value of an integer expression, given those of some numbers; None where it is not known."""
+
     def known(access: Access) -> Expression:
         plain = access.object in values and not access.subscripts and not access.path
         return integer(values[access.object], LONG) if plain else access

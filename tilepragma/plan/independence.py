@@ -42,6 +42,7 @@ class NestDependences:
     root: Loop
     leaves: tuple[Statement, ...]
     _edges: list[_Edge]
+    _named: frozenset[str]
     _fixed: dict[tuple[int, int], Any] = field(default_factory=dict)
     _differ: dict[tuple[int, int, int], bool] = field(default_factory=dict)
 
@@ -60,7 +61,10 @@ class NestDependences:
     def between(self, loop: Loop, around: int, leaves: Leaves) -> Dependence | None:
         """A dependence between different iterations of `loop`, inside the outermost `around` loops, that arrays or locals make."""
         for number, edge in enumerate(self._edges):
-            if not (edge.sources & leaves and edge.sinks & leaves) or _is_outside_scalar(edge.dependence.source.object):
+            object_ = edge.dependence.source.object
+            if not (edge.sources & leaves and edge.sinks & leaves) or _is_outside_scalar(object_):
+                continue
+            if object_.host in self._named:
                 continue
             place = _place(edge.dependence, loop)
             if place is not None and self._may_differ(number, around, place):
@@ -100,15 +104,17 @@ class NestDependences:
 
 
 def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestDependences:
-    """Those of objects that no clause (`named`) gives each instance a copy of. Raises OperationLimitError."""
+    """Those of the nest. Clauses give each instance a copy of what they name (`named`), which its iterations still use in their order. Raises
+    OperationLimitError.
+    """
     leaves = tuple(leaves_of(root))
     holding = _holding(root, leaves)
     edges = []
     for one in region.dependences:
         ends = id(one.source_statement.node), id(one.sink_statement.node)
-        if ends[0] in holding and ends[1] in holding and one.source.object.host not in named:
+        if ends[0] in holding and ends[1] in holding:
             edges.append(_Edge(one, holding[ends[0]], holding[ends[1]]))
-    return NestDependences(root, leaves, edges)
+    return NestDependences(root, leaves, edges, named)
 
 
 def leaves_of(node: Statement) -> Iterator[Statement]:

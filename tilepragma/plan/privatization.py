@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE, SourceRange
@@ -60,6 +61,10 @@ from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.mapping import independent_loops
 from tilepragma.plan.row_loops import names_in
+from tilepragma.plan.steady_accesses import SteadyAccesses
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.dependences import Dependence
 
 _MOST_BYTES = 16384
 """Of an array that each iteration has for itself: it lies on a thread's stack, and in a worker's own memory."""
@@ -113,6 +118,8 @@ def privatized(kernel: Kernel, diagnostics: Diagnostics) -> Kernel | None:
     work.clauses()
     if not found.has_errors:
         work.vouched()
+    if not found.has_errors:
+        work.shared_elements()
     diagnostics.add_all(found)
     return None if found.has_errors else work.kernel
 
@@ -184,12 +191,24 @@ class _Privatization:
 
     def vouched(self) -> None:
         for head in _outermost(self.kernel.body):
-            chain = independent_loops(head, self.kernel.directive)
-            if all(map(_runs_in_order, chain)):
-                continue
-            for place in reversed(range(len(chain))):
-                self._arrays(chain[: place + 1])
-                self._scalars(chain[: place + 1])
+            for chain in self._chains(head):
+                if all(map(_runs_in_order, chain)):
+                    continue
+                for place in reversed(range(len(chain))):
+                    self._arrays(chain[: place + 1])
+                    self._scalars(chain[: place + 1])
+
+    def _chains(self, head: Loop) -> Iterator[tuple[Loop, ...]]:
+        """The independent loops that lead the nest of `head`, and those that lead a nest further in and have a clause of their own."""
+        chain = independent_loops(head, self.kernel.directive)
+        yield chain
+        ahead = list(_outermost((chain or (head,))[-1].body))
+        while ahead:
+            inner = ahead.pop(0)
+            if inner.directive is not None and inner.directive.independent:
+                yield from self._chains(inner)
+            else:
+                ahead.extend(_outermost(inner.body))
 
     def _arrays(self, chain: Sequence[Loop]) -> None:
         loop = self._current(chain[-1])
@@ -198,13 +217,24 @@ class _Privatization:
             if use.object.storage is Storage.CONTIGUOUS and use.object.scope in (Scope.EXTERNAL, Scope.REGION):
                 found.setdefault(use.object, []).append(use)
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
-        steady = _Steadiness(loop, self.kernel)
+        steady = SteadyAccesses(loop, self.kernel)
         for array, touched in found.items():
-            shared = [use for use in touched if use.writes and steady.holds(use)]
-            if shared and array.host not in named and not _runs_once(loop):
-                self._array(chain, array, touched, shared)
+            if array.host in named or _runs_once(loop):
+                continue
+            shared = {use: steady.holds(use) for use in touched if use.writes}
+            surely = [use for use, holds in shared.items() if holds]
+            perhaps = [use for use, holds in shared.items() if holds is None]
+            if surely or perhaps:
+                self._array(chain, array, touched, surely, perhaps)
 
-    def _array(self, chain: Sequence[Loop], array: DataObject, touched: Sequence[Use], shared: Sequence[Use]) -> None:
+    def _array(
+        self,
+        chain: Sequence[Loop],
+        array: DataObject,
+        touched: Sequence[Use],
+        shared: Sequence[Use],
+        perhaps: Sequence[Use],
+    ) -> None:
         loop = self._current(chain[-1])
         if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
             whole = self._is_own(loop.body, array)
@@ -214,7 +244,9 @@ class _Privatization:
                 self._declare(loop, array, () if dead else chain)
                 return
         read = any(use.reads for use in touched)
-        if read or (any(not use.conditional for use in shared) and not _stores_one_value(loop, array)):
+        if not shared or (not read and all(use.conditional for use in shared)):
+            self._unsure(loop, array, (*shared, *perhaps)[0])
+        elif read or not _stores_one_value(loop, array):
             said = loop.directive
             if len(chain) > 1 and (said is None or said == LoopDirective(said.range)):
                 # The word is the kernel's, for the loops around: instances of those go through this one in order.
@@ -228,6 +260,47 @@ class _Privatization:
                 self._replace(loop, replace(loop, directive=LoopDirective(NOWHERE, sequential=True)))
                 return
             self._report(loop, array, shared[0])
+
+    def _unsure(self, loop: Loop, object_: DataObject, shared: Use) -> None:
+        """Let a loop run in order whose iterations write an object under conditions that several may meet. Tiles forbid it: that is an error."""
+        if _stores_one_value(loop, object_) or not self._may_meet(loop, object_):
+            return
+        what = f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, may all write '{object_.host}' here"
+        if loop.directive is not None and loop.directive.tiles:
+            self.diagnostics.error(
+                shared.range,
+                f"{what}, and no instance knows which value is the last",
+                "remove the loop's tiles, or add a reduction clause for an order that does not matter",
+            )
+            return
+        self.diagnostics.warning(
+            shared.range,
+            f"{what}: the loop runs in order, since no instance knows which value is the last",
+            f"declare '{object_.host}' inside the loop if its value is not needed afterwards",
+        )
+        self._replace(loop, replace(loop, directive=LoopDirective(NOWHERE, sequential=True)))
+
+    def _may_meet(self, loop: Loop, object_: DataObject) -> bool:
+        """Whether more than one iteration may write the object."""
+        from tilepragma.polyhedral.legality import distribution_violation
+
+        twice = self._written_twice(loop)
+        if twice is None:
+            return True
+        return distribution_violation([one for one in twice if one.source.object == object_], loop.index) is not None
+
+    def _written_twice(self, nest: Loop) -> list[Dependence] | None:
+        """The dependences between writes of what a nest writes; None where they are too many to find."""
+        from tilepragma.polyhedral.dependences import DependenceKind, memory_dependences
+        from tilepragma.polyhedral.extraction import extract_scop
+        from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+
+        try:
+            scop = extract_scop((nest,), self.kernel.functions, written_objects(self.kernel), assuming=False)
+            with operation_limit(scop.context, DEFAULT_LIMIT, "finding elements that are written twice"):
+                return list(memory_dependences(scop, (DependenceKind.OUTPUT,)))
+        except OperationLimitError:
+            return None
 
     def _report(self, loop: Loop, array: DataObject, shared: Use) -> None:
         remedies = [
@@ -253,8 +326,6 @@ class _Privatization:
 
     def _scalars(self, chain: Sequence[Loop]) -> None:
         """Those that somebody reads after the loops: the last iteration stores its value."""
-        if not _is_rectangular(chain):
-            return
         loop = self._current(chain[-1])
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         iterators = {one.iterator for one in loops_in(self.kernel.body)}
@@ -268,10 +339,15 @@ class _Privatization:
                 continue
             body = self._current(loop).body
             may, _ = self._written_bytes(body, one)
-            if exposed_read(body, one, self.kernel.functions) is None and not may & ~assigned_bytes(
-                body, one, self.kernel.functions
-            ):
-                self._declare(self._current(loop), one, chain)
+            if exposed_read(body, one, self.kernel.functions) is not None:
+                continue
+            if not may & ~assigned_bytes(body, one, self.kernel.functions):
+                if _is_rectangular(chain):
+                    self._declare(self._current(loop), one, chain)
+                continue
+            found = [use for use in uses(body, self.kernel.functions) if use.object == one]
+            if all(use.conditional and not use.reads for use in found):
+                self._unsure(self._current(loop), one, found[0])
 
     def _written_bytes(self, body: Block, object_: DataObject) -> tuple[int, bool]:
         """The bytes that may be written, and whether a function writes some."""
@@ -281,6 +357,37 @@ class _Privatization:
                 may |= bytes_of(object_, use.subscripts, use.path, {})[0]
                 handed = handed or use.taker is not None
         return may, handed
+
+    def shared_elements(self) -> None:
+        """Report the writes by which iterations of loops that are called independent share elements whatever the parameters are."""
+        named = named_in_clauses(self.kernel.directive, self.kernel.body)
+        for head in _outermost(self.kernel.body):
+            loops = [loop for chain in self._chains(head) if not all(map(_runs_in_order, chain)) for loop in chain]
+            if loops:
+                self._elements(head, loops, named)
+
+    def _elements(self, nest: Loop, loops: Sequence[Loop], named: frozenset[str]) -> None:
+        from tilepragma.polyhedral.legality import shares_surely
+
+        for one in self._written_twice(nest) or ():
+            array = one.source.object
+            if array.storage is Storage.SCALAR or array.scope is Scope.LOCAL or array.host in named:
+                continue
+            sharing = (loop for loop in loops if not _stores_one_value(loop, array))
+            first = next((loop for loop in sharing if shares_surely(one, loop.index)), None)
+            if first is not None:
+                self._report_elements(first, one)
+
+    def _report_elements(self, loop: Loop, shared: Dependence) -> None:
+        array, first, second = shared.source.object.host, shared.source.range, shared.sink.range
+        what = f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, write elements of '{array}'"
+        self.diagnostics.error(
+            first,
+            f"{what} here that others write"
+            if first == second
+            else f"{what} here that others write on line {second.start.line}",
+            "remove 'independent': what the loop may do at once is then found out",
+        )
 
     # -- declarations -------------------------------------------------------------------------------------------------
 
@@ -375,28 +482,6 @@ class _Privatization:
             return new if one is old else with_blocks(one, block)
 
         self.kernel = replace(self.kernel, body=block(self.kernel.body))
-
-
-@dataclass(frozen=True)
-class _Steadiness:
-    """Which accesses mean the same elements in all iterations of a loop."""
-
-    loop: Loop
-    kernel: Kernel
-
-    def holds(self, use: Use) -> bool:
-        """Whether the access is to all of an array's dimensions, and nothing in it changes with the loop."""
-        if len(use.subscripts) != use.object.rank:
-            return False
-        changing = {one.object for one in uses(self.loop.body, self.kernel.functions) if one.writes}
-        inner = {loop.iterator for loop in use.loops}
-        bounds = (bound for loop in use.loops for bound in (loop.lower, loop.upper, loop.step))
-        return all(
-            node.object in inner or (node.object not in changing and node.object != self.loop.iterator)
-            for value in (*use.subscripts, *bounds)
-            for node in walk(value)
-            if isinstance(node, Access)
-        )
 
 
 def _outermost(body: Block) -> Iterator[Loop]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import Expression
@@ -288,8 +289,7 @@ class _Planner:
         for one in chain:
             said_so = one.directive is not None and one.directive.sequential
             if said_so or leaves_early(one.body):
-                why = "as 'seq' says" if said_so else "since a break, or a continue in a switch, stands in it"
-                self.reasons.append(f"the loop over '{one.iterator.host}' runs in order, {why}")
+                self.reasons.append(f"the loop over '{one.iterator.host}' runs in order, {_why_in_order(one)}")
                 break
             vouched = one.directive is not None and one.directive.independent
             carried = None if vouched else at.nest.between(one, len(at.around), leaves)
@@ -337,7 +337,12 @@ class _Planner:
             exposed = exposed_read(loop.body, scalar, self.region.kernel.functions)
             if exposed is None and scalar.name not in at.live:
                 continue
-            updates = reduction_updates(scalar, loop.body, self.region.floating, self.region.signs) if exposed else None
+            if exposed is None:
+                self.reasons.append(
+                    f"'{scalar.host}' is read after the loop over '{loop.iterator.host}', and its order tells which iteration writes it last"
+                )
+                return None
+            updates = reduction_updates(scalar, loop.body, self.region.floating, self.region.signs)
             if not isinstance(updates, Updates):
                 self.reasons.append(handed_on(loop, scalar, updates))
                 return None
@@ -351,3 +356,10 @@ class _Planner:
     def _on_host(self, at: _At, *values: Expression) -> bool:
         on_host = host_evaluable(self.region.written, [loop.iterator for loop in at.around])
         return all(on_host(value) for value in values)
+
+
+def _why_in_order(loop: Loop) -> str:
+    if loop.directive is None or not loop.directive.sequential:
+        return "since a break, or a continue in a switch, stands in it"
+    # What `privatization` says has no place in the user's text.
+    return "as 'seq' says" if loop.directive.range is not NOWHERE else "since its iterations may share a write"

@@ -133,7 +133,7 @@ def _check(statement: ScopStatement, sites: list[Site]) -> None:
     for site in sites:
         reference = site.reference
         name = reference.object.host
-        if reference.member is not None or reference.object.volatile:
+        if reference.member is not None or not reference.whole or reference.object.volatile:
             raise UnknownFlowError(f"of '{name}' only a member is meant, or it is volatile")
         if _is_hard(reference.relation):
             raise UnknownFlowError(

@@ -18,7 +18,7 @@ from tilepragma.ir.function_reach import touches_one_element
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, loops_in, walk
-from tilepragma.ir.types import RecordType, is_signed_int
+from tilepragma.ir.types import RecordType, ScalarType, is_signed_int
 from tilepragma.polyhedral.affine import (
     Frame,
     NotAffine,
@@ -411,11 +411,14 @@ class _Extraction:
                 linear = linear.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
             exact = exact and at.exact and not at.conditional and not use.conditional
             member = _member(use)
-            if use.reads:
-                references.append(Reference(use.object, AccessKind.READ, relation, exact, member, use.range, linear))
+            whole = _is_whole(use, member)
+            kinds = [AccessKind.READ] if use.reads else []
             if use.writes:
-                kind = AccessKind.MUST_WRITE if exact and member is None else AccessKind.MAY_WRITE
-                references.append(Reference(use.object, kind, relation, exact, member, use.range, linear))
+                surely = exact and whole and member is None
+                kinds.append(AccessKind.MUST_WRITE if surely else AccessKind.MAY_WRITE)
+            references += [
+                Reference(use.object, kind, relation, exact, member, use.range, linear, whole) for kind in kinds
+            ]
         return tuple(references)
 
     def _of_leaf(self, name: str, found: _Found, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
@@ -529,6 +532,15 @@ def _member(use: Use) -> str | None:
         if isinstance(element, RecordType) and not element.is_union:
             return use.path[0].name
     return None
+
+
+def _is_whole(use: Use, member: str | None) -> bool:
+    """Whether all of the element is meant, or all of the `member`; a number as large as the union that it is in is all of that."""
+    element = use.object.element
+    if member is None and len(use.path) == 1 and isinstance(element, RecordType) and element.is_union:
+        meant = next((one.type for one in element.fields if Member(one.name) == use.path[0]), None)
+        return isinstance(meant, ScalarType) and meant.bits == 8 * element.size
+    return len(use.path) == (0 if member is None else 1)
 
 
 def step_of(loop: Loop) -> int | None:

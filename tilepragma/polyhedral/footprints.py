@@ -227,7 +227,9 @@ def _surely_writes(reference: Reference, member: str | None) -> bool:
     """A write of one member is a may-write of the element, although it surely writes that member."""
     if reference.kind is AccessKind.MUST_WRITE:
         return True
-    return member is not None and reference.writes and reference.exact and reference.member == member
+    return (
+        member is not None and reference.writes and reference.exact and reference.whole and reference.member == member
+    )
 
 
 def _needs_old_values(read: _Access, writes: Iterable[_Access]) -> bool:

@@ -14,7 +14,18 @@ import islpy as isl
 from tilepragma.ir.expressions import Access
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.traversal import walk
-from tilepragma.polyhedral.dependences import Dependence, distance_text, distance_vector, has_sign, with_zero
+from tilepragma.polyhedral.dependences import (
+    Dependence,
+    distance_text,
+    distance_vector,
+    has_sign,
+    may_differ,
+    with_zero,
+)
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+
+_FEW_ITERATIONS = 1 << 16
+"""as many as no loop that is called independent stays below by the numbers that it runs with"""
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,47 @@ def distribution_violation(
         if moved is not None:
             return Violation(dependence, moved, loop)
     return None
+
+
+def shares_surely(dependence: Dependence, loop: int) -> bool:
+    """Whether different iterations of the loop, in one of each loop around it, meet in some element as soon as there are enough of them.
+
+    The parameters P for which they do are those of { d : d_outer = 0, d_loop != 0 }. For others the loop must have few iterations: they may be
+    as many as one likes where `a[i]` and `a[i + m]` are written, if m is no less.
+    """
+    place = _place(dependence, loop)
+    if place is None or not (dependence.exact and dependence.source.whole and dependence.sink.whole):
+        return False
+    try:
+        with operation_limit(dependence.distances.get_ctx(), DEFAULT_LIMIT, "counting iterations that share nothing"):
+            return _shares_surely(dependence, place)
+    except OperationLimitError:
+        return False
+
+
+def _shares_surely(dependence: Dependence, place: int) -> bool:
+    meeting = dependence.distances
+    for outer in range(place):
+        meeting = with_zero(meeting, outer)
+    if not may_differ(meeting, place):
+        return False
+    meeting = meeting.subtract(with_zero(meeting, place))
+    domain = dependence.source_statement.domain
+    apart = domain.subtract(domain.intersect_params(meeting.params()))
+    # Where the loop is never long, its length does not tell those parameters that nobody means.
+    enough = _FEW_ITERATIONS if _longest(domain, place) > _FEW_ITERATIONS else 0
+    return _longest(apart, place) <= enough
+
+
+def _longest(instances: isl.Set, place: int) -> float:
+    """The greatest distance of two instances in a loop, in one iteration of each loop around it."""
+    pairs = isl.Map.from_domain_and_range(instances, instances)
+    for outer in range(place):
+        pairs = pairs.equate(isl.dim_type.in_, outer, isl.dim_type.out, outer)
+    if pairs.is_empty():
+        return 0
+    most = pairs.deltas().dim_max_val(place)
+    return float(most.to_python()) if most.is_int() else float("inf")
 
 
 def _start_moves(distances: isl.Set, loops: Sequence[Loop], place: int) -> isl.Set | None:

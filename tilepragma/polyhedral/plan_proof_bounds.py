@@ -229,7 +229,7 @@ def _surely_writes(source: Reference, member: str | None) -> bool:
     """Whether the source writes all that a read of the element, or of the member, reads."""
     if source.kind is AccessKind.MUST_WRITE:
         return True
-    return source.exact and source.writes and member is not None and source.member == member
+    return source.exact and source.whole and source.writes and member is not None and source.member == member
 
 
 def _all_written(array: HeldArray, references: list[Reference], frame: Frame, scop: Scop) -> bool:

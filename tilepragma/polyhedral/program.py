@@ -71,12 +71,15 @@ def _position(statement: ScopStatement) -> tuple[int, ...]:
 
 
 def _mixed_objects(scop: Scop) -> frozenset[str]:
-    """Objects of which some references mean one member and some another or all: their cells cannot be told apart here."""
-    members: dict[str, set[str | None]] = {}
+    """Objects of which some references mean one part and some another or all: their cells cannot be told apart here."""
+    parts: dict[str, set[str | None]] = {}
+    mixed: set[str] = set()
     for statement in scop.statements:
         for reference in statement.references:
-            members.setdefault(reference.object.name, set()).add(reference.member)
-    return frozenset(name for name, found in members.items() if len(found) > 1)
+            parts.setdefault(reference.object.name, set()).add(reference.member)
+            if not reference.whole:
+                mixed.add(reference.object.name)
+    return frozenset(mixed | {name for name, found in parts.items() if len(found) > 1})
 
 
 def _statement(statement: ScopStatement, reversal: isl.Map, mixed: frozenset[str]) -> Statement:

@@ -34,7 +34,8 @@ class Reference:
 
     A scalar has rank 0: { S[i] -> x[] }. An object declared inside loops has their iterators as leading dimensions, since
     every iteration has its own. `exact` where the relation is no over-approximation, neither in its subscripts nor in its
-    domain, and the access is not conditional. `member` is the name of the record's member that is meant, if one is.
+    domain, and the access is not conditional. `member` is the name of the record's member that is meant, if one is; `whole` where all of it is
+    meant, or all of the element, not a part of a part, or of a union.
     `linear` is { S[i] -> A[e] } where the array is seen through strides and its one subscript e is affine too: two such accesses meet
     only where they do in both views.
     """
@@ -46,6 +47,7 @@ class Reference:
     member: str | None
     range: SourceRange
     linear: isl.Map | None = None
+    whole: bool = True
 
     @property
     def writes(self) -> bool:

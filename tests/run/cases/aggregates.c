@@ -350,3 +350,264 @@ CASE(pointers_set_in_loop)
     free(positions);
     free(forces);
 }
+
+// case parts_of_unions: elements of arrays of unions, of which each iteration writes or reads a part; structs nested in structs
+typedef union {
+    double value;
+    unsigned halves[2];
+    unsigned char bytes[16];
+} overlay;
+typedef struct {
+    pair in, out;
+    double cells[4];
+} nested;
+
+CASE(parts_of_unions)
+{
+    enum { N = 301 };
+    overlay views[6][N];
+    nested nests[N];
+    double out[N], *const a = check_doubles(N);
+    for (size_t i = 0; i < sizeof views; i++)
+        ((unsigned char *)views)[i] = (unsigned char)(i % 63);
+    check_fill_double(&nests[0].in.x, N * (sizeof *nests / sizeof(double)));
+#pragma tilek kernel
+    for (int i = 0; i < N; i++)
+        views[0][i].bytes[2] = (unsigned char)i;
+#pragma tilek kernel
+    for (int i = 0; i < N; i++)
+        views[1][i].halves[1] = (unsigned)i;
+#pragma tilek kernel
+    for (int i = 0; i < N; i++)
+        views[2][i].value = a[i];
+#pragma tilek kernel
+    for (int i = 0; i < N; i++) {
+        views[3][i].halves[0] = (unsigned)i;
+        views[3][i].halves[1] = views[3][i].bytes[1];
+        out[i] = views[4][i].halves[0];
+    }
+    check_record("views", views, sizeof views);
+    check_record("out", out, sizeof out);
+#pragma tilek kernel
+    {
+        for (int i = 0; i < N; i++)
+            views[5][i].halves[0] = (unsigned)i;
+        for (int i = 0; i < N; i++)
+            out[i] = views[5][i].halves[1];
+    }
+#pragma tilek kernel
+    {
+        for (int i = 0; i < N; i++) {
+            nests[i].in.x = a[i];
+            nests[i].cells[2] = a[i] + 1;
+        }
+        for (int i = 0; i < N; i++)
+            out[i] += nests[i].in.y + nests[i].cells[1];
+    }
+    check_record("views", views, sizeof views);
+    check_record("nests", nests, sizeof nests);
+    check_record("out", out, sizeof out);
+    free(a);
+}
+
+// case private_further_in: arrays and structs that iterations of an inner loop write before they read them, and someone reads after it
+static double length_of(const pair *p) { return p->x * p->x + p->y; }
+static double sum_of(const pair *p, const pair *q) { return length_of(p) - q->y; }
+
+static void further_in(int n, int m, const double *a, double out[n][m], double *last, nested *nests)
+{
+    double w[4];
+    pair d = {1, 2}, e;
+#pragma tilek kernel data(a[0:m], last[0:n])
+    for (int t = 0; t < n; t++) {
+#pragma tilek loop independent
+        for (int i = 0; i < m; i++) {
+            for (int k = 0; k < 4; k++)
+                w[k] = a[i] * k + t;
+            out[t][i] = w[1] + w[3];
+        }
+        last[t] = w[2];
+    }
+    check_record("w", w, sizeof w);
+#pragma tilek kernel data(nests[0:n])
+    for (int t = 0; t < n; t++)
+#pragma tilek loop independent
+        for (int i = 0; i < 4; i++)
+            nests[t].cells[i] = t * i;
+#pragma tilek kernel independent data(a[0:m])
+    for (int i = 0; i < m; i++) {
+        set_pair(&d, a[i]);
+        e = d;
+        out[0][i] = sum_of(&e, &d);
+    }
+    check_record("d", &d, sizeof d);
+    check_record("e", &e, sizeof e);
+}
+
+CASE(private_further_in)
+{
+    enum { N = 8, M = 301 };
+    double *const a = check_doubles(M), *const out = check_allocate(N * M, sizeof *out), last[N];
+    nested nests[N];
+    check_fill_double(&nests[0].in.x, N * (sizeof *nests / sizeof(double)));
+    further_in(N, M, a, (double (*)[M])out, last, nests);
+    check_record("out", out, N * M * sizeof *out);
+    check_record("last", last, sizeof last);
+    check_record("nests", nests, sizeof nests);
+    free(a);
+    free(out);
+}
+
+// case written_under_conditions: independent iterations of which several, or one, write what is read after the loop
+CASE(written_under_conditions)
+{
+    enum { N = 1301 };
+    int *const keys = check_ints(N), which = -1, any = 0, place = 0;
+    double *const a = check_doubles(N), sums[3] = {0, 0, 0};
+#pragma tilek kernel independent data(keys[0:N])
+    for (int i = 0; i < N; i++)
+        if (keys[i] > 400)
+            which = i;
+#pragma tilek kernel independent data(keys[0:N], a[0:N])
+    for (int i = 0; i < N; i++)
+        if (keys[i] > 400)
+            sums[1] = a[i];
+#pragma tilek kernel independent data(keys[0:N])
+    for (int i = 0; i < N; i++)
+        if (keys[i] > 400)
+            any = 1;
+#pragma tilek kernel independent data(keys[0:N])
+    for (int i = 0; i < N; i++)
+        if (i == N / 2)
+            place = keys[i];
+    check_record("which", &which, sizeof which);
+    check_record("any", &any, sizeof any);
+    check_record("place", &place, sizeof place);
+    check_record("sums", sums, sizeof sums);
+    free(keys);
+    free(a);
+}
+
+// case places_that_functions_choose: functions with indices of their own, and scratch arrays whose used part differs from iteration to iteration
+typedef struct {
+    double cells[60][4];
+} board;
+
+static void put(double *p, int i, double value)
+{
+    const int j = i + 1;
+    p[j] = value;
+}
+
+static void place(board *b, int i, double value)
+{
+    const int row = i / 4, column = i % 4;
+    b->cells[row][column] = value;
+}
+
+static void put_halved(double *p, int i, double value)
+{
+    i /= 2;
+    p[i] = value;
+}
+
+static void fill(double *w, int n, double value)
+{
+    for (int k = 0; k < n; k++)
+        w[k] = value + k;
+}
+
+static void fill_less(double *w, int n, double value)
+{
+    n--;
+    for (int k = 0; k < n; k++)
+        w[k] = value + k;
+}
+
+CASE(places_that_functions_choose)
+{
+    enum { N = 203 };
+    double *const a = check_doubles(N), out[2 * N + 1] = {0}, w[4], v[4] = {0}, x[4] = {0}, part[8] = {0}, last[N];
+    int *const counts = check_ints(N);
+    board *const b = check_allocate(1, sizeof *b);
+#pragma tilek kernel independent data(a[0:N], out[0:2 * N + 1])
+    for (int i = 0; i < N; i++) {
+        put(out, i, a[i]);
+        place(b, i, a[i] * 2);
+    }
+#pragma tilek kernel independent data(a[0:N], out[0:2 * N + 1])
+    for (int i = 0; i < N; i++)
+        put_halved(out + 1, 2 * i, a[i]);
+#pragma tilek kernel independent data(a[0:N])
+    for (int i = 0; i < N; i++) {
+        fill(w, 4, a[i]);
+        last[i] = w[0] + w[3];
+    }
+#pragma tilek kernel independent data(a[0:N])
+    for (int i = 0; i < N; i++)
+        fill_less(v, 4, a[i]);
+#pragma tilek kernel independent data(a[0:N], counts[0:N])
+    for (int i = 0; i < N; i++)
+        fill(x, counts[i] & 3, a[i]);
+#pragma tilek kernel independent data(a[0:N], counts[0:N])
+    for (int i = 0; i < N; i++) {
+        const int m = 1 + (counts[i] & 7);
+        for (int k = 0; k < m; k++)
+            part[k] = a[i] * k;
+        double sum = 0;
+        for (int k = 0; k < m; k++)
+            sum += part[k];
+        last[i] += sum;
+    }
+    check_record("b", b, sizeof *b);
+    check_record("out", out, sizeof out);
+    check_record("w", w, sizeof w);
+    check_record("v", v, sizeof v);
+    check_record("x", x, sizeof x);
+    check_record("last", last, sizeof last);
+    free(a);
+    free(b);
+    free(counts);
+}
+
+// case last_values_before_continue: what independent iterations write before they leave by continue or break, of numbers, structs and arrays
+CASE(last_values_before_continue)
+{
+    enum { N = 303 };
+    double *const a = check_doubles(N), *const b = check_doubles(N), out[N] = {0}, t = 3, u = 4, w[2] = {5, 6};
+    int *const keys = check_ints(N);
+    pair d = {1, 2};
+    keys[N - 1] = 5;
+#pragma tilek kernel independent data(a[0:N], b[0:N], keys[0:N])
+    for (int i = 0; i < N; i++) {
+        t = a[i];
+        d.x = b[i];
+        d.y = t;
+        w[0] = t + 1;
+        w[1] = d.x;
+        if (keys[i] > 0)
+            continue;
+        out[i] = t + d.x;
+    }
+    check_record("t", &t, sizeof t);
+    check_record("d", &d, sizeof d);
+    check_record("w", w, sizeof w);
+#pragma tilek kernel independent data(a[0:N], b[0:N], keys[0:N])
+    for (int i = 0; i < N; i++) {
+        do {
+            if (keys[i] > 0)
+                break;
+            t = a[i];
+        } while (0);
+        u = b[i];
+        if (u > 2)
+            continue;
+        out[i] += u;
+    }
+    check_record("t", &t, sizeof t);
+    check_record("u", &u, sizeof u);
+    check_record("out", out, sizeof out);
+    free(a);
+    free(b);
+    free(keys);
+}

@@ -113,6 +113,7 @@ CASE(globals)
 }
 
 // case countdowns: for (i = n; i-- > 0;) and its kin
+static int triangle[64][64];
 static void countdowns(int n, int *a, int *b)
 {
     int i;
@@ -144,7 +145,7 @@ static void countdowns(int n, int *a, int *b)
     for (int k = 0; k < n; ++k)
 #pragma tilek loop tile(worker) tile(dynamic)
         for (size_t m = (size_t)k; m --> 0;)
-            b[m] = b[m] + 0;
+            triangle[k][m] = b[m] - k;
 #pragma tilek kernel data(b[0:n]) independent
     for (size_t k = 1; k + 1 < (size_t)n; k++)
         b[k] -= 77;
@@ -162,6 +163,7 @@ CASE(countdowns)
         int *a = check_ints(n), *b = check_ints(n);
         countdowns((int)n, a, b);
         check_record("a", a, n * sizeof *a); check_record("b", b, n * sizeof *b);
+        check_record("triangle", triangle, sizeof triangle);
         free(a); free(b);
     }
 }

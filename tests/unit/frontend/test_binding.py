@@ -266,6 +266,45 @@ def test_dependencies_are_apart_from_those_of_the_system(headers: TranslationUni
     assert not set(headers.dependencies) & set(headers.system_dependencies)
 
 
+LOOP = "#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = i;\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "main", "message"),
+    [
+        (
+            f"void NAME(int n, TYPE *a) {{\n{LOOP}}}\n",
+            '#define NAME f\n#define TYPE int\n#include "part.h"\n#define NAME g\n#define TYPE float\n#include "part.h"\n',
+            "is included more than once, each time with this text, which then stands for several kernels",
+        ),
+        (
+            LOOP,
+            'void f(int n, double *a) {\n#include "part.h"\n}\n',
+            "'#pragma tilek kernel' stands in a file that is included inside a function, where no launch can be put around a loop",
+        ),
+    ],
+)
+def test_one_text_of_a_header_is_one_kernel_of_a_function_there(
+    tmp_path: Path, header: str, main: str, message: str
+) -> None:
+    (tmp_path / "part.h").write_text(header)
+    (tmp_path / "main.c").write_text(main)
+    diagnostics = Diagnostics()
+    parse_translation_unit(str(tmp_path / "main.c"), None, CompilerFlags(()), diagnostics)
+    (refusal,) = [item for item in diagnostics if item.severity.value == "error"]
+    assert refusal.message.endswith(message)
+    assert Path(refusal.range.file).name == "part.h"
+
+
+def test_parts_of_a_header_are_included_one_after_another(tmp_path: Path) -> None:
+    body = LOOP.replace("a[i] = i;", "\n#if 0\n{\n#else\na[i] = i;\n#endif\n")
+    parts = [f"#ifdef PART_{name}\nvoid {name}(int n, double *a) {{\n{body}}}\n#endif\n" for name in "fgh"]
+    (tmp_path / "part.h").write_text("".join(parts) + f"#if 0\n{LOOP}#endif\n")
+    includes = [f'#define PART_{name}\n#include "part.h"\n#undef PART_{name}\n' for name in "fh"]
+    (tmp_path / "main.c").write_text("".join(includes))
+    assert [k.name for k in read_file(tmp_path / "main.c").kernels] == ["f", "h"]
+
+
 def test_macros_of_headers_stand_for_directives(tmp_path: Path) -> None:
     (tmp_path / "tiles.h").write_text("""#define PRAGMA(text) _Pragma(#text)
 #define KERNEL _Pragma("tilek kernel")

@@ -249,6 +249,14 @@ def test_includes_beside_an_inlined_header_are_found_from_the_main_file(tmp_path
     assert source.compiles(tmp_path, out, "-std=c11", "-Wpedantic") == ""
 
 
+def test_a_byte_order_mark_goes_where_other_text_comes_first(tmp_path: Path) -> None:
+    text = HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE")
+    main = source.file("example.c", "\ufeff" + text)
+    out = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS)
+    assert "\ufeff".encode() not in out
+    assert source.compiles(tmp_path, out, "-std=c11") == ""
+
+
 def test_a_region_in_a_static_inline_function_of_c99(tmp_path: Path) -> None:
     body = FUNCTION.split("    if (n > 2)")[0].split("/*^*/")[2]
     text = f"/*^*/static inline {body}    {REGION}\n    HERE\n}}\nvoid g(void);\nvoid g(void) {{ float a[2][2] = {{{{0}}}}; f(2, 2, a, 1); }}\n"

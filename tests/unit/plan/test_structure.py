@@ -155,6 +155,21 @@ def test_what_is_left_as_written_and_why(parameters: str, body: str, reason: str
     assert found.rejected
 
 
+def test_uses_of_a_private_number_stay_in_one_launch() -> None:
+    found = plan(
+        """
+        double f(int n, const double *a, double *b) {
+          double t, last = 0;
+        #pragma tilek kernel private(t)
+          for (int i = 0; i < n; i++) { t = a[i]; last = t; b[i] = t + last; }
+          return last;
+        }"""
+    )
+    assert (
+        found.as_written == "'last' is read after the loop over 'i', and its order tells which iteration writes it last"
+    )
+
+
 def test_host_loops_have_iterators_of_their_own_whose_values_launches_get() -> None:
     found = plan(
         """
