@@ -101,7 +101,7 @@ def _canonical(
         step: Expression = integer(-1)
         sign, decreasing = -1, True
     else:
-        comparison, upper = _bound(header, iterator)
+        comparison, upper = _bound(header, iterator, lower)
         if not is_integer(upper):
             raise _NotCanonicalError("its bound is not an integer", header.range)
         upper = compared(upper, iterator)
@@ -151,15 +151,15 @@ def _start(header: Header) -> tuple[DataObject, Expression]:
     return iterator, lower
 
 
-def _bound(header: Header, iterator: DataObject) -> tuple[str, Expression]:
+def _bound(header: Header, iterator: DataObject, lower: Expression) -> tuple[str, Expression]:
     if header.condition is None:
         raise _NotCanonicalError("it has no condition", header.range)
-    return _bound_in(header.condition, iterator)
+    return _bound_in(header.condition, iterator, lower)
 
 
-def _bound_in(condition: Expression, iterator: DataObject) -> tuple[str, Expression]:
+def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) -> tuple[str, Expression]:
     if isinstance(condition, Binary) and condition.operator == "&&":
-        nearer = nearer_bound(*(_bound_in(one, iterator) for one in (condition.left, condition.right)))
+        nearer = nearer_bound(*(_bound_in(one, iterator, lower) for one in (condition.left, condition.right)))
         if nearer is not None:
             return nearer
     if isinstance(condition, Binary) and condition.operator in _TURNED:
@@ -167,8 +167,10 @@ def _bound_in(condition: Expression, iterator: DataObject) -> tuple[str, Express
             return condition.operator, condition.right
         if is_iterator(condition.right, iterator):
             return _TURNED[condition.operator], condition.left
-        shifted = shifted_bound(condition.operator, condition.left, condition.right, iterator)
-        shifted = shifted or shifted_bound(_TURNED[condition.operator], condition.right, condition.left, iterator)
+        shifted = shifted_bound(condition.operator, condition.left, condition.right, iterator, lower)
+        shifted = shifted or shifted_bound(
+            _TURNED[condition.operator], condition.right, condition.left, iterator, lower
+        )
         if shifted is not None:
             return shifted
     raise _NotCanonicalError(

@@ -86,7 +86,7 @@ from tilepragma.plan.unit_steps import with_unit_steps
 from tilepragma.plan.verifier import verify_rules
 from tilepragma.plan.verifier_proofs import Proof, proof_of, unit_step_faults
 from tilepragma.plan.vouching import keeps_elements_in_registers, without_vouching
-from tilepragma.plan.wrapping import launch_conditions
+from tilepragma.plan.wrapping import launch_conditions, with_subscript_checks
 from tilepragma.plan.written_warnings import warn_as_written
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def make_plan(
         planned = _least_as_written(kernel, said, floating, own, targets)
     if order is not None:
         planned = with_plan(planned, _reordered(planned.plan, order))
+    planned = with_plan(planned, with_subscript_checks(planned.plan, kernel, own))
     planned = with_plan(planned, with_divisions(planned.plan, own))
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
@@ -462,7 +463,8 @@ def _plan(
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
     reached = without_names(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
-    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, region.automatic is None)
+    automatic = region.automatic is not None
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
@@ -485,7 +487,7 @@ def _plan(
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
     arrays = array_arguments(data, steps.shared)
-    report_doubts(arrays, targets, preferred, region.automatic is None, diagnostics)
+    report_doubts(arrays, targets, preferred, not automatic, diagnostics)
     plan = KernelPlan(
         kernel,
         region.prologue,
@@ -498,14 +500,12 @@ def _plan(
         targets,
         preferred,
         floating,
-        apart=region.automatic is not None,
+        apart=automatic,
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
         processor_choices=processor_choices(steps.sizes),
         rejected=region.rejected,
-        conditions=launch_conditions(
-            kernel, on_host, diagnostics, region.assumptions, automatic=region.automatic is not None
-        ),
+        conditions=launch_conditions(kernel, on_host, diagnostics, region.assumptions, automatic, bool(steps.sizes)),
         storage=steps.kept,
         split=steps.split,
     )
