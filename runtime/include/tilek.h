@@ -356,6 +356,9 @@ void tilek_data_update(const char *file, int line, int item_count, const tilek_d
 
 /* Before the host reads elements of these types (1u << tilek_type, several together): present arrays that have such come home. */
 void tilek_data_home(const char *file, int line, unsigned types);
+
+/* Before the host reads an element: the array that it lies in comes home, if it is present. */
+void tilek_element_home(const char *file, int line, const void *element, size_t bytes);
 void tilek_wait(int queue_count, const int64_t queues[]); /* -1 = all */
 
 /* ---- Small helpers of generated code ----------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilepragma.base.c_text import quote
 from tilepragma.codegen.kernel_constants import kernel_symbol
 from tilepragma.codegen.launches import Numbering, number
 from tilepragma.codegen.loop_heads import counts_down_to_zero
@@ -54,6 +55,8 @@ def region_text(plan: KernelPlan) -> RegionText:
         versions=versions,
         as_written=plan.as_written is not None,
         prologue=_prologue(plan),
+        elements=[one.host for one in plan.kernel.objects if one.is_element],
+        place=f"{quote(directive.range.file)}, {directive.range.start.line}",
         scalars=[(_scalar(plan, index), object_.host) for index, object_ in enumerate(plan.scalars)],
         arrays=list(map(_array, plan.arrays)),
         loops=[_bounds(loop) for loop in numbering.loops],

@@ -46,6 +46,7 @@ from tilepragma.plan.kernel_plan import (
     Reordered,
     launches_in,
 )
+from tilepragma.plan.launch_elements import with_elements_at_launch
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.layered_sweeps import asks_for_layers, layered
 from tilepragma.plan.mapping import (
@@ -117,7 +118,7 @@ def make_plan(
     """
     own = Diagnostics()
     check_relaxation(kernel, own)
-    kernel = in_plain_form(with_member_names(kernel, own))
+    kernel = with_elements_at_launch(in_plain_form(with_member_names(kernel, own)))
     order = reordered(kernel, own) or layered(kernel, own, defaults.device)
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         diagnostics.add_all(own)
