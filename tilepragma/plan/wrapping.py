@@ -27,7 +27,7 @@ from tilepragma.ir.types import INT, LONG, ScalarType, is_signed, usual_type
 from tilepragma.plan.extents import NotExactError, box_of, condition_of
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.polyhedral.launch_checks import can_hold, undecided
+from tilepragma.polyhedral.launch_checks import can_hold, may_leave, undecided
 
 #: The greatest number of 64 bits with a sign.
 _HALF = least_and_greatest(LONG)[1]
@@ -61,7 +61,8 @@ def launch_conditions(
             try:
                 found |= dict.fromkeys(_conditions(doubt, loop.iterator, outer, invariant))
             except NotExactError:
-                if automatic and doubt.must_be_known:
+                # The host cannot say at launch; where the engine cannot either, no plan counts on the value.
+                if automatic and may_leave(doubt.value, doubt.least, doubt.greatest, outer):
                     diagnostics.error(loop.header, f"a bound of the loop over '{loop.iterator.host}' may wrap around")
     result = (*undecided(found), *assumptions)
     _warn_of_what_never_holds(kernel, result, diagnostics)
@@ -142,17 +143,20 @@ def _wrapping_subscripts(kernel: Kernel) -> Iterator[tuple[Use, _Doubt]]:
     is beyond any array unless it is that much less.
     """
     last = (1 << INT.bits) - 1
-    seen = set()
+    least: dict[Any, tuple[int, Use, Expression]] = {}
+    most: dict[Any, tuple[int, Use, Expression]] = {}
     for use in uses(kernel.body, kernel.functions):
-        for subscript in use.subscripts:
-            for part in _unsigned_parts(subscript):
-                if (part, use.loops) in seen:
-                    continue
-                seen.add((part, use.loops))
-                value = polynomial(part)
-                below, above = any(factor < 0 for _, factor in value.terms), _greatest_sum(value) > last
-                if below or above:
-                    yield use, _Doubt(part, -_OFFSET if below else None, last if above else None, False)
+        for part in (one for subscript in use.subscripts for one in _unsigned_parts(subscript)):
+            value = polynomial(part)
+            constant = sum(factor for monomial, factor in value.terms if not monomial)
+            # Of those that differ by numbers the least and the greatest tell of all.
+            alike = (use.loops, tuple(term for term in value.terms if term[0]))
+            if any(factor < 0 for _, factor in value.terms) and constant < least.get(alike, (constant + 1,))[0]:
+                least[alike] = (constant, use, part)
+            if _greatest_sum(value) > last and constant > most.get(alike, (constant - 1,))[0]:
+                most[alike] = (constant, use, part)
+    yield from ((use, _Doubt(part, -_OFFSET, None, False)) for _, use, part in least.values())
+    yield from ((use, _Doubt(part, None, last, False)) for _, use, part in most.values())
 
 
 def _unsigned_parts(value: Expression) -> Iterator[Expression]:

@@ -150,3 +150,42 @@ CASE(near_the_ends)
     relax(1, 90, 0, 9);
     keep("small");
 }
+
+// case starts_inside: starts that the comparison makes great, or that go around, in nests whose loops bound each other by factors
+static unsigned long mesh[60][60][160];
+static void unsigned_start(int n, unsigned m)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n; i++)
+        for (int k = 2 * i; k < n; k++)
+            for (unsigned j = (unsigned)(k - 10); j < m; j++)
+                mesh[i][k][j + 60u] = mesh[i - 1][k][j + 60u] + mesh[i][k - 1][j + 60u] + mesh[i][k][j + 59u] + 1;
+}
+static void compared_start(int n, unsigned m)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n; i++)
+        for (int k = 3 * i; k < n; k++)
+            for (int j = k - 10; j < m; j++)
+                mesh[i][k][j + 60] = mesh[i - 1][k][j + 60] + mesh[i][k - 1][j + 60] + mesh[i][k][j + 59] + 1;
+}
+static void around(int n)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n; i++)
+        for (int k = 3 * i; k < n; k++)
+            for (unsigned char j = 250; j != k - i; j++)
+                mesh[i][k][j % 100 + 1] = mesh[i - 1][k][j % 100 + 1] + mesh[i][k - 1][j % 100 + 1] + mesh[i][k][j % 100] + 1;
+}
+CASE(starts_inside)
+{
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < 60 * 60; i++)
+            for (int j = 0; j < 160; j++)
+                mesh[i / 60][i % 60][j] = check_random((uint64_t)(i * 160 + j));
+        if (k == 0) unsigned_start(50, 70);
+        if (k == 1) compared_start(50, 70);
+        if (k == 2) around(40);
+        check_record("mesh", mesh, sizeof mesh);
+    }
+}

@@ -214,3 +214,28 @@ def test_tiles_are_kept_from_the_ends_of_long() -> None:
     found = [plain_text(one) for one in near.conditions]
     assert "m <= 4611686018427387903" in found and "k >= -4611686018427387903" in found
     assert not small.conditions
+
+
+@pytest.mark.parametrize(
+    ("inner", "parallel"),
+    [
+        ("for (unsigned j = k - 10; j < 20; j++)", False),
+        ("for (unsigned j = k; j < 20; j++)", True),
+        ("const int lo = k - 10; for (unsigned j = lo; j < 20; j++)", False),
+        ("int end = e[i]; for (unsigned j = 0; j < end; j++)", True),
+        ("for (unsigned char j = 0; j <= 2 * k; j++)", True),
+        ("for (unsigned char j = 0; j <= 5 * k; j++)", False),
+        ("for (unsigned char j = 0; j < e[k]; j++)", True),
+    ],
+)
+def test_checks_that_no_launch_can_make(inner: str, parallel: bool) -> None:
+    """Loops around bound each other by a factor: what the engine counts on and cannot know is refused, what it does not count on is not."""
+    made = plan(
+        f"""void f(int n, const int *e, double a[64][64][99]) {{
+        #pragma tilek kernel
+          for (int i = 0; i < n; i++)
+            for (int k = 2 * i; k < 64; k++) {{ {inner} a[i][k][j] = 1; }}
+        }}"""
+    )
+    assert (made.as_written is None) == parallel
+    assert parallel or "may wrap around" in str(made.as_written)
