@@ -64,6 +64,9 @@ def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tup
     zero = isinstance(bound, IntegerLiteral) and bound.value == 0
     if not zero and _is_unsigned(iterator.element):
         return None
+    if comparison == "!=" and _is_narrow(iterator.element):
+        # Below 0 it goes on to the least number of its type, and around.
+        return None
     if not counted.prefix and (comparison == ">" or (comparison == "!=" and zero)):
         return _less(lower, integer(1)), ">=", bound
     if counted.prefix and comparison in (">", ">=") and not _is_unsigned(iterator.element):
@@ -142,6 +145,10 @@ def _less(value: Expression, by: Expression) -> Expression:
     wide = value if not (_is_unsigned(value.type) or _is_unsigned(by.type)) else Cast(LONG, value, value.range)
     type_ = LONG if LONG in (wide.type, by.type) else wide.type
     return Binary("-", wide, by, type_, value.range)
+
+
+def _is_narrow(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and type_.signed and type_.bits < INT.bits
 
 
 def _is_unsigned(type_: object) -> bool:

@@ -235,6 +235,15 @@ def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
     if not all(isinstance(one, ScalarType) and one.is_integer for one in (type_, upper.type, loop.lower.type)):
         return
     assert isinstance(type_, ScalarType) and isinstance(upper.type, ScalarType)
+    for end in (loop.lower, upper, loop.step):
+        if isinstance(end.type, ScalarType) and end.type.bits > INT.bits:
+            # What is widened has gone around before, if it has: `i -= -q`, `i < (long)(n - m)`.
+            last = (1 << INT.bits) - 1
+            for part in _unsigned_parts(end):
+                value = polynomial(part)
+                below, above = not _is_natural(value), _greatest_sum(value) > last
+                if below or above:
+                    yield _Doubt(part, 0 if below else None, last if above else None, False)
     if by is None:
         # Also where the loop does not run at all: workers count with the step.
         yield _Doubt(loop.step, None if loop.decreasing else 1, -1 if loop.decreasing else None, False)
