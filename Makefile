@@ -15,7 +15,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
 help:
 	@echo "make demo    build every sample, run it on each target present, print times and differences"
 	@echo "make test    every test (about 28 minutes on two cores)"
-	@echo "make nightly random nests and reductions, 2 000 each, hostile programs 200 times each, every OpenCL call failing (hours)"
+	@echo "make nightly random nests and reductions, 2 000 each, 3 000 heads of loops, hostile programs 200 times each, every OpenCL call failing (hours)"
 	@echo "make bench   measure: translation time, threads against OpenMP, launches"
 	@echo "make suite   build and time kernels against gcc, OpenMP and others; POLYBENCH=FOLDER adds your copy of PolyBench/C"
 	@echo "make lint    ruff and mypy        make format   apply ruff's format"
@@ -34,8 +34,8 @@ test: test-environment
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_GROUPS) $(PYTEST_OPTIONS)
 
 nightly: test-environment
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL TILEPRAGMA_NESTS=2000 TILEPRAGMA_REDUCTIONS=2000 $(VENV)/python -m pytest -q -rP -n $(PYTEST_WORKERS) \
-		tests/property/test_automatic_plans.py tests/property/test_random_reductions.py $(PYTEST_OPTIONS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL TILEPRAGMA_NESTS=2000 TILEPRAGMA_REDUCTIONS=2000 TILEPRAGMA_HEADS=3000 $(VENV)/python -m pytest -q -rP -n $(PYTEST_WORKERS) \
+		tests/property/test_automatic_plans.py tests/property/test_random_reductions.py tests/property/test_random_heads.py $(PYTEST_OPTIONS)
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL TILEPRAGMA_HOSTILE_RUNS=200 $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) \
 		tests/runtime/test_hostile_programs.py $(PYTEST_OPTIONS)
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL TILEPRAGMA_FAULTS=all $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) \

@@ -29,6 +29,7 @@ static void enter_item(const char *file, int line, const tilek_data_item *item)
 }
 
 typedef struct directive { const char *file; int line, item_count; const tilek_data_item *items; int64_t queue; unsigned types; } directive;
+typedef struct element { const char *file; int line; const void *start; size_t bytes; } element;
 
 /* In a signal handler that has interrupted this thread inside of the runtime, the table cannot be changed. */
 static void refuse_within(const directive *own)
@@ -128,7 +129,7 @@ static int bring_home(void *context, tilek_admission admission)
     tilek_message why;
     if (admission == TILEK_WITHIN && !tilek_nothing_is_present())
         tilek_end_at_once("a kernel in a signal handler inside of a launch or a data directive cannot read what is present");
-    if (admission == TILEK_WITHIN || tilek_nothing_is_present()) return 0;
+    if (admission == TILEK_WITHIN) return 0;
     settle_queues();
     if (tilek_present_home(own->types, &why) != TILEK_OK) tilek_fail(own->file, own->line, TILEK_EXIT_STRICT, "%s", why.text);
     return 0;
@@ -137,5 +138,23 @@ static int bring_home(void *context, tilek_admission admission)
 void tilek_data_home(const char *file, int line, unsigned types)
 {
     directive own = {file, line, 0, NULL, 0, types};
-    if (!tilek_nothing_is_present()) (void)tilek_visit(bring_home, &own);
+    if (!tilek_nothing_is_present() || tilek_has_queues()) (void)tilek_visit(bring_home, &own);
+}
+
+static int bring_element_home(void *context, tilek_admission admission)
+{
+    const element *const own = context;
+    tilek_message why;
+    if (admission == TILEK_WITHIN && !tilek_nothing_is_present())
+        tilek_end_at_once("a kernel in a signal handler inside of a launch or a data directive cannot read what is present");
+    if (admission == TILEK_WITHIN) return 0;
+    settle_queues();
+    if (tilek_present_element_home(own->start, own->bytes, &why) != TILEK_OK) tilek_fail(own->file, own->line, TILEK_EXIT_STRICT, "%s", why.text);
+    return 0;
+}
+
+void tilek_element_home(const char *file, int line, const void *start, size_t bytes)
+{
+    element own = {file, line, start, bytes};
+    if (!tilek_nothing_is_present() || tilek_has_queues()) (void)tilek_visit(bring_element_home, &own);
 }

@@ -226,7 +226,10 @@ void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value
     for (int index = 0; index < value_count && used < sizeof values; ++index) {
         const char *name = va_arg(pairs, const char *);
         const long long value = va_arg(pairs, int64_t);
-        const int written = snprintf(values + used, sizeof values - used, "%s%s = %lld%s", index == 0 ? " (" : ", ", name, value, index == value_count - 1 ? ")" : "");
+        const int natural = *name == '+';
+        const char *const begins = index == 0 ? " (" : ", ", *const sign = !natural && value < 0 ? "-" : "", *const ends = index == value_count - 1 ? ")" : "";
+        const unsigned long long size = *sign != 0 ? 0 - (unsigned long long)value : (unsigned long long)value;
+        const int written = snprintf(values + used, sizeof values - used, "%s%s = %s%llu%s", begins, name + natural, sign, size, ends);
         used += written > 0 ? (size_t)written : 0;
     }
     va_end(pairs);

@@ -280,6 +280,23 @@ tilek_status tilek_present_home(unsigned types, tilek_message *why)
     return status;
 }
 
+static int holds(const tilek_present *entry, const void *element, size_t bytes)
+{
+    const uintptr_t begins = (uintptr_t)element, start = (uintptr_t)entry->span.start;
+    return begins < start + entry->span.bytes && start < begins + bytes;
+}
+
+tilek_status tilek_present_element_home(const void *element, size_t bytes, tilek_message *why)
+{
+    tilek_status status = TILEK_OK;
+    if (table_is_empty()) return TILEK_OK;
+    tilek_lock(TILEK_LOCK_PRESENT);
+    for (tilek_present *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
+        if (holds(entry, element, bytes)) status = fetch(entry, NULL, 0, why);
+    tilek_unlock(TILEK_LOCK_PRESENT);
+    return status;
+}
+
 static void host_has(tilek_present *entry)
 {
     for (copy *one = entry->copies; one != NULL; one = one->next) one->valid = 0;

@@ -43,6 +43,9 @@ int tilek_nothing_is_present(void);
 /* Brings home what has elements of these types (1u << tilek_type) and its newest values on a device. */
 tilek_status tilek_present_home(unsigned types, tilek_message *why);
 
+/* The same for what holds an element. */
+tilek_status tilek_present_element_home(const void *element, size_t bytes, tilek_message *why);
+
 /* For data directives. Statuses are the caller's to report. `undefined`: the device's copy starts without the host's values. */
 tilek_status tilek_present_enter(const tilek_array_shape *shape, const tilek_array *array, int undefined, tilek_message *why);
 tilek_status tilek_present_exit(const tilek_array_shape *shape, const tilek_array *array, int copy_out, tilek_message *why);

@@ -333,7 +333,8 @@ int tilek_waves_end(struct tilek_run *run);
 /* The version of the kernel that the plan's own call is to be launched with, from 0, once it has been given what that version has otherwise. */
 int tilek_version(const tilek_kernel *kernel, tilek_call *call);
 
-/* Reports, once a kernel, a check of a call that does not hold, so that its original loop runs; with `value_count` pairs of a name (const char *) and a value (int64_t). */
+/* Reports, once a kernel, a check of a call that does not hold, so that its original loop runs; with `value_count` pairs of a name (const char *) and a value (int64_t),
+ * which is one of uint64_t where a '+' stands before the name. */
 void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value_count, ...);
 
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
@@ -355,6 +356,9 @@ void tilek_data_update(const char *file, int line, int item_count, const tilek_d
 
 /* Before the host reads elements of these types (1u << tilek_type, several together): present arrays that have such come home. */
 void tilek_data_home(const char *file, int line, unsigned types);
+
+/* Before the host reads an element: the array that it lies in comes home, if it is present. */
+void tilek_element_home(const char *file, int line, const void *element, size_t bytes);
 void tilek_wait(int queue_count, const int64_t queues[]); /* -1 = all */
 
 /* ---- Small helpers of generated code ----------------------------------------------------------------------------- */
@@ -387,6 +391,7 @@ TILEK_INLINE tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t st
 #define TILEK_GENERATED_BEGIN                                                                                                \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wconversion\"")                                        \
     _Pragma("GCC diagnostic ignored \"-Wsign-conversion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")        \
+    _Pragma("GCC diagnostic ignored \"-Wsign-compare\"")                                                                   \
     _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")            \
     _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
     _Pragma("GCC diagnostic ignored \"-Wc++-compat\"") _Pragma("GCC diagnostic ignored \"-Wtype-limits\"")                  \

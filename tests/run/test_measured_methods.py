@@ -60,8 +60,8 @@ def test_sweeps_and_reasons(workshop: Workshop, tmp_path: Path) -> None:
     said = done.stdout.partition("by method")[2]
     assert f"{INNER} inner points, double; w = {FACTOR}\n" in said
     natural = list(range(1, INNER + 1))
-    rows = dict(re.findall(r"^ +(as written, plain C|sor\(\w+\)) +(\w+) ", said, re.MULTILINE))
-    assert rows["as written, plain C"] == rows["sor(wavefront)"] == str(sweeps(natural))
+    rows = dict(re.findall(r"^ +(original loops, plain C|sor\(\w+\)) +(\w+) ", said, re.MULTILINE))
+    assert rows["original loops, plain C"] == rows["sor(wavefront)"] == str(sweeps(natural))
     assert rows["sor(redblack)"] == str(sweeps(natural[::2] + natural[1::2]))
     assert rows["sor(multilayer)"] == str(sweeps(by_subdomains(16, 32), 32))
     assert re.search(r"^  on serial \(.*\); cc -O2; one run each$".replace("cc", ".*"), said, re.MULTILINE)

@@ -34,7 +34,7 @@ _VALUE = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>\S+)\s*")
 #: Options of the compiler that a program of ours is built with too, and what it is built with where none of them says how fast.
 _CODE_OPTIONS = ("-O", "-m", "-f")
 _OPTIMISED = "-O2"
-_AS_WRITTEN = "as written, plain C"
+_ORIGINAL = "original loops, plain C"
 
 
 class MeasureError(Exception):
@@ -119,7 +119,7 @@ class _Run:
     options: tuple[str, ...]
 
     def all(self, folder: Path) -> list[Measured]:
-        """The methods one after another, the program as written first."""
+        """The methods one after another, the original loops first."""
         rows = []
         with measuring_progress() as progress:
             task = progress.add_task("", total=1 + len(self.problem.clauses))
@@ -134,7 +134,7 @@ class _Run:
 
     def _one(self, clause: str, folder: Path, say: Callable[[str], None]) -> Measured:
         """One method; without a clause the plain compiler's program. Raises RuntimeLibraryError, OSError."""
-        name = clause or _AS_WRITTEN
+        name = clause or _ORIGINAL
         say(f"{name}: building")
         source, program = folder / "model.c", folder / "model"
         note, written = "", self.problem.program(clause).encode()
@@ -206,12 +206,12 @@ def _table(run: _Run, rows: Sequence[Measured]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("method")
-    for title in ("sweeps", "error", "time", "time as written / time"):
+    for title in ("sweeps", "error", "time", "times as fast"):
         table.add_column(title, justify="right")
     table.add_column("iterates")
     first = rows[0].found
     for row in rows:
-        other = "as written" if row.method in (_AS_WRITTEN, "sor(wavefront)") else "others"
+        other = "the original's" if row.method in (_ORIGINAL, "sor(wavefront)") else "others"
         if row.found is None:
             table.add_row(row.method, row.reason.partition(":")[0], "", "", "", "")
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.c_values import c_value
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -19,7 +20,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.looptree import Declaration
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarType, usual_type
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tup
     zero = isinstance(bound, IntegerLiteral) and bound.value == 0
     if not zero and _is_unsigned(iterator.element):
         return None
+    if comparison == "!=" and _is_narrow(iterator.element):
+        # Below 0 it goes on to the least number of its type, and around.
+        return None
     if not counted.prefix and (comparison == ">" or (comparison == "!=" and zero)):
         return _less(lower, integer(1)), ">=", bound
     if counted.prefix and comparison in (">", ">=") and not _is_unsigned(iterator.element):
@@ -71,23 +75,36 @@ def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tup
 
 
 def shifted_bound(
-    comparison: str, left: Expression, right: Expression, iterator: DataObject
+    comparison: str, left: Expression, right: Expression, iterator: DataObject, lower: Expression
 ) -> tuple[str, Expression] | None:
-    """(comparison, bound) of `i + c < n` and `i + c <= n` as the iterator's own; None for others."""
+    """(comparison, bound) of `i + c < n` and `i + c <= n` as the iterator's own, which starts at `lower`; None for others."""
     if comparison not in ("<", "<=") or not (isinstance(left, Binary) and left.operator == "+"):
         return None
     shift = left.right if is_iterator(left.left, iterator) else left.left
     if not is_iterator(left.left, iterator) and not is_iterator(left.right, iterator):
         return None
-    if not (_is_unsigned(iterator.element) and iterator.element == left.type):
+    if not (isinstance(left.type, ScalarType) and isinstance(right.type, ScalarType)):
+        return None
+    common = usual_type(left.type, right.type)
+    unsigned = _is_unsigned(iterator.element)
+    if not (unsigned and iterator.element == left.type) and (common.signed or _is_natural(iterator, lower, shift)):
         return comparison, _less(right, shift)
     # In unsigned arithmetic n - c wraps where the loop does not run at all.
-    if not (isinstance(shift, IntegerLiteral) or _is_unsigned(shift.type)):
+    natural = isinstance(shift, IntegerLiteral) and shift.value >= 0
+    if not (natural or _is_unsigned(shift.type)):
         return None
+    type_ = left.type if unsigned else common
     above, rest = (">", right) if comparison == "<" else (">=", Binary("+", right, integer(1), right.type, right.range))
-    difference = Binary("-", rest, shift, left.type, right.range)
+    difference = Binary("-", rest, shift, type_, right.range)
     test = Binary(above, right, shift, integer(0).type, right.range)
-    return "<", Conditional(test, difference, integer(0), left.type, right.range)
+    return "<", Conditional(test, difference, integer(0), type_, right.range)
+
+
+def _is_natural(iterator: DataObject, lower: Expression, shift: Expression) -> bool:
+    """Whether `i + c` is plainly not negative, wherever an iterator that goes up is."""
+    first = 0 if _is_unsigned(iterator.element) else c_value(lower)
+    by = c_value(shift)
+    return first is not None and by is not None and first + by >= 0
 
 
 def nearer_bound(one: tuple[str, Expression], other: tuple[str, Expression]) -> tuple[str, Expression] | None:
@@ -128,6 +145,10 @@ def _less(value: Expression, by: Expression) -> Expression:
     wide = value if not (_is_unsigned(value.type) or _is_unsigned(by.type)) else Cast(LONG, value, value.range)
     type_ = LONG if LONG in (wide.type, by.type) else wide.type
     return Binary("-", wide, by, type_, value.range)
+
+
+def _is_narrow(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and type_.signed and type_.bits < INT.bits
 
 
 def _is_unsigned(type_: object) -> bool:

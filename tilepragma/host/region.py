@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilepragma.base.c_text import quote
 from tilepragma.codegen.kernel_constants import kernel_symbol
 from tilepragma.codegen.launches import Numbering, number
+from tilepragma.codegen.loop_heads import counts_down_to_zero
 from tilepragma.codegen.manifest import axis_index
 from tilepragma.codegen.printer import UNARY
 from tilepragma.codegen.statements import StatementPrinter
@@ -16,10 +18,11 @@ from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
 from tilepragma.ir.directives import ClauseExpression, KernelDirective
 from tilepragma.ir.dump import plain_text
-from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, integer
 from tilepragma.ir.looptree import Axis, Block, Declaration, Loop, Statement, TiledLoop
 from tilepragma.ir.polynomial import is_scalar
 from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INT, ScalarType, is_signed
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan, LastValue
 from tilepragma.plan.size_choices import by_trips, outermost_loop
@@ -52,6 +55,8 @@ def region_text(plan: KernelPlan) -> RegionText:
         versions=versions,
         as_written=plan.as_written is not None,
         prologue=_prologue(plan),
+        elements=[one.host for one in plan.kernel.objects if one.is_element],
+        place=f"{quote(directive.range.file)}, {directive.range.start.line}",
         scalars=[(_scalar(plan, index), object_.host) for index, object_ in enumerate(plan.scalars)],
         arrays=list(map(_array, plan.arrays)),
         loops=[_bounds(loop) for loop in numbering.loops],
@@ -208,10 +213,10 @@ def _other_conditions(usual: KernelPlan, plan: KernelPlan) -> list[str]:
 def _failure(plan: KernelPlan, condition: HostExpression) -> str:
     """The call that reports a check that does not hold, with the values in it."""
     text = condition.text if isinstance(condition, ClauseExpression) else plain_text(condition)
-    scalars = dict.fromkeys(
-        node.object.host for node in walk(condition) if isinstance(node, Access) and is_scalar(node)
-    )
-    values = [f"{_quoted(name)}, (int64_t)({name})" for name in scalars]
+    scalars = {node.object.host: node.type for node in walk(condition) if isinstance(node, Access) and is_scalar(node)}
+    values = [
+        f"{_quoted(name if is_signed(type_) else f'+{name}')}, (int64_t)({name})" for name, type_ in scalars.items()
+    ]
     arguments = [f"&{kernel_symbol(plan.kernel.name)}", _quoted(text), str(len(values)), *values]
     return f"tilek_check_failed({', '.join(arguments)})"
 
@@ -222,18 +227,29 @@ def _quoted(text: str) -> str:
 
 
 def _runs(plan: KernelPlan) -> str:
-    """Whether the region has an iteration, as far as the host can tell: where it has none, no check matters. Empty: it always runs."""
+    """Whether the region has an iteration in C, as far as the host can tell: where it has none, no check matters. Empty: it always runs."""
     known = host_evaluable(written_objects(plan.kernel))
     chains = []
     for statement in plan.kernel.body.statements:
         if isinstance(statement, Declaration):
             continue
-        countable = (loop for loop in _perfect_nest(statement) if all(map(known, (loop.lower, loop.upper, loop.step))))
-        trips = [f"{_trip(loop)} != 0" for loop in countable]
+        trips = [
+            host_text(_begins(loop), _AND)
+            for loop in _perfect_nest(statement)
+            if known(loop.lower) and known(loop.upper)
+        ]
         if not trips:
             return ""
         chains.append(" && ".join(trips))
     return chains[0] if len(chains) == 1 else " || ".join(f"({chain})" for chain in chains)
+
+
+def _begins(loop: Loop) -> Expression:
+    """The first test of the loop, in the types in which C compares."""
+    if counts_down_to_zero(loop):
+        return Binary("!=", loop.lower, integer(-1), INT)
+    assert isinstance(loop.iterator.element, ScalarType)
+    return Binary(loop.comparison, Cast(loop.iterator.element, loop.lower), loop.upper, INT)
 
 
 def _perfect_nest(statement: Statement) -> Iterator[Loop]:

@@ -62,7 +62,8 @@ class DataObject:
     `rows_in`: the user's array of one dimension in which this one's rows lie one behind the other, where that is how the planner sees it.
     `table`: a constant array of the file, whose elements compilers know wherever it is named; `values`: its elements, row-major, where the
     translation knows them all and they take no more than `TABLE_BYTES`.
-    `is_variable`: it is a variable itself, which shares memory with no other, and not what a pointer leads to.
+    `is_variable`: it is a variable itself, which shares memory with no other, and not what a pointer leads to. `is_element`: a scalar of the
+    planner's that is an element of an array, `host`, read where the launch begins.
     Two objects are the same iff they are equal.
     """
 
@@ -80,6 +81,7 @@ class DataObject:
     range: SourceRange = field(default=NOWHERE, compare=False)
     rows_in: DataObject | None = None
     is_variable: bool = field(default=False, compare=False)
+    is_element: bool = field(default=False, compare=False)
 
     @property
     def rank(self) -> int:

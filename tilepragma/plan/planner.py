@@ -47,6 +47,7 @@ from tilepragma.plan.kernel_plan import (
     Reordered,
     launches_in,
 )
+from tilepragma.plan.launch_elements import with_elements_at_launch
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.layered_sweeps import asks_for_layers, layered
 from tilepragma.plan.mapping import (
@@ -87,7 +88,7 @@ from tilepragma.plan.unit_steps import with_unit_steps
 from tilepragma.plan.verifier import verify_rules
 from tilepragma.plan.verifier_proofs import Proof, proof_of, unit_step_faults
 from tilepragma.plan.vouching import keeps_elements_in_registers, without_vouching
-from tilepragma.plan.wrapping import launch_conditions
+from tilepragma.plan.wrapping import launch_conditions, with_subscript_checks
 from tilepragma.plan.written_warnings import warn_as_written
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def make_plan(
     """
     own = Diagnostics()
     check_relaxation(kernel, own)
-    kernel = in_plain_form(with_member_names(kernel, own))
+    kernel = with_elements_at_launch(in_plain_form(with_member_names(kernel, own)))
     order = reordered(kernel, own) or layered(kernel, own, defaults.device)
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         diagnostics.add_all(own)
@@ -141,6 +142,7 @@ def make_plan(
         planned = _least_as_written(kernel, said, floating, own, targets)
     if order is not None:
         planned = with_plan(planned, _reordered(planned.plan, order))
+    planned = with_plan(planned, with_subscript_checks(planned.plan, kernel, own))
     planned = with_plan(planned, with_divisions(planned.plan, own))
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
@@ -463,7 +465,8 @@ def _plan(
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
     reached = without_names(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
-    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, region.automatic is None)
+    automatic = region.automatic is not None
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic)
 
     def as_written(reason: str) -> KernelPlan:
         if targets:
@@ -489,7 +492,7 @@ def _plan(
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
     arrays = array_arguments(data, steps.shared)
-    report_doubts(arrays, targets, preferred, region.automatic is None, diagnostics)
+    report_doubts(arrays, targets, preferred, not automatic, diagnostics)
     plan = KernelPlan(
         kernel,
         region.prologue,
@@ -502,14 +505,12 @@ def _plan(
         targets,
         preferred,
         floating,
-        apart=region.automatic is not None,
+        apart=automatic,
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
         processor_choices=processor_choices(steps.sizes),
         rejected=region.rejected,
-        conditions=launch_conditions(
-            kernel, on_host, diagnostics, region.assumptions, automatic=region.automatic is not None
-        ),
+        conditions=launch_conditions(kernel, on_host, diagnostics, region.assumptions, automatic, bool(steps.sizes)),
         storage=steps.kept,
         split=steps.split,
     )

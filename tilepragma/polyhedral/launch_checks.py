@@ -8,14 +8,17 @@ What is known of parameters are the ranges of their types, and of a quotient q =
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import islpy as isl
 
 from tilepragma.ir.conversions import never_wraps
-from tilepragma.ir.expressions import Access, Binary, Cast, Expression
+from tilepragma.ir.expressions import Access, AddressOf, Assignment, Binary, Cast, Expression, Increment, access_to
+from tilepragma.ir.looptree import Declarator, Loop
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.quotients import unguarded
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, condition
 
@@ -52,6 +55,44 @@ def possible_values(frame: Frame) -> isl.Set:
             quotients += 1
             result = result.intersect(_quotient(value, space))
     return result.params()
+
+
+def may_leave(value: Expression, least: int | None, greatest: int | None, loops: Sequence[Loop]) -> bool:
+    """Whether a value may be less or greater in some iteration of the loops, outermost first, as far as these are affine; False where the value
+    itself is not, so that no plan counts on it.
+    """
+    if not loops:
+        return False
+    bodies = loops[0].body
+    declared = {node.object: node.initializer for node in walk(bodies) if isinstance(node, Declarator)}
+    changed = {node.target.object for node in walk(bodies) if isinstance(node, (Assignment, Increment, AddressOf))}
+    frame = Frame(isl.Context(), tuple(loop.iterator for loop in loops), frozenset({*declared, *changed}))
+    for object_, initializer in declared.items():
+        if object_ not in changed and initializer is not None and not isinstance(initializer, tuple):
+            with suppress(NotAffineError):
+                frame = frame.knowing(object_, affine(initializer, frame))
+    try:
+        number = affine(value, frame)
+    except NotAffineError:
+        return False
+    outside = isl.Set.empty(frame.space)
+    if least is not None:
+        outside = outside.union(number.lt_set(frame.number(least)))
+    if greatest is not None:
+        outside = outside.union(number.gt_set(frame.number(greatest)))
+    for loop in loops:
+        with suppress(NotAffineError):
+            outside = outside.intersect(_iterations(loop, frame))
+    return not outside.intersect_params(possible_values(frame)).is_empty()
+
+
+def _iterations(loop: Loop, frame: Frame) -> isl.Set:
+    """{ [i] : the loop's iterator lies between its ends }, more than it has where it steps over values"""
+    iterator, lower, upper = (affine(one, frame) for one in (access_to(loop.iterator), loop.lower, loop.upper))
+    closed = len(loop.comparison) == 2 and loop.comparison != "!="
+    if loop.decreasing:
+        return iterator.le_set(lower).intersect(iterator.ge_set(upper) if closed else iterator.gt_set(upper))
+    return iterator.ge_set(lower).intersect(iterator.le_set(upper) if closed else iterator.lt_set(upper))
 
 
 def _frame() -> Frame:

@@ -17,6 +17,7 @@ from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
 from tilepragma.plan.doubted_extents import doubts
+from tilepragma.plan.even_blocks import even_parts
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
 from tilepragma.plan.mapping import top_loops
@@ -223,7 +224,14 @@ def _tile_sizes(plan: KernelPlan) -> str:
         own[0] = f"on OpenCL processors, where each wavefront is a launch of its own, {own[0]}"
     if others:
         others[0] = f"on devices {others[0]}"
-    return "; ".join(filter(None, (usual, *choices, *own, *others, *_measured(plan), plan.kept)))
+    return "; ".join(filter(None, (usual, *choices, *own, *others, *_evened(plan), *_measured(plan), plan.kept)))
+
+
+def _evened(plan: KernelPlan) -> Iterator[str]:
+    """The default sizes that launches on cores change for the number of their threads: what is counted with them holds where they do not."""
+    names = [plan.sizes[part.place].object.host for part in even_parts(plan.host_steps, plan.sizes)]
+    if names:
+        yield f"launches on cores take another {' and '.join(names)} where threads would have unequal shares otherwise"
 
 
 def _measured(plan: KernelPlan) -> Iterator[str]:

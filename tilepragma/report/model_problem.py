@@ -58,7 +58,7 @@ class ModelProblem:
     text: str
 
     def program(self, clause: str) -> str:
-        """The program that asks for a method; without its pragmas it is that of the loops as written."""
+        """The program that asks for a method; without its pragmas it is that of the original loops."""
         return self.text.replace(_CLAUSE, clause)
 
 

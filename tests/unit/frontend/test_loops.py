@@ -118,6 +118,12 @@ def test_a_subtracted_unsigned_step_is_negated_in_64_bits() -> None:
         ("j = 0; j < n; j--", "", "its step leads away from its bound"),
         ("j = n; j > 0; j++", "", "its step leads away from its bound"),
         ("j = 0; j < n; j += 0", "", "its step is 0"),
+        (
+            "signed char x = 9; x-- != 0;",
+            "",
+            "its condition does not compare the iterator 'x' with a bound by <, <=, >, >= or !=",
+        ),
+        ("long x = 9; n < x; x -= -16ul", "", "its step is beyond 2147483647"),
         ("j = 0; j < n; j++", "j++;", "its iterator 'j' is changed in its body"),
         ("j = 0; j < n; j++", "for (j = 0; j < 3; j++) a[j] = 1;", "its iterator 'j' is changed in its body"),
         ("j = 0; j < n; j++", "n = 3;", "its upper bound changes: 'n' is written in the loop"),

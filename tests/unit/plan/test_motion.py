@@ -147,7 +147,23 @@ def test_bounds_of_sections_read_as_a_user_writes_them() -> None:
     ("header", "expected"),
     [
         ("for (unsigned i = u - 5; i < v; i++)", ["u >= 5"]),
-        ("for (unsigned i = u + 5; i < v; i++)", []),
+        ("for (unsigned i = u + 5; i < v; i++)", ["4294967290 >= u"]),
+        ("for (unsigned i = 0; i < 3 * u; i++)", ["4294967295 >= (3 * u)"]),
+        ("for (unsigned i = 0; i < v; i++)", []),
+        ("for (unsigned i = u; i < v - 1; i++)", ["v >= 1"]),
+        ("for (unsigned long i = 0; i < z; i++)", []),
+        ("for (unsigned long i = z; i-- > 0;)", []),
+        ("for (unsigned long i = y; i < z; i++)", ["z <= 4611686018427387903", "y <= 4611686018427387903"]),
+        ("for (unsigned long i = z; i > y; i--)", ["z <= 4611686018427387903", "y <= 4611686018427387903"]),
+        ("for (unsigned long i = 0; i < 3 * z; i++)", ["z <= 1537228672809129301"]),
+        ("for (unsigned long i = 0; i < z; i += 1ul << 30)", ["z <= 4611686018427387903"]),
+        ("for (unsigned long i = 0; i < y * z; i++)", []),
+        ("for (unsigned i = 0; i < v; i -= -u)", ["0 >= u", "u >= 1", "4294967296 >= u + v"]),
+        ("for (long i = 0; i < (long)(u - v); i++)", ["u >= v"]),
+        ("for (long i = 0; i < (long)u; i++)", []),
+        ("for (unsigned char i = u; i != 9; i++)", ["9 >= (unsigned char)u"]),
+        ("for (int i = n; i + 1 < u; i++)", ["n >= 0"]),
+        ("for (int i = 0; i + 1 < u; i++)", []),
         ("for (unsigned long i = 0; i < z - 1; i++)", ["z >= 1"]),
         ("for (int i = n; i < z; i++)", ["n >= 0"]),
         ("for (int i = 2; i < z; i++)", []),
@@ -157,7 +173,72 @@ def test_bounds_of_sections_read_as_a_user_writes_them() -> None:
 )
 def test_bounds_that_wrap_are_checked_at_launch(header: str, expected: list[str]) -> None:
     found = plan(
-        f"void f(int n, int m, unsigned u, unsigned v, unsigned long z, double *restrict a) {{\n#pragma tilek kernel\n{header} a[i] = 1;\n}}"
+        f"""void f(int n, int m, unsigned u, unsigned v, unsigned long y, unsigned long z, double *restrict a) {{
+        #pragma tilek kernel
+          {header} a[i] = 1;
+        }}"""
     )
     assert found.as_written is None
     assert [plain_text(condition) for condition in found.conditions] == expected
+
+
+@pytest.mark.parametrize(
+    ("subscript", "expected"),
+    [
+        ("i", []),
+        ("i + 1", []),
+        ("i - 1", []),
+        ("i + u", ["(v >= 2 ? 4294967296 - u - v : 0) >= 0"]),
+        ("i - u", ["(v >= 2 ? 2147483649 - u : 0) >= 0"]),
+        ("i + k", ["(v >= 2 ? 4294967296 - k - v : 0) >= 0"]),
+        ("i - z", []),
+    ],
+)
+def test_subscripts_that_wrap_are_checked_at_launch(subscript: str, expected: list[str]) -> None:
+    """Where 4294967295 stands for -1."""
+    found = plan(
+        f"""void f(unsigned u, unsigned v, int k, unsigned long z, double *restrict a, const double *b) {{
+        #pragma tilek kernel
+          for (unsigned i = 1; i < v; i++) a[i] = b[{subscript}];
+        }}"""
+    )
+    assert found.as_written is None
+    assert [plain_text(condition) for condition in found.conditions] == expected
+
+
+def test_tiles_are_kept_from_the_ends_of_long() -> None:
+    source = """void f(long k, long m, double *a) {{
+    #pragma tilek kernel
+      for (int t = 0; t < 9; t++)
+        for (long i = {start}; i < m; i++) a[i - k] = a[i - k - 1] + a[i - k + 1];
+    }}"""
+    near, small = (plan(source.format(start=start)) for start in ("k + 1", "1"))
+    assert near.sizes and small.sizes
+    found = [plain_text(one) for one in near.conditions]
+    assert "m <= 4611686018427387903" in found and "k >= -4611686018427387903" in found
+    assert not small.conditions
+
+
+@pytest.mark.parametrize(
+    ("inner", "parallel"),
+    [
+        ("for (unsigned j = k - 10; j < 20; j++)", False),
+        ("for (unsigned j = k; j < 20; j++)", True),
+        ("const int lo = k - 10; for (unsigned j = lo; j < 20; j++)", False),
+        ("int end = e[i]; for (unsigned j = 0; j < end; j++)", True),
+        ("for (unsigned char j = 0; j <= 2 * k; j++)", True),
+        ("for (unsigned char j = 0; j <= 5 * k; j++)", False),
+        ("for (unsigned char j = 0; j < e[k]; j++)", True),
+    ],
+)
+def test_checks_that_no_launch_can_make(inner: str, parallel: bool) -> None:
+    """Loops around bound each other by a factor: what the engine counts on and cannot know is refused, what it does not count on is not."""
+    made = plan(
+        f"""void f(int n, const int *e, double a[64][64][99]) {{
+        #pragma tilek kernel
+          for (int i = 0; i < n; i++)
+            for (int k = 2 * i; k < 64; k++) {{ {inner} a[i][k][j] = 1; }}
+        }}"""
+    )
+    assert (made.as_written is None) == parallel
+    assert parallel or "may wrap around" in str(made.as_written)

@@ -100,7 +100,7 @@ def test_long_constant_loops_are_cut_short() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("for (int i = 0; i < m[0]; i++)\n x[i] = 0.0;", "affine"),
+        ("for (int i = 0; i < m[m[0]]; i++)\n x[i] = 0.0;", "affine"),
         ("for (int i = 0; i < 0; i++)\n x[i] = 0.0;", "no iterations"),
     ],
 )

@@ -83,7 +83,7 @@ def test_source_text_is_escaped() -> None:
 
 def test_a_nest_without_a_picture_says_why() -> None:
     page = page_of(
-        "void f(const int m[1], double *x)\n{\n#pragma tilek kernel data(x[0:9])\nfor (int i = 0; i < m[0]; i++) x[i] = 0.0;\n}\n"
+        "void f(const int m[1], double *x)\n{\n#pragma tilek kernel data(x[0:9])\nfor (int i = 0; i < m[m[0]]; i++) x[i] = 0.0;\n}\n"
     )
     assert "No picture: its bounds are not affine, or it has no iterations at small sizes." in page.html
     assert page.figures == ()
