@@ -1,7 +1,7 @@
-"""Translates every program at hand for every target and keeps hashes of what is emitted, of results, and planning times.
+"""Translates every program at hand for every target: hashes of emitted text, of results, times.
 
-python -m tests.corpus --save before.json          # at the state to compare with
-python -m tests.corpus --against before.json       # after a change: what it changed; exit status 1 where code or results differ
+python -m tests.corpus --save before.json      # at the state to compare with
+python -m tests.corpus --against before.json   # after a change: status 1 where code or results differ
 python -m tests.corpus --results serial,threads --only cases/ --save before.json
 """
 

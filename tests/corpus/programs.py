@@ -29,8 +29,9 @@ _REPEATED = re.compile(r"^([ \t]*)(for \(int nl = 0;[^\n]*\{)\n(?=\s*for )", re.
 
 @dataclass(frozen=True)
 class CorpusProgram:
-    """One C file: `name` is unique in the corpus, `folder` where its own headers are found. `runs`: it is a case file's program,
-    which records results (`tests.support.cases`).
+    """One C file: `name` is unique in the corpus, `folder` where its own headers are found.
+
+    `runs`: it is a case file's program, which records results (`tests.support.cases`).
     """
 
     name: str

@@ -10,16 +10,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-#: Lines that say where text comes from: they hold paths, and numbers that any added line above moves.
+#: Lines that say where text comes from: paths, and numbers that any added line above moves.
 _PLACE = re.compile(r"^\s*#\s*line .*\n", re.MULTILINE)
-#: Where one literal ends and the next goes on: compilers limit their lengths, so that text in them moves from one to the next.
+#: Where one literal ends and the next goes on. Compilers limit their lengths: text moves between them.
 _SPLIT_LITERAL = re.compile(r'",?\n\s*"')
 
 
 @dataclass(frozen=True)
 class TranslationRecord:
-    """One program: `texts` and `codes` hash each emitted file as it is and without comments; `results` what the program records on
-    each target. `seconds` are the translator's processor time. `refusals` are the errors of a program that is not translated.
+    """One program: `texts` and `codes` hash each emitted file as it is and without comments.
+
+    `results` hash what the program records on each target; `seconds` are the translator's processor
+    time; `refusals` are the errors of a program that is not translated.
     """
 
     texts: Mapping[str, str]
@@ -109,14 +111,14 @@ def _quoted(messages: tuple[str, ...]) -> str:
 
 
 def time_ratio(before: Corpus, after: Corpus) -> float:
-    """How many times as long the programs of both took to translate before, all together; 1 where there are none."""
+    """How many times as long the programs of both took before, all together; 1 without any."""
     common = before.keys() & after.keys()
     seconds = [sum(corpus[name].seconds for name in common) for corpus in (before, after)]
     return seconds[0] / seconds[1] if seconds[1] > 0 else 1.0
 
 
 def slower_programs(before: Corpus, after: Corpus, least: float, factor: float) -> list[tuple[str, float, float]]:
-    """The programs that take at least `least` seconds and `factor` times as long as before, with both times, slowest first."""
+    """The programs that take `least` seconds and `factor` times as long as before, with both times."""
     rows = [
         (name, before[name].seconds, record.seconds)
         for name, record in after.items()

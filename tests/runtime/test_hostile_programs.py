@@ -87,7 +87,7 @@ def test_a_handler_that_has_interrupted_malloc(workshop: Workshop, target: Targe
 
 @pytest.mark.parametrize("case", ["main_ends", "little_stack"])
 def test_threads_of_the_program(workshop: Workshop, host_target: TargetEnvironment, program: Path, case: str) -> None:
-    """On the host: device libraries have threads of their own, which keep a process alive, and stacks as large as theirs."""
+    """On the host: device libraries need larger stacks, and their threads keep a process alive."""
     for _ in range(RUNS):
         done = run(workshop, program, host_target, case)
         assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr

@@ -102,7 +102,8 @@ class _Flow:
         self._is_parameter = arguments is not None
         self.exposed: SourceRange | None = None
         self.exposed_bytes = 0
-        #: Of the loops and switches around, innermost last: the bytes that are assigned wherever they are left, or begun anew.
+        #: Of the loops and switches around, innermost last: the bytes that are assigned wherever a break
+        #: leaves them, or a continue starts the next round.
         self._breaks: list[int] = []
         self._continues: list[int] = []
 
