@@ -17,8 +17,9 @@ def build_faults(folder: Path, wheel: Path | None) -> dict[str, str]:
     """
     library = folder / ".libs" / "libopencl_faults.so"  # where the runtime looks for a wheel's drivers
     library.parent.mkdir(parents=True)
-    for beside in wheel.parent.iterdir() if wheel is not None else ():
-        (library.parent / beside.name).symlink_to(beside)
+    for drivers in wheel.parent.glob("*.icd") if wheel is not None else ():
+        # By its whole path: a driver finds its own libraries from where it lies.
+        (library.parent / drivers.name).write_text(f"{wheel.parent / drivers.read_text().strip()}\n")
     flags = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden")
     subprocess.run(
         [

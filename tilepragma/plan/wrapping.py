@@ -22,7 +22,7 @@ from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, integer
 from tilepragma.ir.looptree import Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, collected_parts, is_scalar, not_negative, number, polynomial, select
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import children
 from tilepragma.ir.types import INT, LONG, ScalarType, is_signed, usual_type
 from tilepragma.plan.extents import NotExactError, box_of, condition_of
 from tilepragma.plan.invariance import host_evaluable, written_objects
@@ -187,7 +187,7 @@ class _Ends:
         safe = abs(c_value(loop.step) or _LONG_STEP) < _LONG_STEP and self._is_small(near)
         for end in (far, near):
             factors = {monomial[0]: abs(factor) for monomial, factor in polynomial(end).terms if len(monomial) == 1}
-            wide = {node for node in walk(end) if isinstance(node, Access) and is_scalar(node) and self._is_wide(node)}
+            wide = {node for node in _bounding(end) if self._is_wide(node)}
             safe = safe and (end == near or all(factors.get(atom, 1) == 1 for atom in wide))
             for atom in sorted(wide, key=text_key):
                 limits[atom] = min(limits.get(atom, _HALF), _HALF // 2 // factors.get(atom, 1) // len(wide))
@@ -215,6 +215,16 @@ class _Ends:
             and (atom.type.bits <= INT.bits or (isinstance(atom, Access) and atom.object in self.short))
             for atom in polynomial(value).atoms
         )
+
+
+def _bounding(value: Any) -> Iterator[Access]:
+    """The variables that a value is great with: a remainder with a sign is less than its divisor."""
+    if isinstance(value, Binary) and value.operator == "%" and is_signed(value.type):
+        value = value.right
+    if isinstance(value, Access) and is_scalar(value):
+        yield value
+    for part in children(value):
+        yield from _bounding(part)
 
 
 def _greatest_sum(value: Polynomial) -> int:
