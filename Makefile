@@ -14,7 +14,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
 
 help:
 	@echo "make demo    build every sample, run it on each target present, print times and differences"
-	@echo "make test    every test (about 28 minutes on two cores)"
+	@echo "make test    every test (about 25 minutes on two cores)"
 	@echo "make nightly random nests and reductions, 2 000 each, 3 000 heads of loops, hostile programs 200 times each, every OpenCL call failing (hours)"
 	@echo "make bench   measure: translation time, threads against OpenMP, launches"
 	@echo "make suite   build and time kernels against gcc, OpenMP and others; POLYBENCH=FOLDER adds your copy of PolyBench/C"
