@@ -71,12 +71,15 @@ int tilek_has_visitors(void) { return __atomic_load_n(&visitors, __ATOMIC_SEQ_CS
 /* A process whose main thread has called pthread_exit ends with its last thread, which is not to be one of ours that waits for work. */
 static void end_runtime_threads(void)
 {
-    count(INSIDE); /* a handler of exit, which does the same, waits for this */
+    sigset_t before;
+    tilek_signals_block(&before); /* no handler is to launch in this thread meanwhile */
+    count(INSIDE);                /* a handler of exit, which does the same, waits for this */
     if (!tilek_is_ending()) {
         tilek_queues_close();
         tilek_threads_free();
     }
     count(-INSIDE);
+    tilek_signals_restore(&before);
 }
 
 static void ended(void *unused)
