@@ -1,4 +1,5 @@
 /* visits.c: threads inside of the runtime. */
+#define _GNU_SOURCE /* for syscall where there is one */
 #define _XOPEN_SOURCE 700
 #include "visits.h"
 
@@ -9,9 +10,15 @@
 #include "state.h"
 #include "threads.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 enum { ENTERING = 2 };
 static const int64_t INSIDE = 1, COMPUTING = (int64_t)1 << 32;
@@ -68,13 +75,31 @@ static void give_up(void *unused)
 
 int tilek_has_visitors(void) { return __atomic_load_n(&visitors, __ATOMIC_SEQ_CST) > 0; }
 
+/* Whether the main thread has called pthread_exit, or may have. A program that launches in one short-lived thread after another keeps the pool where it has not. */
+static int main_has_ended(void)
+{
+#ifdef __linux__
+    char line[256] = "";
+    const char *name_end;
+    const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = -1;
+    if ((pid_t)syscall(SYS_gettid) == getpid()) length = 0;
+    else if (file >= 0) length = read(file, line, sizeof line - 1);
+    if (file >= 0) (void)close(file);
+    name_end = length > 0 ? strrchr(line, ')') : NULL; /* NUMBER (NAME) STATE … of the main thread */
+    return name_end == NULL || strncmp(name_end, ") Z", 3) == 0;
+#else
+    return 1;
+#endif
+}
+
 /* A process whose main thread has called pthread_exit ends with its last thread, which is not to be one of ours that waits for work. */
 static void end_runtime_threads(void)
 {
     sigset_t before;
     tilek_signals_block(&before); /* no handler is to launch in this thread meanwhile */
     count(INSIDE);                /* a handler of exit, which does the same, waits for this */
-    if (!tilek_is_ending()) {
+    if (!tilek_is_ending() && main_has_ended()) {
         tilek_queues_close();
         tilek_threads_free();
     }

@@ -85,7 +85,7 @@ def test_a_handler_that_has_interrupted_malloc(workshop: Workshop, target: Targe
     assert "is launched in a signal handler, which may have interrupted malloc or a device's library" in done.stderr
 
 
-@pytest.mark.parametrize("case", ["main_ends", "little_stack"])
+@pytest.mark.parametrize("case", ["main_ends", "main_ends_idle", "little_stack"])
 def test_threads_of_the_program(workshop: Workshop, host_target: TargetEnvironment, program: Path, case: str) -> None:
     """On the host: device libraries need larger stacks, and their threads keep a process alive."""
     for _ in range(RUNS):
@@ -127,7 +127,7 @@ def test_a_bound_thread_launches_first(workshop: Workshop, threads: TargetEnviro
 
 @pytest.mark.skipif(RUNS == 1, reason="TILEPRAGMA_HOSTILE_RUNS is not set")
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-@pytest.mark.parametrize("case", (*CASES, "main_ends"))
+@pytest.mark.parametrize("case", (*CASES, "main_ends", "main_ends_idle"))
 def test_hostile_under_sanitizers(
     workshop: Workshop, threads: TargetEnvironment, folder: Path, case: str, sanitizer: str
 ) -> None:
@@ -136,7 +136,7 @@ def test_hostile_under_sanitizers(
         pytest.skip(
             "the sanitizer's own locks (of its allocator, of pthread_once) are not taken at a fork: children wait for ever"
         )
-    if sanitizer == "thread" and case == "main_ends":
+    if sanitizer == "thread" and case.startswith("main_ends"):
         pytest.skip("the sanitizer has a thread of its own: no process ends whose main thread has called pthread_exit")
     program = _build_with(workshop, folder, sanitizer)
     quiet = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1:report_signal_unsafe=0"}
