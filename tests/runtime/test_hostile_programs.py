@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs import COMPILER, ROOT, Workshop
-from tests.support.targets import DEVICE_NAMES, TargetEnvironment, program_environment
+from tests.support.targets import TargetEnvironment, program_environment
 from tilepragma.base.wheels import wheel_macros
 
 HOSTILE = ROOT / "tests" / "runtime" / "hostile_programs.c"
@@ -49,34 +49,22 @@ def program(workshop: Workshop, folder: Path) -> Path:
 
 
 def run(
-    workshop: Workshop, program: Path, target: TargetEnvironment, case: str, seconds: float = SECONDS, **more: str
+    workshop: Workshop, program: Path, target: TargetEnvironment, case: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """A child's devices are its parent's, and a handler's jump costs the device: both fall back with a warning."""
     environment = program_environment(target, workshop.cache, **{"TILEK_STRICT": "0", **more})
     done = subprocess.run(
-        [str(program), case], env=environment, capture_output=True, text=True, timeout=seconds, check=False
+        [str(program), case], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert "error" not in done.stderr.lower(), done.stderr
     return done
-
-
-def run_again_after_jumps(
-    workshop: Workshop, program: Path, target: TargetEnvironment, case: str, **more: str
-) -> subprocess.CompletedProcess[str]:
-    """A jump out of a device library's call of malloc leaves malloc's lock held, whoever calls it next: such a run says nothing of ours."""
-    for _ in range(5 if case == "jumps" and target.name in DEVICE_NAMES else 0):
-        try:
-            return run(workshop, program, target, case, 20, **more)
-        except subprocess.TimeoutExpired:
-            continue
-    return run(workshop, program, target, case, **more)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_hostile(workshop: Workshop, target: TargetEnvironment, program: Path, case: str) -> None:
     for _ in range(RUNS):
         for more in ({}, {"TILEK_PROFILE": "1"}) if case in {"exits", "forks"} else ({},):
-            done = run_again_after_jumps(workshop, program, target, case, **more)
+            done = run(workshop, program, target, case, **more)
             assert done.stdout == "right\n", done.stderr
             assert done.returncode == 0
 
