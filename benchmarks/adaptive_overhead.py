@@ -34,10 +34,10 @@ from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import OPTIONS as OWN_MAIN
 from tilepragma.cli.exploration_programs import compiled, local_headers, tilecc
 from tilepragma.driver import calling_program, source_text
-from tilepragma.plan.kept_sizes import kept_file
-from tilepragma.plan.size_choices import found_by_launch
-from tilepragma.tuning.candidates import Build, builds_of
+from tilepragma.plan.dispatch_table import found_by_launch
+from tilepragma.sizes.records import kept_file
 from tilepragma.tuning.size_ranges import sizes_of
+from tilepragma.tuning.trial_versions import Build, builds_of
 
 if TYPE_CHECKING:
     from tilepragma.driver import CallingProgram, KernelPlan

@@ -21,12 +21,12 @@ from tilepragma.driver import (
     kernel_digest,
     translate,
 )
-from tilepragma.tuning.candidates import Build, builds_of, space_of
 from tilepragma.tuning.database import Database, KernelKey, Study, Trial
 from tilepragma.tuning.exploration import Results, Space, Take
-from tilepragma.tuning.kernels import profile_key
+from tilepragma.tuning.kernel_tuning import profile_key
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, Version, recorded
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, run
+from tilepragma.tuning.trial_versions import Build, builds_of, space_of
 
 if TYPE_CHECKING:
     from tilepragma.driver import CallingProgram, KernelPlan

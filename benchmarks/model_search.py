@@ -15,7 +15,7 @@ import numpy as np
 from measure import show
 from sor_layouts import Sor, tile_sizes
 
-from tilepragma.model.devices import Overheads
+from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers
 from tilepragma.model.tile_search import Found, WavefrontLayouts, search
 

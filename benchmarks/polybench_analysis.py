@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tilepragma.driver import PASSES, State, TranslateRequest
-from tilepragma.plan import verifier_proofs
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.plan.summary import all_steps, plan_kind
+from tilepragma.verify import proofs
 
-WARM = ("islpy", "clang.cindex", "tilepragma.plan.planner", "tilepragma.plan.verifier", "tilepragma.host.rewriter")
+WARM = ("islpy", "clang.cindex", "tilepragma.planner.planner", "tilepragma.verify.rules", "tilepragma.host.rewriter")
 
 
 def described(plan: KernelPlan) -> dict[str, Any]:
@@ -52,21 +52,21 @@ def analysed(source: str, options: tuple[str, ...]) -> dict[str, Any]:
     not count.
     """
     state = State(TranslateRequest(source, options=options, last="rewrite"))
-    proofs = Stopwatch(verifier_proofs.prove)
-    verifier_proofs.prove = proofs
+    stopwatch = Stopwatch(proofs.prove)
+    proofs.prove = stopwatch
     seconds: dict[str, float] = {}
     fault = None
     for step in PASSES[:5]:
-        start, proven = time.process_time(), proofs.seconds
+        start, proven = time.process_time(), stopwatch.seconds
         try:
             state = step.run(state)
         except Exception as error:
             fault = f"{step.name}: {type(error).__name__}: {error}"
-        seconds[step.name] = time.process_time() - start - (proofs.seconds - proven)
+        seconds[step.name] = time.process_time() - start - (stopwatch.seconds - proven)
         if fault is not None or state.diagnostics.has_errors:
             break
     return {
-        "seconds": seconds | {"proof": proofs.seconds},
+        "seconds": seconds | {"proof": stopwatch.seconds},
         "plans": [described(plan) for plan in state.plans],
         "errors": [item.message for item in state.diagnostics if item.severity.value == "error"],
         "fault": fault,

@@ -1,4 +1,4 @@
-/* even_blocks.c: parts of rows that give all threads about as many. The rules, word for word, are in tilepragma/plan/even_blocks.py; a test holds both equal. */
+/* even_blocks.c: parts of rows that give all threads about as many. The rules, word for word, are in tilepragma/plan/balanced_chunking.py; a test holds both equal. */
 #include "even_blocks.h"
 
 #include "tilek.h"

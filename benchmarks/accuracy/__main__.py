@@ -24,7 +24,7 @@ from benchmarks.measure import build_support, machine_description
 from benchmarks.polybench_programs import PolybenchError
 from benchmarks.suite.programs import Sources, read_sources
 from tilepragma.driver import calibrated_device
-from tilepragma.model.devices import Processor
+from tilepragma.model.device import Processor
 
 #: The descriptor of what a target runs on.
 DESCRIPTORS = {"threads": "threads", "opencl": "opencl-0"}

@@ -11,16 +11,16 @@ import numpy as np
 
 from benchmarks.accuracy.results import Measured, Sample
 from benchmarks.accuracy.subjects import Subject, SubjectError
+from tilepragma.cost.host_prediction import predicted_terms
+from tilepragma.cost.launch_work import Uncounted
 from tilepragma.ir.directives import Target
-from tilepragma.model.devices import Processor
+from tilepragma.model.device import Processor
 from tilepragma.model.linear_model import Terms
-from tilepragma.plan.layouts import Sizes as TileSizes
-from tilepragma.plan.layouts import rank_layouts
-from tilepragma.plan.model_choices import with_model_choices
-from tilepragma.plan.prediction import predicted_terms
-from tilepragma.plan.size_choices import sizes_on_hosts
+from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.summary import used_sizes
-from tilepragma.plan.work import Uncounted
+from tilepragma.sizes.model_pick import with_model_choices
+from tilepragma.sizes.search import Sizes as TileSizes
+from tilepragma.sizes.search import rank_layouts
 
 #: Random sizes are the default's times a power of 2 between -SPAN and SPAN.
 SPAN = 4.0

@@ -13,7 +13,7 @@ from benchmarks.suite.programs import Sources
 from benchmarks.suite.runs import Run, RunError, StoppedError, run
 from tilepragma.driver import TranslateRequest, translate
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.layouts import Sizes as TileSizes
+from tilepragma.sizes.search import Sizes as TileSizes
 
 
 class SubjectError(Exception):

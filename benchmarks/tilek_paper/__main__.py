@@ -19,7 +19,7 @@ from benchmarks.tilek_paper.results import Input, Place, Row, as_json, compared,
 from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.driver import TARGET_NAMES
-from tilepragma.plan.size_choices import found_by_launch
+from tilepragma.plan.dispatch_table import found_by_launch
 from tilepragma.tuning.database import Database, MeasurementsError, database_path, opened
 from tilepragma.tuning.exploration import Search
 from tilepragma.tuning.measuring import DEFAULT, LostError, alone

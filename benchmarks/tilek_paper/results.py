@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tilepragma.base.spreads import Spread, spread_of
-from tilepragma.plan.size_choices import chosen_sizes
+from tilepragma.base.performance_spread import Spread, spread_of
+from tilepragma.plan.dispatch_table import chosen_sizes
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
 

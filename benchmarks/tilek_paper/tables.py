@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.measure import markdown
 from benchmarks.tilek_paper.results import Row
 from benchmarks.tilek_paper.subjects import SUBJECTS
-from tilepragma.base.spreads import Spread
+from tilepragma.base.performance_spread import Spread
 
 #: What the adaptive kernel is to reach of the best on average at least.
 GOAL = 0.98

@@ -11,9 +11,9 @@ import pytest
 from tests.support.random_nests import case_file, random_nest
 from tilepragma.driver import TranslateRequest, translate
 from tilepragma.ir.expressions import Binary, Expression, integer
-from tilepragma.ir.looptree import Block, If, Loop, Statement, TileNest
+from tilepragma.ir.loop_tree import Block, If, Loop, Statement, TileNest
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.verifier_proofs import original_of, prove
+from tilepragma.verify.proofs import original_of, prove
 
 NESTS = 12
 

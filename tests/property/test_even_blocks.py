@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilepragma.plan.even_blocks import (
+from tilepragma.plan.balanced_chunking import (
     BLOCK_COST,
     FEW_ROWS,
     LEAST_OPERATIONS,

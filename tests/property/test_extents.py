@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tilepragma.base.ranges import NOWHERE
+from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.expressions import (
     Access,
@@ -23,11 +23,11 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.looptree import Block, Loop
+from tilepragma.ir.invariance import host_evaluable
+from tilepragma.ir.loop_tree import Block, Loop
 from tilepragma.ir.polynomial import expression, polynomial
 from tilepragma.ir.types import INT
-from tilepragma.plan.extents import NotExactError, box_of, hull
-from tilepragma.plan.invariance import host_evaluable
+from tilepragma.poly.extents import NotExactError, box_of, hull
 
 
 def name(text: str) -> DataObject:

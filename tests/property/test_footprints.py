@@ -7,12 +7,12 @@ import random
 import pytest
 
 from tests.support.interpreter import Interpreter
+from tilepragma.arguments.array_footprints import Footprints
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
-from tilepragma.ir.looptree import Kernel
+from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.polynomial import expression
-from tilepragma.plan.footprints import Footprints
 
 SIZES = ((0, 0), (1, 3), (4, 2), (5, 7), (7, 5), (-2, 4))
 

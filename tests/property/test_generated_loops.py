@@ -12,12 +12,12 @@ import pytest
 
 from tests.support.affine_nests import NestText, random_nest, unimodular
 from tests.support.interpreter import Cell, Interpreter
-from tests.unit.polyhedral.scops import scop
+from tests.support.scops import scop
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
-from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Loop, Statement
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.types import LONG
-from tilepragma.polyhedral.leaves import Movable
-from tilepragma.polyhedral.parametric_tiles import (
+from tilepragma.lower.ast_generation import MOST_COPIES, ScannedStatement, Symbols, scan
+from tilepragma.lower.tile_bounds import (
     Range,
     TileRow,
     has_points,
@@ -25,9 +25,9 @@ from tilepragma.polyhedral.parametric_tiles import (
     sizes_are_positive,
     tile_range,
 )
-from tilepragma.polyhedral.scanning import MOST_COPIES, ScannedStatement, Symbols, scan
-from tilepragma.polyhedral.scop import Scop
-from tilepragma.polyhedral.tile_wavefronts import Wavefronts
+from tilepragma.lower.tile_wavefronts import Wavefronts
+from tilepragma.poly.instance_sets import Movable
+from tilepragma.poly.scop import Scop
 
 SIZES = ((5, 4), (4, 7), (1, 2), (0, 3))
 Times = dict[str, list[list[int]]]
@@ -91,7 +91,7 @@ def original(case: Case, values: Mapping[str, int]) -> list[Cell]:
 def test_each_instance_runs_once_and_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     case = random_case(seed)
     for copies in (MOST_COPIES, 0):  # split and compact
-        monkeypatch.setattr("tilepragma.polyhedral.scanning.MOST_COPIES", copies)
+        monkeypatch.setattr("tilepragma.lower.ast_generation.MOST_COPIES", copies)
         made = scan(case.statements, Symbols(case.scop.parameters), 100)
         check_loops(made.block, 100, made.dimensions)
         for n, m in SIZES:

@@ -7,10 +7,10 @@ import pytest
 
 from tests.support.plan_runs import run_steps
 from tests.support.random_nests import random_nest
+from tests.support.source_plans import plans
 from tests.support.work_checks import check_launch
-from tests.unit.plan.source import plans
+from tilepragma.cost.launch_work import PlanWork, plan_work
 from tilepragma.ir.directives import Target
-from tilepragma.plan.work import PlanWork, plan_work
 
 NESTS, BATCH = 60, 12
 SCALARS = {"n": 6, "m": 15}

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tilepragma.ir.directives import TileKind
-from tilepragma.plan.tiling import INT64_MAX, Tiling, TilingError, tile_lengths, tile_numbers, trip_count
+from tilepragma.user_tiles.algorithm1 import INT64_MAX, Tiling, TilingError, tile_lengths, tile_numbers, trip_count
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 STATIC, SIZE, DYNAMIC, THREAD, GANG, WORKER = (

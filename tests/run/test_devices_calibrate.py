@@ -17,7 +17,7 @@ from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library, ptx
 from tests.support.programs import COMPILER, ROOT
 from tests.support.targets import cuda_device_present, opencl_present, program_environment, target_environment
 from tilepragma.model.descriptor_files import read_descriptor
-from tilepragma.model.devices import Device, Gpu, Overheads
+from tilepragma.model.device import Device, Gpu, Overheads
 
 CALIBRATE = (sys.executable, "-m", "tilepragma.cli.tilepragma", "devices", "--calibrate")
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.programs import ROOT, Workshop
 from tilepragma.cli.exploration_programs import MadePrograms, with_numbers
-from tilepragma.tuning.candidates import Build
 from tilepragma.tuning.programs import NotBuiltError
+from tilepragma.tuning.trial_versions import Build
 
 
 class Calling:

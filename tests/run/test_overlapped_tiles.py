@@ -17,10 +17,10 @@ import pytest
 from tests.support.planning import PlanningWorkshop
 from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment, target_environment
-from tilepragma.ir.looptree import Barrier
+from tilepragma.ir.loop_tree import Barrier
 from tilepragma.ir.traversal import walk
-from tilepragma.plan import planner
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.planner import planner
 
 SOURCE = Path(__file__).parent / "overlapped.c"
 SIZES = (("33", "7"), ("9", "1"), ("2", "3"), ("1", "0"), ("70", "9"), ("5", "40"))

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment
-from tilepragma.plan.kept_sizes import kept_file
+from tilepragma.sizes.records import kept_file
 
 SOURCE = Path(__file__).parent / "versions.c"
 #: The numbers of elements on a side: none, one, few, and more than the rules speak of.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import islpy as isl
 
-from tilepragma.polyhedral.schedule import Matrix, Row, StatementSchedule, affine_map
-from tilepragma.polyhedral.wavefronts import BandWavefronts
+from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, affine_map
+from tilepragma.poly.wavefronts import BandWavefronts
 
 
 def levels_map(each: StatementSchedule, levels: tuple[int, ...]) -> isl.Map:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilepragma.driver import State, TranslateRequest, parse, plan, rewrite, scan
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
-from tilepragma.plan.verifier import verify
+from tilepragma.verify.rules import verify
 
 Choose = Callable[[KernelPlan], tuple[SizeChoice, ...]]
 

@@ -12,13 +12,13 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
-from tilepragma.base.ranges import NOWHERE
+from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.driver import TranslateRequest, translate
 from tilepragma.host.rewriter import rewrite
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind, Target, TileKind
 from tilepragma.ir.expressions import Access, Binary, Call, Callee, DataObject, Expression, Scope, Storage, integer
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Axis,
     Barrier,
     Block,
@@ -46,7 +46,7 @@ from tilepragma.plan.kernel_plan import (
     Step,
     TileSize,
 )
-from tilepragma.plan.launches import launch_loops
+from tilepragma.schedule.user_launches import launch_loops
 
 TARGETS = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
 

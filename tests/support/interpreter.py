@@ -21,7 +21,7 @@ from tilepragma.ir.expressions import (
     IntegerLiteral,
     Unary,
 )
-from tilepragma.ir.looptree import Block, Break, Declaration, ExpressionStatement, If, Loop, Statement, While
+from tilepragma.ir.loop_tree import Block, Break, Declaration, ExpressionStatement, If, Loop, Statement, While
 from tilepragma.ir.types import LONG, ScalarType
 
 Cell = tuple[str, tuple[int, ...]]

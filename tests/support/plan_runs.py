@@ -9,7 +9,7 @@ from tests.support.interpreter import Interpreter
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import Access, Scope, Storage
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
     Buffered,

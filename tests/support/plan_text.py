@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.ranges import NOWHERE
-from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.directives import AxisKind, Target, TileKind
-from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope, Storage, integer
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Axis,
     Barrier,
     Block,
@@ -34,6 +33,7 @@ from tilepragma.ir.looptree import (
     TiledLoop,
     TileNest,
 )
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.kernel_plan import (

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 
 from tests.support.plan_runs import LaunchRun
-from tilepragma.plan.tile_work import Fronts
-from tilepragma.plan.traffic_polynomials import tile_traffic
-from tilepragma.plan.work import LaunchWork
+from tilepragma.cost.launch_work import LaunchWork
+from tilepragma.cost.tile_work import Fronts
+from tilepragma.cost.traffic_polynomials import tile_traffic
 
 
 def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:

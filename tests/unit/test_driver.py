@@ -14,7 +14,7 @@ import pytest
 from tilepragma.base.resources import resource_folder
 from tilepragma.driver import PASSES, TranslateRequest, advice, device_named, explain, kernel_reports, translate
 from tilepragma.model.descriptor_files import write_descriptor
-from tilepragma.model.devices import Device, Overheads, Processor
+from tilepragma.model.device import Device, Overheads, Processor
 from tilepragma.plan.kernel_plan import SizeChoice
 
 KERNEL = """\
@@ -307,7 +307,7 @@ def test_dependences_of_hundreds_of_statements_are_not_sought_for_minutes(clause
 
 @pytest.mark.parametrize("elements", [10, 1])
 def test_statements_on_different_elements_are_no_pairs(monkeypatch: pytest.MonkeyPatch, elements: int) -> None:
-    monkeypatch.setattr("tilepragma.polyhedral.extraction.MOST_PAIRS", 100)
+    monkeypatch.setattr("tilepragma.poly.extraction.MOST_PAIRS", 100)
     body = " ".join(f"y[i][{number % elements}] = y[i][{number % elements}] * 0.5f + {number};" for number in range(10))
     source = f"void f(int n, float y[n][10])\n{{\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) {{ {body} }}\n}}\n"
     result = translate(TranslateRequest("long.c", text=source.encode(), targets=("threads",)))

@@ -180,7 +180,7 @@ def test_setup_lists_every_package() -> None:
 @pytest.mark.parametrize(
     ("importer", "module"),
     [
-        ("ir.types", "tilepragma.frontend.compiler"),
+        ("ir.types", "tilepragma.frontend.clang.compiler"),
         ("plan.planner", "tilepragma.frontend.scan"),
         ("polyhedral.scop", "tilepragma.model.device"),
         ("driver", "tilepragma.cli.tilecc"),

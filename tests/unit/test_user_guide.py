@@ -11,7 +11,7 @@ import pytest
 from tilepragma.base.diagnostics import Severity
 from tilepragma.base.resources import resource_folder
 from tilepragma.driver import TranslateRequest, translate
-from tilepragma.frontend.pragma_rules import ALL_CLAUSES, CLAUSES
+from tilepragma.frontend.pragma.constructs import ALL_CLAUSES, CLAUSES
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = re.findall(r"^```c\n(.*?)^```$", (ROOT / "docs" / "USER_GUIDE.md").read_text(), re.MULTILINE | re.DOTALL)

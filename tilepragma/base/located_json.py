@@ -8,7 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import source_error
-from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.base.source_ranges import Position, SourceRange
 
 #: The way to a value from the top: names of members and numbers of elements.
 Path = tuple["str | int", ...]

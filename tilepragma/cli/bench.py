@@ -19,18 +19,18 @@ from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.user_compiler import compiler
-from tilepragma.cli.asked import asked_kernels, listed, target_problem
 from tilepragma.cli.devices import accelerators, machine_of
 from tilepragma.cli.exploration_programs import OPTIONS, compiled, fitting, local_headers, tilecc, with_optimisation
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_error
-from tilepragma.cli.tables import print_table
+from tilepragma.cli.text_tables import print_table
 from tilepragma.cli.tune import ended_by_sigterm
+from tilepragma.cli.tune_options import asked_kernels, listed, target_problem
 from tilepragma.driver import calling_program, source_text
-from tilepragma.tuning.children import ending
-from tilepragma.tuning.kept_layouts import kept_file
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
+from tilepragma.tuning.source_records import kept_file
+from tilepragma.tuning.subprocesses import ending
 
 if TYPE_CHECKING:
     from tilepragma.driver import CallingProgram, KernelPlan, TranslateRequest, TranslateResult

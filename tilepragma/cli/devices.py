@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tilepragma.cli import runtime_library
 from tilepragma.cli.report import print_diagnostics, print_error
-from tilepragma.tuning.kept import calibrated_on
-from tilepragma.tuning.subjects import Subject
+from tilepragma.tuning.device_records import calibrated_on
+from tilepragma.tuning.workloads import Subject
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilepragma.report.sizes import size_parameters
-from tilepragma.tuning.children import ending
-from tilepragma.tuning.kernels import profile_key
+from tilepragma.report.size_values import size_parameters
+from tilepragma.tuning.kernel_tuning import profile_key
 from tilepragma.tuning.measuring import FIRST_SECONDS
 from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, run
 from tilepragma.tuning.size_ranges import sizes_text
+from tilepragma.tuning.subprocesses import ending
 
 if TYPE_CHECKING:
     from tilepragma.driver import CallingProgram, KernelPlan
-    from tilepragma.tuning.candidates import Build
+    from tilepragma.tuning.trial_versions import Build
 
 #: Seconds that a build may take.
 _BUILD_SECONDS = 600

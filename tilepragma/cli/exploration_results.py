@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
 from tilepragma.cli.devices import machine_of
-from tilepragma.cli.tables import print_table
+from tilepragma.cli.text_tables import print_table
 from tilepragma.cli.tune import keep_beside
 from tilepragma.report.size_rules import size_rules
 from tilepragma.tuning.decisions import ENOUGH
+from tilepragma.tuning.fitted_rules import Lesson
 from tilepragma.tuning.input_space import input_name
-from tilepragma.tuning.learned import Lesson
 from tilepragma.tuning.measuring import DEFAULT
 
 if TYPE_CHECKING:

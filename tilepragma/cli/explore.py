@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
-from tilepragma.cli.asked import Points, asked_kernels, listed, target_problem
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import MadePrograms, fitting, that_matter, unused_sizes, with_numbers
 from tilepragma.cli.exploration_results import show, show_lesson
-from tilepragma.cli.lessons import Learner
 from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.rebuilt_programs import UserBuild
 from tilepragma.cli.report import print_error
+from tilepragma.cli.rule_printing import Learner
 from tilepragma.cli.tune import TerminatedError, can_keep, ended_by_sigterm, refuse
+from tilepragma.cli.tune_options import Points, asked_kernels, listed, target_problem
 from tilepragma.driver import calling_program, kernel_digest
-from tilepragma.tuning.candidates import FAMILIES, Build, builds_of, space_of
 from tilepragma.tuning.database import (
     Database,
     KernelKey,
@@ -38,8 +37,8 @@ from tilepragma.tuning.database import (
     opened,
 )
 from tilepragma.tuning.exploration import Search, Take
-from tilepragma.tuning.kernels import TuningError, profile_key, taken_sizes
-from tilepragma.tuning.learned import NoLessonError
+from tilepragma.tuning.fitted_rules import NoLessonError
+from tilepragma.tuning.kernel_tuning import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import (
     ElsewhereError,
@@ -50,6 +49,7 @@ from tilepragma.tuning.programs import (
     run,
 )
 from tilepragma.tuning.size_ranges import sizes_text
+from tilepragma.tuning.trial_versions import FAMILIES, Build, builds_of, space_of
 from tilepragma.tuning.version_rules import embedding
 
 if TYPE_CHECKING:

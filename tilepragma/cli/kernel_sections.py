@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.performance_spread import Spread, spread_of
 from tilepragma.base.quantities import seconds
-from tilepragma.base.spreads import Spread, spread_of
 from tilepragma.report.input_figures import Curve, Range, ranges_figure, shares_figure
 from tilepragma.report.landscape import Landscape, measured_landscape, ratio_text
 from tilepragma.report.landscape_figure import landscape_figure
@@ -21,7 +21,7 @@ from tilepragma.tuning.measuring import DEFAULT, version_of
 
 if TYPE_CHECKING:
     from tilepragma.report.roofline_figure import KernelPoint
-    from tilepragma.tuning.learned import Lesson
+    from tilepragma.tuning.fitted_rules import Lesson
 
 RULES = "learned rules"
 _IDEAL = "the fastest at each input (ideal)"

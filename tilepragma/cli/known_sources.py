@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from tilepragma.cli.devices import machine_of
 from tilepragma.cli.kernel_sections import KnownSource
-from tilepragma.cli.lessons import Learner
 from tilepragma.cli.machines import calibrated
+from tilepragma.cli.rule_printing import Learner
 from tilepragma.report.choice_facts import choice_facts
 from tilepragma.report.roofline_figure import KernelPoint
-from tilepragma.report.sizes import Sizes
+from tilepragma.report.size_values import Sizes
 from tilepragma.report.work_facts import least_work
-from tilepragma.tuning.learned import NoLessonError
+from tilepragma.tuning.fitted_rules import NoLessonError
 from tilepragma.tuning.size_ranges import sizes_of
 
 if TYPE_CHECKING:

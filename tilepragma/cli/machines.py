@@ -12,7 +12,7 @@ from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.devices import host_devices, machine_of, subject_of
 from tilepragma.driver import calibrated_device
 from tilepragma.tuning.database import Environment
-from tilepragma.tuning.host import usual_processor
+from tilepragma.tuning.host_processor import usual_processor
 
 if TYPE_CHECKING:
     from tilepragma.driver import Device

@@ -21,14 +21,14 @@ from tilepragma.cli.progress import measuring_progress
 from tilepragma.driver import TranslateRequest, TranslateResult, translate
 from tilepragma.report.model_problem import ModelProblem, NoModel, model_problems, names_in_coefficients
 from tilepragma.report.relaxation_facts import region_as_written
-from tilepragma.tuning.children import ending, last_line
 from tilepragma.tuning.convergence import Convergence, Look, Outcome, converge
 from tilepragma.tuning.programs import ProgramError
+from tilepragma.tuning.subprocesses import ending, last_line
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tilepragma.report.sizes import Sizes
+    from tilepragma.report.size_values import Sizes
 
 _VALUE = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>\S+)\s*")
 #: Options of the compiler that a program of ours is built with too, and what it is built with where none of them says how fast.

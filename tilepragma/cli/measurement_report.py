@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from tilepragma import __version__
 from tilepragma.base.files import write_atomically
-from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.kernel_sections import kernel_section
 from tilepragma.cli.known_sources import device_of, known_source
 from tilepragma.cli.report import print_error
 from tilepragma.cli.rooflines import MeasuredPoints, rooflines
 from tilepragma.cli.run_timeline import timeline
 from tilepragma.cli.tune import chosen_kernels
+from tilepragma.cli.tune_options import listed, target_problem
 from tilepragma.driver import kernel_digest
 from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
 from tilepragma.report.png import MissingMatplotlibError, png

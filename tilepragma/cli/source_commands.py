@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.files import write_atomically
 from tilepragma.base.languages import C
-from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.compiler_arguments import read_command
 from tilepragma.cli.dependency_files import make_rule
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import as_json, print_diagnostics, print_error, print_report, report_fault
+from tilepragma.cli.tune_options import listed, target_problem
 from tilepragma.driver import (
     PASSES,
     TranslateRequest,
@@ -27,7 +27,7 @@ from tilepragma.driver import (
 
 if TYPE_CHECKING:
     from tilepragma.report.explain_page import ExplainPage
-    from tilepragma.report.sizes import Sizes
+    from tilepragma.report.size_values import Sizes
 
 
 class WrongUsageError(Exception):
@@ -183,7 +183,7 @@ def _measured(options: argparse.Namespace, request: TranslateRequest, result: Tr
     from tilepragma.cli.bench import bench
     from tilepragma.cli.explore import explore
     from tilepragma.cli.tune import tune
-    from tilepragma.report.sizes import SizeError
+    from tilepragma.report.size_values import SizeError
 
     try:
         command = bench if options.command == "bench" else tune if options.quick else explore
@@ -198,7 +198,7 @@ def _explain(options: argparse.Namespace, request: TranslateRequest, result: Tra
     Raises WrongUsageError for sizes that are none.
     """
     from tilepragma.driver import calibrated_device, explain_page, kernel_reports
-    from tilepragma.report.sizes import SizeError, parse_sizes
+    from tilepragma.report.size_values import SizeError, parse_sizes
 
     try:
         sizes = parse_sizes(options.size)

@@ -13,13 +13,13 @@ from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.files import write_atomically
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
-from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import Temporary, mend_dependency_files
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import SOURCE_ERRORS, print_diagnostics, print_error, report_fault
 from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
 from tilepragma.cli.translated_files import TranslatedFiles
+from tilepragma.cli.tune_options import listed, target_problem
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, serial_warnings, translate
 
 _RESPONSE_FILE_THRESHOLD = 100_000

@@ -75,7 +75,7 @@ def run(arguments: Sequence[str]) -> int:
 def _share(options: argparse.Namespace, others: Sequence[str]) -> int:
     if options.input is not None or others or (options.export and options.merge):
         options.parser.error("--export FILE and --merge FILE stand alone: they are about all measurements there are")
-    from tilepragma.cli.sharing import export, merge
+    from tilepragma.cli.record_exchange import export, merge
 
     return export(options.export) if options.export else merge(options.merge)
 
@@ -105,7 +105,7 @@ def _devices(options: argparse.Namespace) -> int:
         from tilepragma.cli.devices import print_devices
 
         return print_devices()
-    from tilepragma.cli.calibration import calibrate
+    from tilepragma.cli.calibrate import calibrate
 
     return calibrate(options.quick)
 

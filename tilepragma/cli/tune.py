@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.files import file_bytes
 from tilepragma.base.quantities import seconds
-from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.cli.devices import machine_of
 from tilepragma.cli.machines import calibrated
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_diagnostics, print_error
-from tilepragma.cli.tables import print_table
+from tilepragma.cli.text_tables import print_table
 from tilepragma.driver import TARGET_NAMES
-from tilepragma.report.sizes import check_sizes, parse_sizes
-from tilepragma.tuning.kept_layouts import Winner, keep, kept_file, kept_layouts, set_aside, winner_of
-from tilepragma.tuning.kernels import KernelTuning, TuningError, has_sizes, tuning_of
+from tilepragma.report.size_values import check_sizes, parse_sizes
+from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
+from tilepragma.tuning.source_records import Winner, keep, kept_file, kept_layouts, set_aside, winner_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
-    from tilepragma.report.sizes import Sizes
+    from tilepragma.report.size_values import Sizes
 
 _DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
 #: Layouts to time besides the default.

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilepragma.base.refusals import RefusalError
+from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Scope, Storage
-from tilepragma.ir.looptree import Enclosing, Parameter
+from tilepragma.ir.loop_tree import Enclosing, Parameter
 from tilepragma.ir.repetition import is_as_much_work_again
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import host_value
-from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
 
 _BEGINNING = """

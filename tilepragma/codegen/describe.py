@@ -9,14 +9,7 @@ from tilepragma.codegen.device_program import cuda_program, opencl_program
 from tilepragma.codegen.entry_points import DeviceProgram, uses_double
 from tilepragma.codegen.host_functions import host_function_name
 from tilepragma.codegen.kernel_constants import kernel_symbol
-from tilepragma.codegen.launches import (
-    Numbering,
-    bound_objects,
-    host_iterators,
-    is_one_nest,
-    needs_function,
-    number,
-)
+from tilepragma.codegen.launch_order import step_functions
 from tilepragma.codegen.manifest import (
     LAUNCH_ALWAYS,
     ArrayShape,
@@ -33,18 +26,25 @@ from tilepragma.codegen.manifest import (
     axis_index,
 )
 from tilepragma.codegen.nests import counts_in_iterations
+from tilepragma.codegen.numbering import (
+    Numbering,
+    bound_objects,
+    host_iterators,
+    is_one_nest,
+    needs_function,
+    number,
+)
 from tilepragma.codegen.processor_program import processor_program
-from tilepragma.codegen.steps import step_functions
+from tilepragma.codegen.reduction_chunks import chunk
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
-from tilepragma.ir.looptree import TiledLoop
+from tilepragma.ir.loop_tree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
 from tilepragma.ir.value_bytes import type_size
-from tilepragma.plan.chunks import chunk
+from tilepragma.normalise.ordered_zeros import ordered_zeros
+from tilepragma.plan.dispatch_table import is_of_devices_only
 from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, SizeChoice, Step, launches_in
-from tilepragma.plan.ordered_zeros import ordered_zeros
-from tilepragma.plan.size_choices import is_of_devices_only
-from tilepragma.plan.tile_columns import persistent_launches
+from tilepragma.schedule.doacross import persistent_launches
 
 _OPERATORS = {
     "+": "ADD", "*": "MULTIPLY", "min": "MINIMUM", "max": "MAXIMUM", "&": "BIT_AND", "|": "BIT_OR", "^": "BIT_XOR",

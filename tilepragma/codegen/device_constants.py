@@ -6,10 +6,10 @@ import struct
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import Dialect
+from tilepragma.codegen.line_breaking import wrapped_list
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Printer
-from tilepragma.codegen.wrapping import wrapped_list
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import Dialect
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import CalledFunction, Flat, ObjectMap, Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, Storage
-from tilepragma.ir.looptree import Function
+from tilepragma.ir.loop_tree import Function
 from tilepragma.ir.types import UNSIGNED_LONG, ArrayType, PointerType, RecordType, ScalarType, Type
 from tilepragma.ir.value_bytes import type_size
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-from tilepragma.codegen.columns import ColumnMacros, ColumnPrinter
 from tilepragma.codegen.device_functions import DeviceFunctions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
 from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
-from tilepragma.codegen.launches import Numbering, used_dimensions
 from tilepragma.codegen.manifest import Parameter, axis_name
+from tilepragma.codegen.numbering import Numbering, used_dimensions
 from tilepragma.codegen.persistent_launches import PersistentPrinter
-from tilepragma.codegen.reductions import ReductionPrinter
-from tilepragma.codegen.staging import StagedMacros, StagingPrinter
+from tilepragma.codegen.reduction_trees import ReductionPrinter
+from tilepragma.codegen.register_queues import ColumnMacros, ColumnPrinter
+from tilepragma.codegen.scratchpad_pool import WindowPool
+from tilepragma.codegen.shared_memory import StagedMacros, StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter
-from tilepragma.codegen.window_pool import WindowPool
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Block, TileNest
+from tilepragma.ir.loop_tree import Block, TileNest
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.tile_columns import Persistent, persistent_launches
+from tilepragma.schedule.doacross import Persistent, persistent_launches
 
 
 def opencl_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:

@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilepragma.codegen.columns import ColumnMacros
-from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.device_constants import constant_definitions
 from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
 from tilepragma.codegen.dialect import CUDA
-from tilepragma.codegen.launches import (
+from tilepragma.codegen.line_breaking import WIDTH, item_lines, wrapped_list
+from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.manifest import Parameter, ParameterKind
+from tilepragma.codegen.numbering import (
     Numbering,
     is_checked_apart,
     launch_numbers,
@@ -20,12 +21,11 @@ from tilepragma.codegen.launches import (
     needs_function,
     used_dimensions,
 )
-from tilepragma.codegen.manifest import Parameter, ParameterKind
 from tilepragma.codegen.printer import Flat, ObjectMap
-from tilepragma.codegen.reductions import ReductionPrinter
-from tilepragma.codegen.staging import StagedMacros
+from tilepragma.codegen.reduction_trees import ReductionPrinter
+from tilepragma.codegen.register_queues import ColumnMacros
+from tilepragma.codegen.shared_memory import StagedMacros
 from tilepragma.codegen.templates import render
-from tilepragma.codegen.wrapping import WIDTH, item_lines, wrapped_list
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Storage

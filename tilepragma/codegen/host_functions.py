@@ -5,11 +5,15 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.device_constants import constant_definition
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.instances import instance_kind, instance_loop
-from tilepragma.codegen.launches import (
+from tilepragma.codegen.instance_loops import instance_kind, instance_loop
+from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.line_breaking import wrapped_list
+from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.manifest import Parameter as NumberParameter
+from tilepragma.codegen.manifest import ParameterKind
+from tilepragma.codegen.numbering import (
     LaunchObjects,
     Numbering,
     is_checked_apart,
@@ -17,13 +21,9 @@ from tilepragma.codegen.launches import (
     launch_objects,
     nest_loops,
 )
-from tilepragma.codegen.manifest import Parameter as NumberParameter
-from tilepragma.codegen.manifest import ParameterKind
-from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import ObjectMap, Printer, identity
 from tilepragma.codegen.statements import Rows, StatementPrinter
 from tilepragma.codegen.templates import render
-from tilepragma.codegen.wrapping import wrapped_list
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.expressions import DataObject, Storage

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.entry_points import DeviceProgram
-from tilepragma.codegen.launches import Numbering, launch_numbers
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_index
+from tilepragma.codegen.numbering import Numbering, launch_numbers
+from tilepragma.cost.register_counts import likely_workers
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.looptree import Tile, TiledLoop
+from tilepragma.ir.loop_tree import Tile, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.register_counts import likely_workers
 
 #: Elements in a row of an array, iterations of a loop, gangs along an axis, and what a tile's argument is that is no number.
 _LENGTH, _TRIPS, _GANGS, _ARGUMENT = 4096, 4096, 64, 16

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilepragma.base.ranges import NOWHERE
-from tilepragma.codegen.constants import literal_value
-from tilepragma.codegen.numbers import Numbers
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import (
@@ -20,7 +20,7 @@ from tilepragma.ir.expressions import (
     access_to,
     integer,
 )
-from tilepragma.ir.looptree import Loop
+from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.types import ScalarType
 
 

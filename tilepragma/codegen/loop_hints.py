@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import Dialect
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.ir.expressions import Access, Assignment, Call, Conditional, DataObject, Expression, Increment, Storage
-from tilepragma.ir.looptree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
+from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import mentions, walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.plan.staging_references import Values, settled_values, written_out
+from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
 #: Bytes of the widest vectors of today's processors; narrower ones take a vector in parts.
 _VECTOR = 64

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.looptree import Axis
+from tilepragma.ir.loop_tree import Axis
 
 
 class ParameterKind(str, Enum):
@@ -103,7 +103,7 @@ class ReductionShape:
 class LaunchShape:
     """tilek_launch_shape. `axes` is the mask of axes in use and TILEK_LAUNCH_ALWAYS; `host` the host function's name, None in device launches;
     `parameters` are those of the entry point, which host launches have in the program for processors; `value_sizes` in bytes; `chunk` as
-    `plan/chunks.py` says.
+    `codegen/reduction_chunks.py` says.
     """
 
     entry: str

@@ -9,16 +9,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from tilepragma.codegen.launch_numbers import Numbers, tile_label
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
 from tilepragma.codegen.loop_hints import LoopHints, loop_hints
 from tilepragma.codegen.manifest import axis_name
-from tilepragma.codegen.numbers import Numbers, tile_label
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.tile_numbers import declare_tile_numbers
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import Access
-from tilepragma.ir.looptree import Block, Tile, TiledLoop, TileNest
+from tilepragma.ir.loop_tree import Block, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 

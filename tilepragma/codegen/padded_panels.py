@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.looptree import Buffered, Declaration, Loop
+from tilepragma.ir.loop_tree import Buffered, Declaration, Loop
 from tilepragma.ir.traversal import walk
 
 

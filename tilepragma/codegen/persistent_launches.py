@@ -7,20 +7,20 @@
             say that this column is through with it
 
 Only devices that promise that all gangs of a launch are there at once run it: CUDA's, by cooperative launches. What has to be waited for is
-`plan/tile_columns.py`'s; the runtime decides (`runtime/persistent.c`).
+`schedule/doacross.py`'s; the runtime decides (`runtime/persistent.c`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
-from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
-from tilepragma.codegen.reductions import ReductionPrinter
+from tilepragma.codegen.reduction_trees import ReductionPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
-from tilepragma.plan.tile_columns import Persistent
+from tilepragma.schedule.doacross import Persistent
 
 
 class PersistentPrinter:

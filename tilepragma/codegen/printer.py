@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import Dialect
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.math_functions import MathCall, device_call
 from tilepragma.ir.expressions import (
     Access,
@@ -27,7 +27,7 @@ from tilepragma.ir.expressions import (
     Storage,
     Unary,
 )
-from tilepragma.ir.looptree import Initializer
+from tilepragma.ir.loop_tree import Initializer
 from tilepragma.ir.types import (
     INDEX,
     INT,

@@ -11,10 +11,10 @@ from dataclasses import replace
 from tilepragma.codegen.device_functions import DeviceFunctions
 from tilepragma.codegen.dialect import PROCESSOR
 from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
-from tilepragma.codegen.instances import instance_count, instance_kind, instance_loop
-from tilepragma.codegen.launches import Numbering, used_dimensions
+from tilepragma.codegen.instance_loops import instance_count, instance_kind, instance_loop
 from tilepragma.codegen.manifest import ParameterKind
-from tilepragma.codegen.reductions import ReductionPrinter
+from tilepragma.codegen.numbering import Numbering, used_dimensions
+from tilepragma.codegen.reduction_trees import ReductionPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import DataObject

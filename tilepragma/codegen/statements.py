@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tilepragma.codegen.buffers import comment, with_buffers
-from tilepragma.codegen.columns import ColumnPrinter
-from tilepragma.codegen.idle import is_idle
+from tilepragma.codegen.convergent_nests import Copies, UniformNestPrinter
+from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.line_breaking import wrapped_list
 from tilepragma.codegen.loop_heads import declared_apart, loop_head, with_bounds_apart
 from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.nests import NestPrinter
-from tilepragma.codegen.numbers import Numbers
+from tilepragma.codegen.outlined_rows import RowFunction, iterations, row_function
+from tilepragma.codegen.packed_panels import comment, with_buffers
 from tilepragma.codegen.padded_panels import is_padded_panel, objects_outside
 from tilepragma.codegen.printer import Printer
-from tilepragma.codegen.row_functions import RowFunction, iterations, row_function
-from tilepragma.codegen.uniform_nests import Copies, UniformNestPrinter
-from tilepragma.codegen.wrapping import wrapped_list
+from tilepragma.codegen.register_queues import ColumnPrinter
+from tilepragma.codegen.unused_declarations import is_idle
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
     Break,
@@ -39,7 +39,7 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
-from tilepragma.plan.chain_checks import literal_trip
+from tilepragma.user_tiles.chain_checks import literal_trip
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ The rule is that of runtime/tile.c: counts from the innermost tile out, each str
 
 from __future__ import annotations
 
-from tilepragma.codegen.constants import literal_value
-from tilepragma.codegen.numbers import Numbers
+from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import UNARY, Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.looptree import Loop, Tile, TiledLoop
+from tilepragma.ir.loop_tree import Loop, Tile, TiledLoop
 
 
 def declare_tile_numbers(

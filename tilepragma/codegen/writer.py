@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tilepragma.base.c_text import line_directive
-from tilepragma.base.ranges import NOWHERE, SourceRange
-from tilepragma.codegen.wrapping import WIDTH, wrapped
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
+from tilepragma.codegen.line_breaking import WIDTH, wrapped
 
 #: Stands for `#line N "OUT.c"`; the host rewriting knows N and puts it in.
 GENERATED_LINE = "#line GENERATED"

@@ -17,7 +17,7 @@ from tilepragma.base.deep_recursion import is_too_deep, on_deep_stack
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
 from tilepragma.base.files import NoFileError, file_bytes, write_atomically
 from tilepragma.base.languages import C, name_of
-from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.base.source_scan import directive_in_text, scan_source
 from tilepragma.driver.texts import as_written
 from tilepragma.driver.texts import calling_program as calling_program
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
     from tilepragma.ir.directives import Target as Target
     from tilepragma.ir.directives import TemporalTiles
-    from tilepragma.ir.looptree import Kernel, TranslationUnit
-    from tilepragma.model import devices
+    from tilepragma.ir.loop_tree import Kernel, TranslationUnit
+    from tilepragma.model import device
     from tilepragma.model.descriptor_files import KnownDevice
-    from tilepragma.model.devices import Device as Device
+    from tilepragma.model.device import Device as Device
     from tilepragma.plan.defaults import PlanDefaults
-    from tilepragma.plan.kept_sizes import KeptSizes
     from tilepragma.plan.kernel_plan import HeldRegion, RegisterCounts
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
     from tilepragma.plan.kernel_plan import PlanVersion as PlanVersion
-    from tilepragma.plan.planner import Planned
-    from tilepragma.plan.verifier import Proven
+    from tilepragma.planner.planner import Planned
     from tilepragma.report.explain_page import ExplainPage
     from tilepragma.report.facts import KernelFacts
-    from tilepragma.report.sizes import Sizes
+    from tilepragma.report.size_values import Sizes
+    from tilepragma.sizes.records import KeptSizes
+    from tilepragma.verify.rules import Proven
 
 #: Tiles of time steps, where a request says nothing of them: a value of TemporalTiles.
 TEMPORAL_VARIABLE = "TILEK_TILES"
@@ -161,7 +161,7 @@ def parse(state: State) -> State:
     """Bind directives to statements and build the LoopTree of every region."""
     if state.plain:
         return state
-    from tilepragma.frontend.compiler import CompilerFlags
+    from tilepragma.frontend.clang.compiler import CompilerFlags
     from tilepragma.frontend.translation_unit import parse_translation_unit
 
     request = state.request
@@ -176,13 +176,13 @@ def plan(state: State) -> State:
     if not state.unit.kernels:
         return state
     from tilepragma.ir.directives import TemporalTiles
-    from tilepragma.plan.candidate_versions import candidates_for, with_candidates
     from tilepragma.plan.defaults import PlanDefaults
-    from tilepragma.plan.kept_sizes import kept_tiles, warn_of_unknown
-    from tilepragma.plan.planner import make_plan
-    from tilepragma.plan.taken_apart import plan_region
-    from tilepragma.plan.tuned import with_kept_sizes
-    from tilepragma.plan.verifier import PlanFault
+    from tilepragma.planner.applied_records import with_kept_sizes
+    from tilepragma.planner.multi_versions import candidates_for, with_candidates
+    from tilepragma.planner.planner import make_plan
+    from tilepragma.planner.region_splitting import plan_region
+    from tilepragma.sizes.records import kept_tiles, warn_of_unknown
+    from tilepragma.verify.rules import PlanFault
 
     request = state.request
     defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, state.unit.vectors)
@@ -236,8 +236,8 @@ def _version(
     number: int,
 ) -> PlanVersion:
     """The version of a kernel that a text at some place names. Raises RefusalError."""
-    from tilepragma.frontend.version_text import parse_version
-    from tilepragma.plan.versions import plan_version
+    from tilepragma.frontend.pragma.version_text import parse_version
+    from tilepragma.planner.versions import plan_version
 
     name, known = f"{kernel.name}_version{number}", {one.name for one in unit.kernels}
     while name in known:
@@ -247,21 +247,21 @@ def _version(
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
     """With what NVRTC's ptxas says of registers on the GPU that is planned for, and the points of workers that follow."""
-    from tilepragma.model.devices import Gpu
+    from tilepragma.model.device import Gpu
 
     if not isinstance(device, Gpu):
         return planned
-    from tilepragma.plan.worker_points import with_measured_points
+    from tilepragma.planner.thread_coarsening import with_measured_points
 
     gpu = device
     return [with_measured_points(one, gpu, lambda plan: _registers(plan, gpu)) for one in planned]
 
 
-def _registers(plan: KernelPlan, gpu: devices.Gpu) -> RegisterCounts:
+def _registers(plan: KernelPlan, gpu: device.Gpu) -> RegisterCounts:
     """What NVRTC makes of a plan's CUDA program, or why it does not."""
     from tilepragma.codegen.device_program import cuda_program
-    from tilepragma.codegen.launches import number
     from tilepragma.codegen.likely_numbers import likely_definitions
+    from tilepragma.codegen.numbering import number
     from tilepragma.plan.kernel_plan import RegisterCounts, RegisterUse
     from tilepragma.pyruntime.nvrtc import NvrtcError, open_nvrtc
 
@@ -286,7 +286,7 @@ def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tu
     """With what the model chooses for cores: those that are planned for, or this machine's where it is calibrated, and then the file that says so.
     What is proven of a plan is so whatever its sizes are. OpenCL processors have what the plan says of them.
     """
-    from tilepragma.model.devices import Processor
+    from tilepragma.model.device import Processor
 
     if not any(one.plan.sizes for one in planned):
         return tuple(planned), ()
@@ -294,7 +294,7 @@ def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tu
     processor = device if named else calibrated_device()
     if not isinstance(processor, Processor):
         return tuple(planned), ()
-    from tilepragma.plan.model_choices import with_model_choices  # where nothing is calibrated it is never needed
+    from tilepragma.sizes.model_pick import with_model_choices  # where nothing is calibrated it is never needed
 
     chosen = tuple(replace(one, plan=with_model_choices(one.plan, processor)) for one in planned)
     return chosen, () if named else (str(_calibration("threads")),)
@@ -302,7 +302,7 @@ def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tu
 
 def _kept_sizes(state: State) -> tuple[tuple[KeptSizes, ...], tuple[str, ...]]:
     """What `tilepragma tune` has kept beside the source, and the file where it is. Raises OSError where it cannot be read."""
-    from tilepragma.plan.kept_sizes import kept_file, read_kept
+    from tilepragma.sizes.records import kept_file, read_kept
 
     request = state.request
     path = kept_file(request.source)
@@ -324,7 +324,7 @@ def verify(state: State) -> State:
     """Check every plan by rules of their own; none that breaks one is emitted. Raises PlanFault, a fault of ours."""
     if not state.planned:
         return state
-    from tilepragma.plan.verifier import verify as verify_plan
+    from tilepragma.verify.rules import verify as verify_plan
 
     return replace(state, proven=tuple(verify_plan(one.plan, one.proof) for one in state.planned))
 
@@ -335,7 +335,7 @@ def emit(state: State) -> State:
     if folder is None or not state.proven:
         return state
     from tilepragma.codegen.device_program import cuda_program, opencl_program
-    from tilepragma.codegen.launches import number
+    from tilepragma.codegen.numbering import number
     from tilepragma.codegen.processor_program import processor_program
 
     programs = (
@@ -420,14 +420,14 @@ class Pass:
 
 
 def _show_unit(state: State) -> str:
-    from tilepragma.ir.dump import statement_text
+    from tilepragma.ir.loop_tree_text import statement_text
 
     kernels = state.unit.kernels if state.unit is not None else ()
     return "\n".join(f"kernel {kernel.name}\n{statement_text(kernel.body)}" for kernel in kernels)
 
 
 def _show_plans(state: State) -> str:
-    from tilepragma.plan.dump import plan_text
+    from tilepragma.planner.plan_text import plan_text
 
     return "\n".join(plan_text(one) for one in state.plans)
 
@@ -537,7 +537,7 @@ def kernel_reports(
     Raises SizeError where they name no parameter of any kernel.
     """
     from tilepragma.report.facts import kernel_facts
-    from tilepragma.report.sizes import Sizes, check_sizes
+    from tilepragma.report.size_values import Sizes, check_sizes
     from tilepragma.report.source_text import source_text
 
     numbers = Sizes() if sizes is None else sizes
@@ -549,7 +549,7 @@ def kernel_reports(
 @on_deep_stack
 def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
     """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
-    from tilepragma.base.ranges import NOWHERE
+    from tilepragma.base.source_ranges import NOWHERE
     from tilepragma.plan.defaults import PlanDefaults
 
     assert result.unit is not None, "what has plans has a unit"

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, source_error
-from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.base.source_scan import directive_in_text
 
 if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram
     from tilepragma.driver import TranslateResult
-    from tilepragma.ir.looptree import Kernel
+    from tilepragma.ir.loop_tree import Kernel
     from tilepragma.plan.kernel_plan import KernelPlan
 
 
@@ -29,7 +29,7 @@ def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram
 
 def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
     """What tells a kernel from another one, whatever its formatting."""
-    from tilepragma.plan.kernel_digest import kernel_digest as digest
+    from tilepragma.sizes.digest import kernel_digest as digest
 
     return digest(as_written(result, plan), result.unit.files if result.unit is not None else ())
 
@@ -84,7 +84,7 @@ def trying_environment(
     """What a build has in its environment that is to try versions of a kernel of a source, by their texts and in this order, on devices or else on
     hosts. It finds them in the `file`, which is written. Raises OSError.
     """
-    from tilepragma.plan.candidate_versions import CANDIDATES_VARIABLE, Candidates, candidates_text
+    from tilepragma.planner.multi_versions import CANDIDATES_VARIABLE, Candidates, candidates_text
 
     file.write_text(candidates_text(source, Candidates({kernel: versions}, on_devices)))
     return {CANDIDATES_VARIABLE: str(file)}

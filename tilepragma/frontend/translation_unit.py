@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.held_signals import signals_held_back
-from tilepragma.base.ranges import NOWHERE, Position, SourceRange
-from tilepragma.frontend.clang_tree import ClangUnit, parse
-from tilepragma.frontend.compiler import (
+from tilepragma.base.source_ranges import NOWHERE, Position, SourceRange
+from tilepragma.frontend.clang.compiler import (
     CompilerAnswer,
     CompilerError,
     CompilerFlags,
@@ -20,15 +19,16 @@ from tilepragma.frontend.compiler import (
     libclang_arguments,
     vector_registers,
 )
-from tilepragma.frontend.data_regions import data_regions
-from tilepragma.frontend.files import Included, find_inclusions, source_files
-from tilepragma.frontend.foreign import note_foreign_pragmas
-from tilepragma.frontend.kernels import kernels as kernels_of
-from tilepragma.frontend.pragma_macros import MacroTable
-from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives
-from tilepragma.frontend.regions import RegionBuilder
-from tilepragma.frontend.statement_extents import check_wrapped
-from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, parse
+from tilepragma.frontend.clang.data_regions import data_regions
+from tilepragma.frontend.clang.foreign_pragmas import note_foreign_pragmas
+from tilepragma.frontend.clang.kernel_lowering import kernels as kernels_of
+from tilepragma.frontend.clang.regions import RegionBuilder
+from tilepragma.frontend.clang.statement_extents import check_wrapped
+from tilepragma.frontend.clang.unit_files import Included, find_inclusions, source_files
+from tilepragma.frontend.pragma.macros import MacroTable
+from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives
+from tilepragma.ir.loop_tree import DataRegion, Kernel, TranslationUnit
 
 
 @signals_held_back()  # libclang hands out trees by calling us

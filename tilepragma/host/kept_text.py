@@ -6,7 +6,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 
-from tilepragma.ir.looptree import Inclusion, SourceFile, TranslationUnit
+from tilepragma.ir.loop_tree import Inclusion, SourceFile, TranslationUnit
 
 _BLANKS = b" \t\r\n\f\v"
 _ADAPTED = re.compile(rb'^[ \t]*#[ \t]*(?:include[ \t]*"[^"\n]*"|pragma[ \t]+once\b[^\n]*)', re.MULTILINE)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tilepragma.base.ranges import SourceRange
 from tilepragma.base.refusals import RefusalError
-from tilepragma.ir.looptree import Block, Kernel, Loop
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.loop_tree import Block, Kernel, Loop
 from tilepragma.ir.traversal import loops_in
 
 

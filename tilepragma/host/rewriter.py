@@ -9,20 +9,20 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.codegen.c90 import as_c90
 from tilepragma.codegen.describe import describe, describe_version
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants
-from tilepragma.codegen.launches import number
-from tilepragma.codegen.steps import step_functions
-from tilepragma.host.data import DataText, data_text, held_text
+from tilepragma.codegen.launch_order import step_functions
+from tilepragma.codegen.numbering import number
+from tilepragma.host.data_directives import DataText, data_text, held_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.kept_text import check_kept
-from tilepragma.host.region import region_text
+from tilepragma.host.region_text import region_text
 from tilepragma.host.user_macros import path_macros, without_macros
 from tilepragma.ir.directives import Construct, DataDirective, Target, WaitDirective
-from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile, TranslationUnit
+from tilepragma.ir.loop_tree import Enclosing, Kernel, SourceFile, TranslationUnit
 from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tilepragma.base.ranges import SourceRange
-from tilepragma.base.remembered import once
+from tilepragma.base.memoization import once
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -23,7 +23,7 @@ from tilepragma.ir.expressions import (
     Member,
     Storage,
 )
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Block,
     Break,
     Continue,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilepragma.base.remembered import once
+from tilepragma.base.memoization import once
 from tilepragma.ir.expressions import Binary, Cast, Conditional, Expression, FloatingLiteral, IntegerLiteral, Unary
 from tilepragma.ir.types import ScalarKind, ScalarType, Type, usual_type
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import reduce
 
-from tilepragma.base.ranges import NOWHERE, SourceRange
-from tilepragma.base.remembered import hashed_once
+from tilepragma.base.memoization import hashed_once
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, Type, is_signed_int
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, returns_early, uses
 from tilepragma.ir.expressions import Call, DataObject, Index, Storage
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Block,
     Break,
     Buffered,

@@ -23,7 +23,7 @@ from tilepragma.ir.expressions import (
     access_to,
     integer,
 )
-from tilepragma.ir.looptree import Declaration, Function, Loop
+from tilepragma.ir.loop_tree import Declaration, Function, Loop
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilepragma.base.ranges import SourceRange
-from tilepragma.base.remembered import TextKey, text_key
-from tilepragma.ir.dump import expression_text
+from tilepragma.base.memoization import TextKey, text_key
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, IntegerLiteral, Unary
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.types import ScalarType
 
 #: A product of powers of atoms, in a fixed order; empty for the constant term.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tilepragma.base.remembered import TextKey, text_key
+from tilepragma.base.memoization import TextKey, text_key
 from tilepragma.ir.expressions import (
     Access,
     Binary,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import (
     Access,
@@ -34,7 +34,7 @@ from tilepragma.ir.expressions import (
     IntegerLiteral,
     Unary,
 )
-from tilepragma.ir.looptree import Block, ExpressionStatement, FloatingRules, If
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, FloatingRules, If
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import children, mentions
 from tilepragma.ir.types import DOUBLE, FLOAT, ScalarKind, ScalarType, has_integer, holds, usual_type

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Increment, Scope
-from tilepragma.ir.looptree import Break, Declaration, ForLoop, If, Kernel, Loop, Return, Switch, While
+from tilepragma.ir.loop_tree import Break, Declaration, ForLoop, If, Kernel, Loop, Return, Switch, While
 from tilepragma.ir.traversal import walk
 
 _DECIDING = (Break, ForLoop, If, Loop, Switch, While)

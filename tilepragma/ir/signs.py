@@ -29,7 +29,7 @@ from tilepragma.ir.expressions import (
     Unary,
 )
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.looptree import Declarator, Function, Return
+from tilepragma.ir.loop_tree import Declarator, Function, Return
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 

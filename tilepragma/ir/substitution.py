@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.types import RecordType, ScalarType, VoidType
 

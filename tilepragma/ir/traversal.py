@@ -7,10 +7,10 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, get_args
 
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.looptree import Barrier, Block, Buffered, Loop, Stage, Statement, TileNest
+from tilepragma.ir.loop_tree import Barrier, Block, Buffered, Loop, Stage, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)

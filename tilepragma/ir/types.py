@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from tilepragma.base.remembered import hashed_once
+from tilepragma.base.memoization import hashed_once
 
 if TYPE_CHECKING:
     from tilepragma.ir.expressions import Expression

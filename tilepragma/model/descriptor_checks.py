@@ -11,7 +11,7 @@ from typing import Any
 from tilepragma.base.diagnostics import Diagnostics, LocatedError, SourceError
 from tilepragma.base.located_json import LocatedJson, Path, read_located
 from tilepragma.model.descriptor_fields import GPU, MEMORY, OVERHEADS, PROCESSOR, TOP, Field, Value
-from tilepragma.model.devices import Device, Gpu, Memory, Overheads, Processor
+from tilepragma.model.device import Device, Gpu, Memory, Overheads, Processor
 
 _LEAST_RATE = 1e6
 _MOST = 2**62

@@ -13,7 +13,7 @@ from tilepragma.base.diagnostics import Diagnostic, LocatedError
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.user_folders import data_folder
 from tilepragma.model.descriptor_checks import device_of
-from tilepragma.model.devices import Device, Gpu, Processor
+from tilepragma.model.device import Device, Gpu, Processor
 
 _SUFFIX = ".json"
 

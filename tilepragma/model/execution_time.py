@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilepragma.model.devices import Overheads
+from tilepragma.model.device import Overheads
 
 Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]

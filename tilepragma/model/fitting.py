@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilepragma.model.devices import Device, Gpu, Overheads
+from tilepragma.model.device import Device, Gpu, Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers, Work, predict
 from tilepragma.model.roofline import units_of
 

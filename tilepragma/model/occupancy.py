@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tilepragma.model.devices import Gpu
+from tilepragma.model.device import Gpu
 
 Numbers = NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilepragma.model.devices import Device, Gpu, Memory
+from tilepragma.model.device import Device, Gpu, Memory
 from tilepragma.model.execution_time import Integers, Numbers
 
 ARITHMETIC = "arithmetic"

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from tilepragma.base.ragged import members
+from tilepragma.base.ragged_arrays import members
 from tilepragma.model.box_wavefronts import add_corners
 from tilepragma.model.execution_time import Integers, Numbers, TileWavefronts, sums
 from tilepragma.model.plane_tiles import plane_rounds

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tilepragma.model.devices import Overheads
+from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers, Work, cost_at, predict
 
 CHUNK = 1 << 15

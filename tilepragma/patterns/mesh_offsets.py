@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilepragma.ir.expressions import DataObject, access_to
-from tilepragma.ir.looptree import Loop
+from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.polynomial import Polynomial, divide, number
 
 Subscripts = tuple[Polynomial, ...]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tilepragma.ir.accesses import Use, leaves_early, uses
 from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Break,
     Declaration,
     ExpressionStatement,

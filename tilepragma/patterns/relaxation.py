@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.laurent import LaurentPolynomial
-from tilepragma.ir.looptree import ForLoop, Loop, While
+from tilepragma.ir.loop_tree import ForLoop, Loop, While
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts
 
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Increment, access_to
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, TooLongError, number
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Block,
     Continue,
     Declaration,
@@ -28,12 +27,13 @@ from tilepragma.ir.looptree import (
     Loop,
     Statement,
 )
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.polynomial import number as whole
 from tilepragma.ir.reductions import Updates, reduction_updates
+from tilepragma.ir.stencil_unrolling import written_out
 from tilepragma.ir.traversal import flat, loops_in, walk, without_expressions
 from tilepragma.ir.types import ScalarType
-from tilepragma.ir.written_out import written_out
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
 from tilepragma.patterns.relaxation import Accumulation, Neighbour, Sweep
 from tilepragma.patterns.sweep_values import Integers, SweepValues, assignments_in, offset_of

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
-from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.dump import expression_text
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -26,7 +25,8 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, laurent_polynomial, of_atom
-from tilepragma.ir.looptree import Declaration, ExpressionStatement
+from tilepragma.ir.loop_tree import Declaration, ExpressionStatement
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.substitution import with_accesses, with_node
 from tilepragma.ir.traversal import walk

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilepragma.cost.tile_traffic import element_bytes
 from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.evaluation import Evaluation, UncountableError, Values
 from tilepragma.ir.expressions import DataObject
-from tilepragma.plan.evaluation import Evaluation, UncountableError, Values
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan
-from tilepragma.plan.tile_traffic import element_bytes
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from tilepragma.ir.directives import (
     TemporalTiles,
     VectorRegisters,
 )
-from tilepragma.model.devices import Device, Gpu
-from tilepragma.plan.targets import ALL_TARGETS
+from tilepragma.model.device import Device, Gpu
+from tilepragma.planner.targets import ALL_TARGETS
 
 
 @dataclass(frozen=True)

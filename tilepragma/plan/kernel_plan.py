@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tilepragma.base.diagnostics import Diagnostic
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression, Scope
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop, Window
+from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop, Window
 from tilepragma.ir.types import ScalarType, Type
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
@@ -84,7 +84,7 @@ class Launch:
     memory. `windows` are the arrays that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
     `pipelined`: it is all that a loop of the host does, which counts wavefronts, and instance c = (c_1, ...) of its nest needs of the wavefront k
     before nothing but what instances c - e have done there, no part of e being negative and their sum k at most, so that tiles of several
-    wavefronts may run at once (`plan/tile_columns.py`).
+    wavefronts may run at once (`schedule/doacross.py`).
     """
 
     name: str
@@ -214,7 +214,7 @@ class SizeChoice:
 
 @dataclass(frozen=True)
 class PlanVersion:
-    """Another plan of the same region, which launches may take instead; `text` says what it is (ir/versions.py). `on_devices`: those on devices may
+    """Another plan of the same region, which launches may take instead; `text` says what it is (ir/kernel_versions.py). `on_devices`: those on devices may
     take it too, not only those on hosts.
     """
 

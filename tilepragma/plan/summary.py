@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from enum import Enum
 
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.looptree import Buffered, Loop
+from tilepragma.ir.loop_tree import Buffered, Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize, launches_in
 

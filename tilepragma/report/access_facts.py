@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from tilepragma.cost.thread_accesses import accesses_of, is_side_by_side, uncoalesced
 from tilepragma.ir.polynomial import expression
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.staging import staged_arrays
-from tilepragma.plan.worker_accesses import accesses_of, is_side_by_side, uncoalesced
 from tilepragma.report.source_text import plain_text
+from tilepragma.storage.staging import staged_arrays
 
 if TYPE_CHECKING:
-    from tilepragma.polyhedral.worker_accesses import WorkerAccess
+    from tilepragma.verify.thread_access_checks import WorkerAccess
 
 
 def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
@@ -29,7 +29,7 @@ def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
 
 def _left(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
     """What each worker has to fetch for itself."""
-    from tilepragma.plan.box_bytes import boxes_fit
+    from tilepragma.cost.tile_bytes import boxes_fit
 
     staged = {one.object for one in staged_arrays(launch)}
     staged |= {one.array for one in launch.staged_windows} if boxes_fit(plan, launch) else set()

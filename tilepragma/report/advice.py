@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tilepragma.arguments.assumed_extents import doubts
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.traversal import loops_in
-from tilepragma.plan.alternating_integers import left_alternating
-from tilepragma.plan.doubted_extents import doubts
+from tilepragma.normalise.periodic_induction import left_alternating
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts, carried_text
 from tilepragma.report.relaxation_facts import faster_orders
@@ -64,7 +64,7 @@ def order_notes(plans: Sequence[KernelPlan]) -> Iterator[Diagnostic]:
 
 def loop_notes(reports: Sequence[KernelFacts]) -> Iterator[Diagnostic]:
     """A note for every loop: DOALL, DOACROSS or sequential, and what it carries."""
-    from tilepragma.polyhedral.nest_analysis import loop_facts
+    from tilepragma.report.nest_analysis import loop_facts
 
     for report in reports:
         for nest in report.nests:

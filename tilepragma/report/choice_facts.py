@@ -12,11 +12,11 @@ from tilepragma.ir.directives import Target
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import used_sizes
 from tilepragma.report.landscape import Landscape, ratio_text
-from tilepragma.report.sizes import Sizes
+from tilepragma.report.size_values import Sizes
 
 if TYPE_CHECKING:
-    from tilepragma.model.devices import Device
-    from tilepragma.plan.layouts import Ranking
+    from tilepragma.model.device import Device
+    from tilepragma.sizes.search import Ranking
 
 _RUNNERS_UP = 3
 
@@ -36,7 +36,7 @@ class ChoiceFacts:
 
 def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> ChoiceFacts:
     """The model's choice at these sizes, for cores or for the GPU that is planned for; without tile sizes there the device alone."""
-    from tilepragma.plan.layouts import rank_layouts
+    from tilepragma.sizes.search import rank_layouts
 
     numbers = sizes.by_name(plan.kernel)
     if not numbers or plan.as_written is not None:
@@ -51,7 +51,7 @@ def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Choic
 
 def planned_target(device: Device | None) -> Target:
     """The target that stands for a device's; that of this machine's cores where there is none."""
-    from tilepragma.model.devices import Gpu
+    from tilepragma.model.device import Gpu
 
     return Target.CUDA if isinstance(device, Gpu) else Target.THREADS
 

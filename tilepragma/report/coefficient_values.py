@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, Unary
 from tilepragma.ir.laurent import LaurentPolynomial
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.patterns.mesh_offsets import Offset
 from tilepragma.patterns.relaxation import Sweep
-from tilepragma.report.sizes import Sizes, value_of
+from tilepragma.report.size_values import Sizes, value_of
 
 
 class UnknownValueError(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Binary, DataObject, Expression
-from tilepragma.ir.looptree import Block, If, Statement
+from tilepragma.ir.loop_tree import Block, If, Statement
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan

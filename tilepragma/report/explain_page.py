@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts
 from tilepragma.report.page import kernel_page, nest_pictures, report_page
-from tilepragma.report.sizes import Sizes
+from tilepragma.report.size_values import Sizes
 
 
 @dataclass(frozen=True)

@@ -10,22 +10,20 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tilepragma.arguments.assumed_extents import doubts
+from tilepragma.arguments.constant_memory import table_bytes
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
-from tilepragma.ir.looptree import Kernel, Loop, TileNest
+from tilepragma.ir.invariance import written_objects
+from tilepragma.ir.loop_tree import Kernel, Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.plan.constant_memory import table_bytes
-from tilepragma.plan.doubted_extents import doubts
-from tilepragma.plan.even_blocks import even_parts
-from tilepragma.plan.invariance import written_objects
+from tilepragma.normalise.delinearisation import with_rows
+from tilepragma.normalise.ordered_zeros import ordered_zeros
+from tilepragma.plan.balanced_chunking import even_parts
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
-from tilepragma.plan.mapping import top_loops
-from tilepragma.plan.ordered_proof import keeps_order
-from tilepragma.plan.ordered_zeros import ordered_zeros
-from tilepragma.plan.rows import with_rows
 from tilepragma.plan.summary import used_sizes
-from tilepragma.plan.wrapping import never_holding
+from tilepragma.planner.overflow_guards import never_holding
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.colour_facts import unsplit_colours
 from tilepragma.report.division_facts import division_rows
@@ -34,16 +32,18 @@ from tilepragma.report.nest_tiles import drawn_tiles, overlapped_loops
 from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
 from tilepragma.report.size_rules import size_rules, version_rows
-from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
+from tilepragma.report.size_values import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_header, plain_text
 from tilepragma.report.work_facts import WorkFacts, work_facts
+from tilepragma.schedule.in_order import keeps_order
+from tilepragma.user_tiles.mapping import top_loops
 
 if TYPE_CHECKING:
-    from tilepragma.model.devices import Device
-    from tilepragma.polyhedral.dependences import Dependence
-    from tilepragma.polyhedral.iteration_space import DrawnTiles
-    from tilepragma.polyhedral.nest_analysis import LoopFacts, NestAnalysis, Owned
-    from tilepragma.polyhedral.scop import ScopStatement
+    from tilepragma.model.device import Device
+    from tilepragma.poly.dependences import Dependence
+    from tilepragma.poly.scop import ScopStatement
+    from tilepragma.report.iteration_space import DrawnTiles
+    from tilepragma.report.nest_analysis import LoopFacts, NestAnalysis, Owned
 
 
 MOST_SHORT_POSITIONS = 1 << 30
@@ -315,7 +315,7 @@ def _bounds_text(bound: SectionBound) -> str:
 
 
 def _element(object_: DataObject) -> str:
-    from tilepragma.ir.dump import type_text
+    from tilepragma.ir.loop_tree_text import type_text
 
     rows = ", rows" if object_.storage is Storage.ROWS else ""
     return type_text(object_.element) + rows
@@ -353,8 +353,8 @@ def _elements(argument: ArrayArgument, sizes: Sizes) -> int | None:
 
 def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes: Sizes) -> Iterator[NestFacts]:
     """Statements are numbered over the whole kernel."""
-    from tilepragma.polyhedral.nest_analysis import analyse_nest
-    from tilepragma.polyhedral.operation_limit import OperationLimitError
+    from tilepragma.poly.operation_limit import OperationLimitError
+    from tilepragma.report.nest_analysis import analyse_nest
 
     first = 1
     owned = _owned(plan)
@@ -379,7 +379,7 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
 
 def _owned(plan: KernelPlan) -> Owned:
     """What the plan privatises or reduces, and the user's loops that it deals out."""
-    from tilepragma.polyhedral.nest_analysis import Owned
+    from tilepragma.report.nest_analysis import Owned
 
     privates = [object_ for launch in plan.host for object_ in launch.privates]
     reduced = [reduction.object for launch in plan.host for reduction in launch.reductions]
@@ -413,7 +413,7 @@ def _code(
     analysis: NestAnalysis, plan: KernelPlan, source: SourceText, sizes: Sizes, labels: dict[str, str]
 ) -> Iterator[CodeRow]:
     """Loops and statements as they stand in the text, or as they stand in its place."""
-    from tilepragma.polyhedral.nest_analysis import loop_facts
+    from tilepragma.report.nest_analysis import loop_facts
 
     named = sizes.by_name(plan.kernel)
     rows: list[tuple[int, CodeRow]] = []
@@ -464,7 +464,7 @@ def carried_text(facts: LoopFacts) -> str:
 
 
 def _trips(analysis: NestAnalysis, loop: Loop, sizes: Sizes, named: dict[str, int]) -> str:
-    from tilepragma.polyhedral.nest_analysis import trip_count
+    from tilepragma.report.nest_analysis import trip_count
 
     count = iterations(loop, sizes)
     if count is not None:
@@ -482,7 +482,7 @@ def joined(words: Iterable[str]) -> str:
 
 
 def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, str]) -> Iterator[DependenceRow]:
-    from tilepragma.polyhedral.dependences import distance_text
+    from tilepragma.poly.dependences import distance_text
 
     groups: dict[tuple[str, str, str, str], dict[str, list[tuple[str, str]]]] = {}
     for one in analysis.values:
@@ -506,7 +506,7 @@ def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, s
 
 def _inside_one_iteration(one: Dependence) -> bool:
     """Whether it only says that a variable of the loop's own body is set before it is used."""
-    from tilepragma.polyhedral.dependences import carried_at
+    from tilepragma.poly.dependences import carried_at
 
     return one.source.object.scope is Scope.LOCAL and not carried_at(one)
 

@@ -13,7 +13,7 @@ from tilepragma.report.scene import Figure, Scene
 from tilepragma.report.tile_figures import tiles
 
 if TYPE_CHECKING:
-    from tilepragma.polyhedral.iteration_space import IterationSpace
+    from tilepragma.report.iteration_space import IterationSpace
 
 
 def figures(space: IterationSpace, labels: Sequence[str]) -> tuple[Figure, ...]:

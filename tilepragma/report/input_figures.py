@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilepragma.base.spreads import Spread
+from tilepragma.base.performance_spread import Spread
 from tilepragma.report.chart import (
     LOOKS,
     WIDTH,

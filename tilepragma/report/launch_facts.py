@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tilepragma.base.ranges import NOWHERE
-from tilepragma.ir.dump import staged_text
-from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.loop_tree_text import staged_text
 from tilepragma.ir.traversal import walk
+from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TiledBand, forms
-from tilepragma.plan.size_choices import sizes_on_hosts
-from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.summary import buffered
-from tilepragma.plan.tile_columns import persistent_launches
 from tilepragma.report.access_facts import access_lines
-from tilepragma.report.sizes import Sizes, iterations
+from tilepragma.report.size_values import Sizes, iterations
 from tilepragma.report.source_text import plain_text
+from tilepragma.schedule.doacross import persistent_launches
+from tilepragma.storage.staging import copies_ahead, staged_arrays
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
 
 def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
     """The tile sizes of such a launch; none where the numbers do not say which."""
-    from tilepragma.plan.evaluation import UncountableError
+    from tilepragma.ir.evaluation import UncountableError
 
     try:
         chosen = sizes_on_hosts(plan, sizes.by_name(plan.kernel))
@@ -83,7 +83,7 @@ def _with_more(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[Launch
 
 def _of_boxes(plan: KernelPlan, launch: Launch) -> str:
     """What a gang keeps of a tile, or that there is no room for it."""
-    from tilepragma.plan.box_bytes import boxes_fit, usual_box_bytes
+    from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
 
     names = " and ".join(window.array.host for window in launch.staged_windows)
     size, room = usual_box_bytes(plan, launch), plan.kernel.directive.local_bytes
@@ -114,7 +114,7 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
 
 def _tiles_of_band(band: TiledBand) -> Iterator[str]:
     """The hyperplanes of the tiles, and which tiles run at once."""
-    from tilepragma.polyhedral.schedule import Row, row_text
+    from tilepragma.poly.schedule import Row, row_text
 
     for each in band.statements:
         rows = (Row(row, offset, None) for row, offset in zip(each.rows, each.offsets, strict=True))

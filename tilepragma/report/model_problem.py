@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 
 from tilepragma.base.resources import resource_folder
 from tilepragma.ir.directives import SorMethod
-from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access
-from tilepragma.ir.looptree import Kernel
+from tilepragma.ir.loop_tree import Kernel
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.mesh_offsets import Offset
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest, Sweep, Variation
 from tilepragma.report.coefficient_values import CoefficientValues, UnknownValueError, best_factor
-from tilepragma.report.sizes import Sizes, iterations
+from tilepragma.report.size_values import Sizes, iterations
 
 #: Inner points along each dimension where the sizes do not say them, by the number of dimensions.
 DEFAULT_EXTENTS = {1: (512,), 2: (256, 256), 3: (64, 64, 64)}

@@ -8,10 +8,10 @@ from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Step, TiledBand
 from tilepragma.plan.summary import all_steps
 
 if TYPE_CHECKING:
-    from tilepragma.base.ranges import SourceRange
-    from tilepragma.polyhedral.iteration_space import DrawnTiles
-    from tilepragma.polyhedral.nest_analysis import NestAnalysis
-    from tilepragma.polyhedral.scop import ScopStatement
+    from tilepragma.base.source_ranges import SourceRange
+    from tilepragma.poly.scop import ScopStatement
+    from tilepragma.report.iteration_space import DrawnTiles
+    from tilepragma.report.nest_analysis import NestAnalysis
 
 
 def drawn_tiles(analysis: NestAnalysis, plan: KernelPlan) -> DrawnTiles | None:
@@ -40,8 +40,8 @@ def _bands(steps: tuple[Step, ...]) -> list[TiledBand]:
 
 def _tiles(analysis: NestAnalysis, band: TiledBand) -> DrawnTiles | None:
     """The rows of every statement of the nest; None where the band has others, or some of its own under other loops."""
-    from tilepragma.polyhedral.iteration_space import DrawnTiles
-    from tilepragma.polyhedral.schedule import Row
+    from tilepragma.poly.schedule import Row
+    from tilepragma.report.iteration_space import DrawnTiles
 
     by_place = {(each.range, each.iterators): each for each in band.statements}
     tiled = [by_place.get(_place(each)) for each in analysis.statements]

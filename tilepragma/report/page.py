@@ -42,7 +42,7 @@ class KernelPage:
 
 def nest_pictures(nest: NestFacts, sizes: Mapping[str, int]) -> NestPictures:
     """Draw a nest at small sizes; `sizes` are the user's, by the engine's names."""
-    from tilepragma.polyhedral.iteration_space import NotDrawableError, iteration_space
+    from tilepragma.report.iteration_space import NotDrawableError, iteration_space
 
     if nest.analysis is None:
         return NestPictures((), nest.problem)

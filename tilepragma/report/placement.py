@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilepragma.polyhedral.iteration_space import Instance, IterationSpace, SpaceStatement
+    from tilepragma.report.iteration_space import Instance, IterationSpace, SpaceStatement
 
 Spot = tuple[float, ...]
 

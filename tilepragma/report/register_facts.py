@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.report.sizes import Sizes
+from tilepragma.report.size_values import Sizes
 
 if TYPE_CHECKING:
-    from tilepragma.model.devices import Device, Gpu
+    from tilepragma.model.device import Device, Gpu
 
 Workers = tuple[int, int, int]
 
 
 def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[str, ...]:
     """A clause on each device launch; none where no GPU is planned for."""
-    from tilepragma.model.devices import Gpu
+    from tilepragma.model.device import Gpu
 
     if plan.registers is None or not isinstance(device, Gpu):
         return ()
@@ -24,7 +24,7 @@ def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tupl
 
 
 def _rows(plan: KernelPlan, sizes: Sizes, by: str, gpu: Gpu) -> Iterator[str]:
-    from tilepragma.plan.register_counts import gang_workers_by_dimension, likely_workers
+    from tilepragma.cost.register_counts import gang_workers_by_dimension, likely_workers
 
     known = _known_workers(plan, sizes, gpu)
     for launch in plan.device:
@@ -34,10 +34,10 @@ def _rows(plan: KernelPlan, sizes: Sizes, by: str, gpu: Gpu) -> Iterator[str]:
 
 def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Workers]:
     """The workers of launches at these sizes, by their names, as far as they are known."""
+    from tilepragma.cost.block_shapes import gang_workers
+    from tilepragma.cost.launch_work import PlanWork, plan_work
     from tilepragma.ir.directives import Target
-    from tilepragma.plan.evaluation import UncountableError
-    from tilepragma.plan.gang_workers import gang_workers
-    from tilepragma.plan.work import PlanWork, plan_work
+    from tilepragma.ir.evaluation import UncountableError
 
     numbers = sizes.by_name(plan.kernel)
     work = plan_work(plan, numbers, {}, Target.CUDA) if numbers else None
@@ -52,9 +52,9 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
 
 
 def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, known: bool) -> str:
+    from tilepragma.cost.register_counts import gang_bytes, register_use
+    from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
     from tilepragma.model.occupancy import BlockUse, occupancy
-    from tilepragma.plan.box_bytes import boxes_fit, usual_box_bytes
-    from tilepragma.plan.register_counts import gang_bytes, register_use
 
     use = register_use(plan, launch, gpu)
     one, two, three = workers

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
-from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Expression
-from tilepragma.ir.looptree import Kernel, Loop
+from tilepragma.ir.loop_tree import Kernel, Loop
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.patterns.colouring import colouring
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Direction, Repetition, SorNest, Sweep, Variation

@@ -10,11 +10,11 @@ from tilepragma.report.chart import LOOKS, WIDTH, Look, Scale, draw_field, draw_
 from tilepragma.report.palette import INK, LINE
 from tilepragma.report.scene import Figure
 from tilepragma.report.sheet import Sheet
-from tilepragma.report.sizes import byte_text
+from tilepragma.report.size_values import byte_text
 from tilepragma.report.svg import Style, path
 
 if TYPE_CHECKING:
-    from tilepragma.model.devices import Device
+    from tilepragma.model.device import Device
 
 _HIGH = 210.0
 _GIGA = 1e9

@@ -15,7 +15,7 @@ from tilepragma.report.sheet import LegendEntry, Sheet, arrow, bent_arrow, kind_
 from tilepragma.report.svg import Point, Style, group
 
 if TYPE_CHECKING:
-    from tilepragma.polyhedral.iteration_space import IterationSpace, Pair
+    from tilepragma.report.iteration_space import IterationSpace, Pair
 
 RADIUS = 4.2
 """of a marker, in user units"""

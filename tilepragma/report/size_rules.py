@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tilepragma.plan.dispatch_table import outermost_loop
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
-from tilepragma.plan.size_choices import outermost_loop
 from tilepragma.plan.summary import used_sizes
-from tilepragma.report.sizes import byte_text
+from tilepragma.report.size_values import byte_text
 
 
 def size_rules(plan: KernelPlan, choices: Sequence[SizeChoice], on_host: bool = True) -> list[str]:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Conditional, Expression, IntegerLiteral
-from tilepragma.ir.looptree import Loop, SourceFile
+from tilepragma.ir.loop_tree import Loop, SourceFile
+from tilepragma.ir.loop_tree_text import expression_text
 
 _INTEGER_CASTS = re.compile(r"\((?:(?:unsigned|signed|long|int|short|char) ?)+\)")
 _HELPERS = re.compile(r"\btilek_((?:min|max)imum|(?:floor|ceiling)_quotient)\b")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from tilepragma.base.quantities import seconds
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import ScalarType
+from tilepragma.plan.dispatch_table import choices_on_hosts
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.size_choices import choices_on_hosts
 from tilepragma.report.choice_facts import planned_target
-from tilepragma.report.sizes import Sizes, byte_text
+from tilepragma.report.size_values import Sizes, byte_text
 
 if TYPE_CHECKING:
-    from tilepragma.model.devices import Device
-    from tilepragma.plan.work import PlanWork
+    from tilepragma.cost.launch_work import PlanWork
+    from tilepragma.model.device import Device
 
 _SIZES = (("", 1.0), (" thousand", 1e3), (" million", 1e6), (" billion", 1e9), (" trillion", 1e12))
 
@@ -41,7 +41,7 @@ class LeastWork:
 
 def least_work(plan: KernelPlan, sizes: Sizes, target: str) -> LeastWork | None:
     """The work at these sizes on a target of that name; None where it cannot be counted."""
-    from tilepragma.plan.work import PlanWork, plan_work
+    from tilepragma.cost.launch_work import PlanWork, plan_work
 
     numbers = sizes.by_name(plan.kernel)
     found = plan_work(plan, numbers, {}, Target(target))
@@ -63,8 +63,8 @@ def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFac
     numbers = sizes.by_name(plan.kernel)
     if not numbers or plan.as_written is not None:
         return WorkFacts()
-    from tilepragma.model.devices import Processor
-    from tilepragma.plan.work import PlanWork, plan_work
+    from tilepragma.cost.launch_work import PlanWork, plan_work
+    from tilepragma.model.device import Processor
 
     if isinstance(device, Processor) and device.is_opencl:
         plan = replace(plan, choices=choices_on_hosts(plan, by_opencl=True))

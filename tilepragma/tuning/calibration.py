@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilepragma.model.devices import Device, Memory, Overheads, Processor
+from tilepragma.model.device import Device, Memory, Overheads, Processor
+from tilepragma.tuning.calibration_samples import Findings, word
+from tilepragma.tuning.device_records import checked
 from tilepragma.tuning.effort import Effort
-from tilepragma.tuning.findings import Findings, word
-from tilepragma.tuning.host import Host
-from tilepragma.tuning.kept import checked
-from tilepragma.tuning.subjects import CalibrationError, Subject
+from tilepragma.tuning.host_processor import Host
 from tilepragma.tuning.table import size
+from tilepragma.tuning.workloads import CalibrationError, Subject
 
 _LEAST_BYTES = 4
 _MIB = 1 << 20
@@ -34,7 +34,7 @@ def words_for(subject: Subject, host: Host, effort: Effort) -> list[str]:
     common += [*(word("barrier", threads) for threads in effort.block_sizes), *copies]
     if not subject.is_gpu:
         return [*common, word("stream", beyond_caches(host, effort))]
-    from tilepragma.tuning.gpus import gpu_words
+    from tilepragma.tuning.measured_gpu import gpu_words
 
     return [*common, *gpu_words(subject, effort)]
 
@@ -112,7 +112,7 @@ def descriptor(subject: Subject, host: Host, effort: Effort, found: Findings, pr
         *caches, dram = processor.memories
         dram = replace(dram, bandwidth=_needed(found, "stream", beyond_caches(host, effort)))
         return replace(processor, name=subject.name, memories=(*caches, dram), overheads=overheads)
-    from tilepragma.tuning.gpus import measured_gpu
+    from tilepragma.tuning.measured_gpu import measured_gpu
 
     return measured_gpu(subject, effort, found, overheads)
 

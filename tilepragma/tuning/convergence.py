@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from tilepragma.tuning.children import ending, last_line
 from tilepragma.tuning.programs import FOREIGN, ProgramError, ProgramMissingError, kernel_times
+from tilepragma.tuning.subprocesses import ending, last_line
 
 #: Seconds beyond its own limit that a program has for its first launch, which may compile kernels, and for the sweeps between two looks.
 PATIENCE = 60.0

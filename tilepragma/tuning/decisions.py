@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilepragma.plan.kernel_plan import MeasuredSizes, SizeChoice
-from tilepragma.plan.layouts import Sizes
+from tilepragma.sizes.search import Sizes
 from tilepragma.tuning.covering import Shares, covering
 from tilepragma.tuning.rule_tables import MOST_RULES, rule_table
 

@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tilepragma.tuning.calibration_samples import Series
 from tilepragma.tuning.database import Outcome, Trial
-from tilepragma.tuning.findings import Series
 
 #: Of the versions at a size one of so many goes on to the next round, and two at least.
 _THIRD, _LEAST = 3, 2

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tilepragma.base.spreads import spread_of
+from tilepragma.base.performance_spread import spread_of
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT
 

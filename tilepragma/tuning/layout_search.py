@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tilepragma.model.linear_model import telling
-from tilepragma.plan.layouts import Layout, Ranking, Sizes
+from tilepragma.sizes.search import Layout, Ranking, Sizes
 from tilepragma.tuning.programs import ProgramError
 
 #: Layouts that are measured again in alternation with the default, and how often.

@@ -62,7 +62,7 @@ class Bench:
     `kernel` is its name, `key` how profiles name it. `versions` and `points` are what trials name by their texts. `command` gives the words that
     run a build of the source where the user's parameters have some values, for so many calls, and so many after each fill of the arrays. Where
     programs can be told so (`has_calls`), runs are asked for several calls, and the first one does not count; `keeps_arrays`: most calls of short
-    kernels have what the one before left. `embedded` are the builds that are versions in one program, with the texts of these (ir/versions.py),
+    kernels have what the one before left. `embedded` are the builds that are versions in one program, with the texts of these (ir/kernel_versions.py),
     in the order of their numbers from 1.
     """
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from tilepragma.base.held_signals import signals_held_back
-from tilepragma.tuning.children import ending, last_line
+from tilepragma.base.deferred_signals import signals_held_back
+from tilepragma.tuning.subprocesses import ending, last_line
 
 #: What a user sets for other runs, and would be another measurement: sizes and versions, and doing all work twice.
 FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
@@ -48,7 +48,7 @@ class KernelTimes:
     """What a run spent in the launches of one kernel, in seconds, and on which targets; `on_host` where these were launches for hosts.
 
     `sizes` are the tile sizes of the launches, by name, those first that most of the time went to; none where the profile does not say them.
-    `versions` are the texts of the versions that ran (ir/versions.py), in the order they did so first; empty for the plan itself.
+    `versions` are the texts of the versions that ran (ir/kernel_versions.py), in the order they did so first; empty for the plan itself.
     """
 
     seconds: float

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tilepragma.tuning.children import ending, last_line
-from tilepragma.tuning.findings import Findings, Series, parsed
-from tilepragma.tuning.subjects import CalibrationError, Subject
+from tilepragma.tuning.calibration_samples import Findings, Series, parsed
+from tilepragma.tuning.subprocesses import ending, last_line
+from tilepragma.tuning.workloads import CalibrationError, Subject
 
 #: Seconds that one number may take, its program's compilation included, before the device is given up.
 PATIENCE = 60.0

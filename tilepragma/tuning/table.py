@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilepragma.base.quantities import seconds
-from tilepragma.tuning.findings import WIDE_SPREAD, Findings, Series
+from tilepragma.tuning.calibration_samples import WIDE_SPREAD, Findings, Series
 
 _WORDS = {
     "clock": "clock",

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.refusals import RefusalError
 from tilepragma.driver import planned_version
+from tilepragma.plan.dispatch_table import chosen_sizes
 from tilepragma.plan.kernel_plan import MeasuredSizes, PlanVersion
-from tilepragma.plan.size_choices import chosen_sizes
-from tilepragma.plan.tuned import MOST_VERSIONS
+from tilepragma.planner.applied_records import MOST_VERSIONS
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.measuring import Version, version_of
 
 if TYPE_CHECKING:
     from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
-    from tilepragma.plan.layouts import Sizes
-    from tilepragma.tuning.candidates import Build
+    from tilepragma.sizes.search import Sizes
     from tilepragma.tuning.exploration import Results
+    from tilepragma.tuning.trial_versions import Build
 
 #: The version that a text names, with its plan; None where it cannot be embedded.
 Embed = Callable[[str], PlanVersion | None]

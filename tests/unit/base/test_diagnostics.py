@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, render, source_error
-from tilepragma.base.ranges import NOWHERE, Position, SourceRange
+from tilepragma.base.source_ranges import NOWHERE, Position, SourceRange
 
 SOURCE = ["int main(void)", "\tfor (i = 0; i < n; i++)", "größe = größe + 1;", "a \\", "   b"]
 

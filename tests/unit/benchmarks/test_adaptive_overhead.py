@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.adaptive_overhead import HEAD, INPUTS, VERSIONS, Row, fastest, rules_text
 from benchmarks.tilek_paper.subjects import SUBJECTS
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.plan.kept_sizes import read_kept
+from tilepragma.sizes.records import read_kept
 
 TEXTS = {"": "", "one": "num_threads(1)", "two": "unroll(2)", "three": "unroll(4)"}
 

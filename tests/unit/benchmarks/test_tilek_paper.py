@@ -17,7 +17,7 @@ from benchmarks.tilek_paper.results import (
     rates_of,
 )
 from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
-from tilepragma.base.spreads import Spread
+from tilepragma.base.performance_spread import Spread
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.exploration import Results
 

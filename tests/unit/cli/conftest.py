@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.cli import runtime_library, tilecc, tilecc_translation
 from tilepragma.driver import TranslateRequest, TranslateResult
 

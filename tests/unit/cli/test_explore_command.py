@@ -14,8 +14,8 @@ from tilepragma.cli.exploration_programs import that_matter
 from tilepragma.driver import TranslateRequest, calling_program, translate
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.layouts import Layout, Ranking
-from tilepragma.tuning import candidates
+from tilepragma.sizes.search import Layout, Ranking
+from tilepragma.tuning import trial_versions
 from tilepragma.tuning.database import Measurement, database_path, opened
 from tilepragma.tuning.size_ranges import parse_ranges, sizes_text
 
@@ -44,7 +44,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         layouts = tuple(Layout(sizes, 0.001 * place) for place, sizes in enumerate(LAYOUTS, 1))
         return Ranking(("t_size", "t_i_size"), layouts, layouts[-1])
 
-    monkeypatch.setattr(candidates, "rank_layouts", rank)
+    monkeypatch.setattr(trial_versions, "rank_layouts", rank)
 
 
 def program(case: str = "*) us=1000;;", target: str = "threads", **more: object) -> str:
@@ -103,7 +103,7 @@ def test_tiles_beyond_the_loops_are_tried_once(monkeypatch: pytest.MonkeyPatch) 
     layouts = tuple(Layout(one, seconds) for one, seconds in zip(sizes, work, strict=True))
     terms = Terms(("points",), np.array([[seconds] for seconds in work]))
     ranking = Ranking(("t_size", "t_i_size"), layouts, layouts[-1], terms=terms)
-    monkeypatch.setattr(candidates, "rank_layouts", lambda *_: ranking)
+    monkeypatch.setattr(trial_versions, "rank_layouts", lambda *_: ranking)
     assert tune("--sizes", "n=64,steps=64", command=(program(), "{n}")) == 0
     assert {one.trial.version for one in measured()} == {
         *("default", "t_size=64 t_i_size=128", "t_size=64 t_i_size=32", "t_size=128 t_i_size=512"),

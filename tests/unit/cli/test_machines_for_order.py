@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilepragma.cli import machines
-from tilepragma.model.devices import Processor
-from tilepragma.tuning.host import usual_processor
+from tilepragma.model.device import Processor
+from tilepragma.tuning.host_processor import usual_processor
 
 
 def test_cores_that_nobody_calibrated_are_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tilepragma.cli import known_sources, tilepragma
 from tilepragma.driver import TranslateRequest, kernel_digest, translate
-from tilepragma.model.devices import Memory, Processor
+from tilepragma.model.device import Memory, Processor
 from tilepragma.report import png
 from tilepragma.tuning.database import Environment, KernelKey, Outcome, Trial, database_path, opened
 

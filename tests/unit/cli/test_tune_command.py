@@ -16,8 +16,8 @@ from tilepragma.cli import devices, tilepragma
 from tilepragma.cli.devices import Device
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.layouts import Layout, Ranking
-from tilepragma.tuning import kernels
+from tilepragma.sizes.search import Layout, Ranking
+from tilepragma.tuning import kernel_tuning
 from tilepragma.tuning.programs import Run
 
 SOURCE = """\
@@ -100,7 +100,7 @@ def ranked(monkeypatch: pytest.MonkeyPatch, reason: str = "") -> list[tuple[obje
             ("t_size", "t_i_size"), (Layout((64, 128), 0.001), Layout((32, 32), 0.002), default), default, reason
         )
 
-    monkeypatch.setattr(kernels, "rank_layouts", rank)
+    monkeypatch.setattr(kernel_tuning, "rank_layouts", rank)
     return asked
 
 
@@ -229,7 +229,7 @@ def test_what_the_fitted_prices_say_of_the_winner(
     terms = Terms(("points", "launches"), 1e-6 * np.array([points, launches]).T)
     layouts = tuple(Layout((64, 30 + place), seconds) for place, seconds in enumerate(terms.estimate.tolist()))
     found = Ranking(("t_size", "t_i_size"), layouts, layouts[0], terms=terms)
-    monkeypatch.setattr(kernels, "rank_layouts", lambda *_: found)
+    monkeypatch.setattr(kernel_tuning, "rank_layouts", lambda *_: found)
     times = {f"t_i_size={30 + place}": round(one + 10 * launches[place]) for place, one in enumerate(points)}
     taken = {"t_size": 64, "t_i_size": 30}
     assert tune(program(times, otherwise=200, takes=[taken]), "--best", "4") == 0
@@ -257,7 +257,7 @@ def test_a_version_that_hangs_costs_only_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ranked(monkeypatch)
-    monkeypatch.setattr(kernels, "LEAST_SECONDS", 1.0)
+    monkeypatch.setattr(kernel_tuning, "LEAST_SECONDS", 1.0)
     hang = 'case "$TILEK_SIZES" in *t_i_size=128*) sleep 600;; esac'
     assert tune(program({"t_size=32": 500}, more=hang)) == 0
     said = capsys.readouterr().out
@@ -284,7 +284,7 @@ def test_an_interrupt_tells_what_was_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ranked(monkeypatch)
-    real, count = kernels.run, [0]
+    real, count = kernel_tuning.run, [0]
 
     def interrupted(command: Sequence[str], variables: dict[str, str], limit: float | None) -> Run:
         count[0] += 1
@@ -292,7 +292,7 @@ def test_an_interrupt_tells_what_was_measured(
             raise KeyboardInterrupt
         return real(command, variables, limit)
 
-    monkeypatch.setattr(kernels, "run", interrupted)
+    monkeypatch.setattr(kernel_tuning, "run", interrupted)
     assert tune(program({"t_size=32": 500})) == 130
     said = capsys.readouterr().out
     assert "t_size=256 t_i_size=16 (default)" in said
@@ -411,7 +411,9 @@ def test_what_launches_would_choose_at_these_sizes_is_tried(
 ) -> None:
     ranked(monkeypatch)
     monkeypatch.setattr(
-        kernels, "sizes_on_hosts", lambda _plan, numbers, _threads, by_opencl: (numbers["n"], 17 if by_opencl else 16)
+        kernel_tuning,
+        "sizes_on_hosts",
+        lambda _plan, numbers, _threads, by_opencl: (numbers["n"], 17 if by_opencl else 16),
     )
     assert tune(program({}, takes=[{"t_size": 256, "t_i_size": 16}]), "--size", "n=12,steps=7") == 0
     assert "t_size=12 t_i_size=16" in rows_of(capsys.readouterr().out)
@@ -513,7 +515,7 @@ def test_sizes_that_the_target_does_not_use(
 ) -> None:
     default = Layout((256, 16))
     alone = Ranking(("t_size", "t_i_size"), (default,), default, "its tiles have no sizes to choose")
-    monkeypatch.setattr(kernels, "rank_layouts", lambda *_: alone)
+    monkeypatch.setattr(kernel_tuning, "rank_layouts", lambda *_: alone)
     assert tune(program({})) == 1
     assert "kernel 'sweep' has no tile sizes that could be tuned on threads" in capsys.readouterr().err
     assert len(asked_for()) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.ir.directives import AxisKind, ClauseExpression, CountClause, KernelDirective, Target, TileKind
 from tilepragma.ir.expressions import (
     Access,
@@ -19,7 +19,7 @@ from tilepragma.ir.expressions import (
     Storage,
     integer,
 )
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Axis,
     Block,
     Declaration,
@@ -46,7 +46,7 @@ from tilepragma.plan.kernel_plan import (
     Step,
     TileSize,
 )
-from tilepragma.plan.staging import with_staging
+from tilepragma.storage.staging import with_staging
 
 FILE = "example.c"
 AXES = {"thread": AxisKind.THREAD, "gang": AxisKind.GANG, "worker": AxisKind.WORKER}

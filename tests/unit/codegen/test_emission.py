@@ -22,9 +22,9 @@ from tilepragma.codegen.describe import describe
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants, pieces
 from tilepragma.codegen.kernel_files import emit_kernels
-from tilepragma.codegen.launches import number
+from tilepragma.codegen.launch_order import step_functions
 from tilepragma.codegen.manifest import ParameterKind
-from tilepragma.codegen.steps import step_functions
+from tilepragma.codegen.numbering import number
 from tilepragma.codegen.writer import GENERATED_LINE
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import DOUBLE

@@ -12,11 +12,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hand_built import array, assign, at, binary, expr, loop, scalar
 
-from tilepragma.base.ranges import NOWHERE
+from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, C, Dialect
 from tilepragma.codegen.loop_hints import LoopHints, loop_hints
 from tilepragma.ir.expressions import Scope
-from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Statement
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Statement
 from tilepragma.ir.types import DOUBLE, INT
 
 K, J, N = (scalar(name, scope=Scope.LOCAL) for name in "kjn")

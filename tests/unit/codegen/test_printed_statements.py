@@ -27,20 +27,20 @@ from hand_built import (
     tiled,
 )
 
-from tilepragma.base.ranges import NOWHERE
+from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.describe import describe
 from tilepragma.codegen.device_functions import record_definitions
 from tilepragma.codegen.dialect import CUDA, OPENCL, C
 from tilepragma.codegen.host_functions import host_functions
-from tilepragma.codegen.launches import number
-from tilepragma.codegen.numbers import Numbers
+from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.line_breaking import WIDTH
+from tilepragma.codegen.numbering import number
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import StatementPrinter
-from tilepragma.codegen.wrapping import WIDTH
 from tilepragma.codegen.writer import GENERATED_LINE, Writer
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Increment, Scope
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Block,
     Break,
     Declaration,

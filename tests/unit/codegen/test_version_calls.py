@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from hand_built import clause, listing3, scalar, wavefronts
 
 from tilepragma.base.resources import resource_folder
-from tilepragma.host.region import region_text
+from tilepragma.host.region_text import region_text
 from tilepragma.host.user_macros import without_macros
 from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion
 

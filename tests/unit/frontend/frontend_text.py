@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir import expressions as e
 from tilepragma.ir import looptree as t

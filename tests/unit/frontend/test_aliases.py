@@ -6,7 +6,7 @@ import pytest
 from frontend_text import in_kernel, last_value, messages, nodes, text
 
 from tilepragma.ir.expressions import Assignment
-from tilepragma.ir.looptree import Declaration
+from tilepragma.ir.loop_tree import Declaration
 
 PARAMETERS = "int n, int m, double *a, double **A, point *ps, const int *idx, struct grid *g"
 TYPES = "typedef struct { double x; double v[3]; } point; struct grid { int w; double *u; };"

@@ -6,9 +6,9 @@ import pytest
 from frontend_text import kernel, messages, nodes, read, read_file, read_with
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
-from tilepragma.ir.looptree import Kernel, Loop, TranslationUnit
+from tilepragma.ir.loop_tree import Kernel, Loop, TranslationUnit
 
 
 def region_text(source: str, found: Kernel) -> str:

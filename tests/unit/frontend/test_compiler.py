@@ -11,7 +11,7 @@ import pytest
 from frontend_text import kernel, messages, nodes, read
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.frontend.compiler import (
+from tilepragma.frontend.clang.compiler import (
     CompilerAnswer,
     CompilerError,
     CompilerFlags,

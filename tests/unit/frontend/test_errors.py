@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.diagnostics import Diagnostics, render
-from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "errors"

@@ -5,7 +5,7 @@ from pathlib import Path
 from frontend_text import in_kernel, kernel, messages, nodes, object_text, read_file, text, type_text
 
 from tilepragma.ir.expressions import Access, Scope
-from tilepragma.ir.looptree import Return
+from tilepragma.ir.loop_tree import Return
 
 
 def test_functions_come_callee_first_and_once() -> None:

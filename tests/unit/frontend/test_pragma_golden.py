@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.diagnostics import Diagnostics, render
-from tilepragma.frontend.pragma_scanner import find_directives
+from tilepragma.frontend.pragma.scanner import find_directives
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "pragmas"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.c"))

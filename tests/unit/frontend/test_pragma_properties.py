@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.directive_text import format_directive
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.ranges import NOWHERE, SourceRange
-from tilepragma.frontend.pragma_scanner import find_directives
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
+from tilepragma.frontend.pragma.scanner import find_directives
 from tilepragma.ir.directives import (
     AxisKind,
     ClauseExpression,

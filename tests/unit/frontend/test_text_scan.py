@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tilepragma.frontend.text_scan import (
+from tilepragma.frontend.pragma.text_scan import (
     declaration_start,
     header_semicolons,
     macro_use_end,

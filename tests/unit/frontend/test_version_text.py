@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tilepragma.base.ranges import NOWHERE
 from tilepragma.base.refusals import RefusalError
-from tilepragma.frontend.version_text import parse_version
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.frontend.pragma.version_text import parse_version
 from tilepragma.ir.directives import TemporalTiles, TileKind
 
 

@@ -10,9 +10,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from tilepragma.base.ranges import Position, SourceRange
 from tilepragma.base.resources import resource_folder
-from tilepragma.ir.looptree import SourceFile
+from tilepragma.base.source_ranges import Position, SourceRange
+from tilepragma.ir.loop_tree import SourceFile
 
 _PRAGMA = re.compile(rb'#[ \t]*pragma[ \t]+tilek(?:\\\n|[^\n])*|_Pragma\("tilek[^"]*"\)')
 

@@ -27,7 +27,7 @@ from tilepragma.ir.directives import (
     Target,
     WaitDirective,
 )
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     DataRegion,
     Enclosing,
     FloatingRules,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.host.user_macros import as_written, path_macros, without_macros
-from tilepragma.ir.looptree import TranslationUnit
+from tilepragma.ir.loop_tree import TranslationUnit
 
 NEST = "void f(int n, int *a) {\n#pragma tilek kernel num_gangs(count(n))\nfor (int i = 0; i < n; i++) a[i] = i;\n}\n"
 

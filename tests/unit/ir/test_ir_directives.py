@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilepragma.base.ranges import NOWHERE
+from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import ClauseExpression
 
 

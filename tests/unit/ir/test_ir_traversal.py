@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tilepragma.base.ranges import NOWHERE, Position, SourceRange
+from tilepragma.base.source_ranges import NOWHERE, Position, SourceRange
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import (
     Access,
@@ -13,7 +13,7 @@ from tilepragma.ir.expressions import (
     Storage,
     integer,
 )
-from tilepragma.ir.looptree import (
+from tilepragma.ir.loop_tree import (
     Block,
     Declaration,
     Declarator,

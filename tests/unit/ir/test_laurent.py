@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.unit.polyhedral.scops import kernel_of
+from tests.support.scops import kernel_of
 from tilepragma.ir.expressions import Access, Assignment, Expression
 from tilepragma.ir.laurent import LaurentPolynomial, TooLongError, laurent_polynomial, number_text, of_atom
 from tilepragma.ir.traversal import walk

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Binary, Call, Callee, Expression, integer, local_scalar
+from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.quotients import unguarded, with_guarded_quotients
 from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarKind, ScalarType
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope, Storage, access_to, integer
-from tilepragma.ir.looptree import Block, ExpressionStatement, If
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, If
 from tilepragma.ir.types import INT
 
 K, T, J = (DataObject(name, name, INT, Storage.SCALAR, Scope.LOCAL) for name in "ktj")

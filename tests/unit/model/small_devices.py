@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilepragma.model.devices import Gpu, Memory, Overheads, Processor
+from tilepragma.model.device import Gpu, Memory, Overheads, Processor
 
 #: 4 multiprocessors, warps of 4; a cycle is a second. A multiprocessor issues for 2 lanes a cycle (of double precision 1).
 GPU = Gpu(

@@ -19,7 +19,7 @@ from tilepragma.model.descriptor_files import (
     users_descriptors,
     write_descriptor,
 )
-from tilepragma.model.devices import Gpu, Memory, Overheads, Processor
+from tilepragma.model.device import Gpu, Memory, Overheads, Processor
 
 ROOT = Path(__file__).resolve().parents[3]
 OURS = ["a100", "c1060", "c2050", "h100", "h200", "opencl-gpu", "processor", "v100"]

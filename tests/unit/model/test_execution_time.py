@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilepragma.model import box_wavefronts, skewed_tiles
-from tilepragma.model.devices import Overheads
+from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import (
     HALF_A_TILE,
     Coefficients,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.sor_layouts import Sor
 from tests.unit.model.small_devices import GPU, PROCESSOR
-from tilepragma.model.devices import Overheads
+from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Work, predict
 from tilepragma.model.fitting import Mix, NotDeterminedError, Runs, estimate, fit
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from tilepragma.model.descriptor_files import named_device
-from tilepragma.model.devices import Gpu
+from tilepragma.model.device import Gpu
 from tilepragma.model.occupancy import UNLIMITED, BlockUse, Limit, blocks_at_once, occupancy, table_5_1, table_6_3
 
 KB = 1024

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.sor_layouts import Sor
-from tilepragma.model.devices import Overheads
+from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers, predict
 from tilepragma.model.tile_search import Found, WavefrontLayouts, search
 

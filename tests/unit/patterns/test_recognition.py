@@ -6,11 +6,11 @@ import textwrap
 
 import pytest
 
+from tests.support.scops import kernel_of
 from tests.unit.patterns.other_nests import OTHERS
 from tests.unit.patterns.relaxation_cases import RELAXATIONS, NestCase
-from tests.unit.polyhedral.scops import kernel_of
-from tilepragma.ir.dump import expression_text
-from tilepragma.ir.looptree import Kernel
+from tilepragma.ir.loop_tree import Kernel
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import expression
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Mismatch, SorNest

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tilepragma.driver import TranslateRequest, kernel_reports, translate
-from tilepragma.polyhedral.iteration_space import IterationSpace, iteration_space
 from tilepragma.report.facts import NestFacts
 from tilepragma.report.figures import figures
+from tilepragma.report.iteration_space import IterationSpace, iteration_space
 from tilepragma.report.scene import Figure
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"

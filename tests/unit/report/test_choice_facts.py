@@ -10,11 +10,11 @@ import pytest
 
 from tests.unit.report.pictures import GOLDEN, golden
 from tilepragma.driver import TranslateRequest, device_named, explain, kernel_reports, translate
-from tilepragma.model.devices import Device, Overheads
+from tilepragma.model.device import Device, Overheads
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.layouts import Layout, Ranking
 from tilepragma.report.choice_facts import ranking_facts
-from tilepragma.report.sizes import parse_sizes
+from tilepragma.report.size_values import parse_sizes
+from tilepragma.sizes.search import Layout, Ranking
 
 NAMES = ("t_size", "i_size")
 USED = list(NAMES)
@@ -144,7 +144,7 @@ def test_explain_asks_the_model_with_the_users_numbers(monkeypatch: pytest.Monke
         names = tuple(size.object.name for size in plan.sizes)
         return ranking({(8, 32): 2e-3, (64, 256): 3e-3}, (64, 256), names)
 
-    monkeypatch.setattr("tilepragma.plan.layouts.rank_layouts", model)
+    monkeypatch.setattr("tilepragma.sizes.search.rank_layouts", model)
     found = said(golden("smooth"), ["I=1000", "J=200"], None)
     assert asked == [{"I": 1000, "J": 200}]
     assert "\n  predicted   2 ms with j_size = 8, j_i_size = 32\n" in found

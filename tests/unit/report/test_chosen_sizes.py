@@ -10,7 +10,7 @@ import pytest
 
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
 from tilepragma.plan.kernel_plan import SizeChoice
-from tilepragma.report.sizes import Sizes, parse_sizes
+from tilepragma.report.size_values import Sizes, parse_sizes
 
 SWEEPS = """\
 void f(int steps, int n, double a[n][n])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.plan.source import plan
+from tests.support.source_plans import plan
 from tilepragma.report.colour_facts import unsplit_colours
 
 SWEEP = """

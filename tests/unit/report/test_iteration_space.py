@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from tests.unit.report.pictures import CASES, TILED, golden, nests, space_of
-from tilepragma.polyhedral.iteration_space import NotDrawableError, iteration_space
+from tilepragma.report.iteration_space import NotDrawableError, iteration_space
 
 
 def test_points_of_a_triangle_are_those_of_the_loops() -> None:

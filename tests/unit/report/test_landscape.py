@@ -10,11 +10,11 @@ import pytest
 
 from tests.unit.report.pictures import elements, golden, numbers
 from tilepragma.driver import TranslateRequest, explain_page, kernel_reports, translate
-from tilepragma.plan.layouts import Layout, Ranking
 from tilepragma.report.landscape import Landscape, ratio_text
 from tilepragma.report.landscape_figure import landscape_figure
 from tilepragma.report.scene import Figure
-from tilepragma.report.sizes import parse_sizes
+from tilepragma.report.size_values import parse_sizes
+from tilepragma.sizes.search import Layout, Ranking
 
 SIDES = (4, 8, 16, 32)
 
@@ -156,7 +156,7 @@ def test_ratios(ratio: float, text: str) -> None:
 def test_the_page_has_the_picture_and_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
     layouts = (Layout((32, 128), 1e-3), Layout((64, 128), 1.5e-3), Layout((64, 256), 2e-3))
     monkeypatch.setattr(
-        "tilepragma.plan.layouts.rank_layouts", lambda *_: Ranking(("j_size", "j_i_size"), layouts, layouts[2])
+        "tilepragma.sizes.search.rank_layouts", lambda *_: Ranking(("j_size", "j_i_size"), layouts, layouts[2])
     )
     result = translate(TranslateRequest("t.c", text=golden("smooth").encode(), last="plan"))
     sizes = parse_sizes(["I=1000", "J=200"])

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from tests.unit.report.pictures import elements, numbers
-from tilepragma.base.spreads import Spread
-from tilepragma.model.devices import Memory, Processor
+from tilepragma.base.performance_spread import Spread
+from tilepragma.model.device import Memory, Processor
 from tilepragma.report.chart import WIDTH, Scale, log_scale, wrapped
 from tilepragma.report.input_figures import Curve, Range, ranges_figure, shares_figure
 from tilepragma.report.landscape import measured_landscape

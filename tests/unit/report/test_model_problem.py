@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.driver import TranslateRequest, translate
-from tilepragma.ir.looptree import Kernel
+from tilepragma.ir.loop_tree import Kernel
 from tilepragma.report.model_problem import (
     DEFAULT_EXTENTS,
     ModelProblem,
@@ -19,7 +19,7 @@ from tilepragma.report.model_problem import (
     model_problems,
     names_in_coefficients,
 )
-from tilepragma.report.sizes import Sizes
+from tilepragma.report.size_values import Sizes
 
 FIVE = "u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]"
 SWEEP = "for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++)"

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.report.pictures import CASES, GOLDEN, TILED, golden
 from tilepragma.driver import TranslateRequest, explain_page, kernel_reports, translate
 from tilepragma.report.explain_page import ExplainPage
-from tilepragma.report.sizes import Sizes
+from tilepragma.report.size_values import Sizes
 
 #: Elements that have no end tag.
 VOID = {"meta", "br", "hr", "img", "input", "link"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tilepragma.driver import TranslateRequest, device_named, explain_page, kernel_reports, translate
-from tilepragma.model.devices import Device, Gpu
-from tilepragma.report.sizes import parse_sizes
+from tilepragma.model.device import Device, Gpu
+from tilepragma.report.size_values import parse_sizes
 
 LINE = b"""
 void f(int n, int steps, float a[n]) {

@@ -14,7 +14,7 @@ import pytest
 
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
 from tilepragma.report.facts import MOST_SHORT_POSITIONS
-from tilepragma.report.sizes import SizeError, byte_text, parse_sizes
+from tilepragma.report.size_values import SizeError, byte_text, parse_sizes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.c"))

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tilepragma.driver import TranslateRequest, device_named, explain, kernel_reports, translate
-from tilepragma.model.devices import Device, Overheads, Processor
-from tilepragma.report.sizes import parse_sizes
+from tilepragma.model.device import Device, Overheads, Processor
+from tilepragma.report.size_values import parse_sizes
 
 SCALED = """
 void f(int n, int m, double *restrict a, const double *restrict b) {

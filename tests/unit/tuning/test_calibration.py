@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tilepragma.model.descriptor_files import named_device, read_descriptor
-from tilepragma.model.devices import Gpu, Overheads, Processor
+from tilepragma.model.device import Gpu, Overheads, Processor
 from tilepragma.tuning.calibration import beyond_caches, copy_rate, described, words_for, working_sets
+from tilepragma.tuning.calibration_samples import Findings, Series
+from tilepragma.tuning.device_records import calibrated_on, keep
 from tilepragma.tuning.effort import FULL, QUICK, Effort, milliseconds_a_number
-from tilepragma.tuning.findings import Findings, Series
-from tilepragma.tuning.gpus import nearest, ours
-from tilepragma.tuning.host import Cache, Host
-from tilepragma.tuning.kept import calibrated_on, keep
-from tilepragma.tuning.subjects import CalibrationError, Subject
+from tilepragma.tuning.host_processor import Cache, Host
+from tilepragma.tuning.measured_gpu import nearest, ours
+from tilepragma.tuning.workloads import CalibrationError, Subject
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HOST = Host(

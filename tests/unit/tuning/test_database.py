@@ -23,8 +23,8 @@ from tilepragma.tuning.database import (
     opened,
     opened_to_read,
 )
+from tilepragma.tuning.exchanged_records import SharingError, lines_of, measurements_of
 from tilepragma.tuning.measuring import alone
-from tilepragma.tuning.sharing import SharingError, lines_of, measurements_of
 
 HERE = Environment("threads", "a processor", "", "a processor", 4, "cc 1", "-O2", "", "0")
 KERNEL = KernelKey("a.c", "k", "digest")

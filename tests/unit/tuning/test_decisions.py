@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from tilepragma.plan.dispatch_table import chosen_sizes
 from tilepragma.plan.kernel_plan import SizeChoice
-from tilepragma.plan.size_choices import chosen_sizes
 from tilepragma.tuning.covering import covering
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 

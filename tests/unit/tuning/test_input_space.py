@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilepragma.base.spreads import Spread, spread_of
+from tilepragma.base.performance_spread import Spread, spread_of
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.input_space import InputSpace, input_space
 

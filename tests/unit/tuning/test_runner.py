@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tilepragma.tuning import runner
-from tilepragma.tuning.findings import Findings, Series
+from tilepragma.tuning.calibration_samples import Findings, Series
 from tilepragma.tuning.runner import run, run_again
-from tilepragma.tuning.subjects import CalibrationError, Subject
+from tilepragma.tuning.workloads import CalibrationError, Subject
 
 SUBJECT = Subject("opencl", 2, "a device", False, 2, 0)
 

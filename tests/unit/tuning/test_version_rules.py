@@ -9,13 +9,13 @@ import pytest
 
 from tilepragma.base.refusals import RefusalError
 from tilepragma.driver import TranslateRequest, TranslateResult, planned_version, translate
-from tilepragma.plan.kept_sizes import HOST
 from tilepragma.plan.kernel_plan import PlanVersion
-from tilepragma.tuning import candidates
-from tilepragma.tuning.candidates import Build, builds_of, families_of
+from tilepragma.sizes.records import HOST
+from tilepragma.tuning import trial_versions
 from tilepragma.tuning.database import Outcome, Trial
-from tilepragma.tuning.learned import Lesson, lesson_of
+from tilepragma.tuning.fitted_rules import Lesson, lesson_of
 from tilepragma.tuning.measuring import DEFAULT
+from tilepragma.tuning.trial_versions import Build, builds_of, families_of
 from tilepragma.tuning.version_rules import embedding
 
 SOURCE = """\
@@ -53,7 +53,7 @@ def test_builds_are_translated_where_something_is_predicted_of_them(
         asked.append(request.text)
         return translate(request)
 
-    monkeypatch.setattr(candidates, "translate", translated)
+    monkeypatch.setattr(trial_versions, "translate", translated)
     assert result.unit is not None
     request = TranslateRequest(result.unit.files[0].path)
     build = builds_of(request, result, result.plans[0], "threads", ("counts", "paper8"), 2)["num_threads(1)"]

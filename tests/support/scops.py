@@ -1,0 +1,37 @@
+"""Scops from C text, through the real front end."""
+
+from __future__ import annotations
+
+import textwrap
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.frontend.clang.compiler import CompilerFlags
+from tilepragma.frontend.translation_unit import parse_translation_unit
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.loop_tree import Declaration, Kernel
+from tilepragma.poly.extraction import extract_scop
+from tilepragma.poly.instance_sets import Movable
+from tilepragma.poly.scop import Reference, Scop
+
+
+def scop(parameters: str, body: str, before: str = "", movable: Movable | None = None) -> Scop:
+    """The Scop of `body`, one kernel region in a function with these parameters."""
+    kernel = kernel_of(parameters, body, before)
+    statements = [one for one in kernel.body.statements if not isinstance(one, Declaration)]
+    written = {use.object for one in statements for use in uses(one, kernel.functions) if use.writes}
+    return extract_scop(statements, kernel.functions, frozenset(written), movable)
+
+
+def kernel_of(parameters: str, body: str, before: str = "") -> Kernel:
+    """The kernel region `body` in a function with these parameters."""
+    source = f"{before}\nvoid f({parameters})\n{{\n#pragma tilek kernel\n{{\n{textwrap.dedent(body)}\n}}\n}}\n"
+    found = Diagnostics()
+    unit = parse_translation_unit("t.c", source.encode(), CompilerFlags(), found)
+    assert unit is not None and not found.has_errors, [item.message for item in found]
+    (kernel,) = unit.kernels
+    return kernel
+
+
+def references(made: Scop, name: str) -> list[Reference]:
+    """All references to the array called `name`, in order."""
+    return [one for statement in made.statements for one in statement.references if one.object.name == name]

@@ -1,0 +1,102 @@
+"""Runs programs of the polyhedral model on symbolic values, in the order of the text or of any schedule."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import islpy as isl
+from tilepragma.poly.array_copying import ArrayCopy
+
+from tilepragma.poly.program_model import Statement
+from tilepragma.poly.schedule import original_schedule
+
+Memory = dict[tuple[str, tuple[int, ...]], int]
+
+
+def fixed(set_or_map: Any, sizes: Mapping[str, int]) -> Any:
+    for name, value in sizes.items():
+        position = set_or_map.find_dim_by_name(isl.dim_type.param, name)
+        if position >= 0:
+            set_or_map = set_or_map.fix_val(isl.dim_type.param, position, value)
+    return set_or_map
+
+
+def coordinates(point: isl.Point, kind: isl.dim_type = isl.dim_type.set) -> tuple[int, ...]:
+    count = point.get_space().dim(kind)
+    return tuple(point.get_coordinate_val(kind, index).to_python() for index in range(count))
+
+
+def pairs(relation: isl.Map) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """A function with finitely many arguments, as a dictionary."""
+    split = relation.dim(isl.dim_type.in_)
+    found: list[tuple[int, ...]] = []
+    relation.wrap().foreach_point(lambda point: found.append(coordinates(point)))
+    result = {each[:split]: each[split:] for each in found}
+    assert len(result) == len(found)
+    return result
+
+
+def run(
+    statements: Sequence[Statement],
+    times: Mapping[str, isl.Map],
+    sizes: Mapping[str, int],
+    *,
+    copies: Sequence[ArrayCopy] = (),
+    parallel: Sequence[int] = (),
+    seed: int = 0,
+) -> Memory:
+    """Memory after all instances have run in the order of their times; components numbered in `parallel` are shuffled.
+
+    Every write stores a hash of who writes and what it reads, so that any read of a wrong value shows in the end.
+    """
+    shuffled = random.Random(seed)
+    memory: Memory = {}
+    copied = {each.copy: each for each in copies}
+    once = {each.copy: cells(fixed(each.once, sizes)) for each in copies}
+    plain = {each.statement for each in copies}
+    instances = []
+    for each in statements:
+        domain = fixed(each.domain, sizes)
+        when = pairs(fixed(times[each.name], sizes).intersect_domain(domain))
+        accesses = [(a.array, a.write, pairs(fixed(a.relation, sizes).intersect_domain(domain))) for a in each.accesses]
+        instances += [(time, each.name, instance, accesses) for instance, time in when.items()]
+    lots: dict[tuple[int, ...], float] = {}
+
+    def order(entry: Any) -> Any:
+        time = entry[0]
+        key: list[Any] = []
+        for index, value in enumerate(time):
+            lot = lots.setdefault(time[: index + 1], shuffled.random())
+            key.append((lot, value) if index in parallel else value)
+        return key
+
+    def read(array: str, cell: tuple[int, ...]) -> int:
+        if (array, cell) in memory:
+            return memory[array, cell]
+        if array in copied:
+            inner = cell[-len(next(iter(once[array] or {cell}))) :]
+            assert inner in once[array], f"{array}{cell} is read before it is copied"
+            return hash((copied[array].array, inner))
+        return hash((array, cell))
+
+    for _, name, instance, accesses in sorted(instances, key=order):
+        values = tuple(
+            read(array, where[instance]) for array, write, where in accesses if not write and instance in where
+        )
+        for array, write, where in accesses:
+            if write:
+                memory[array, where[instance]] = values[0] if name in plain else hash((name, instance, values))
+    return {key: value for key, value in memory.items() if key[0] not in copied}
+
+
+def cells(found: isl.Set) -> set[tuple[int, ...]]:
+    result: set[tuple[int, ...]] = set()
+    found.foreach_point(lambda point: result.add(coordinates(point)))
+    return result
+
+
+def run_as_written(statements: Sequence[Statement], sizes: Mapping[str, int]) -> Memory:
+    order = original_schedule(tuple(statements))
+    return run(statements, {each.statement.name: each.map for each in order.statements}, sizes)

@@ -1,0 +1,55 @@
+"""Plans from C text, through the real front end."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from tilepragma.base.diagnostics import Diagnostics, render
+from tilepragma.frontend.clang.compiler import CompilerFlags
+from tilepragma.frontend.translation_unit import parse_translation_unit
+from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.planner.plan_text import plan_text
+from tilepragma.planner.planner import make_plan
+
+DEFAULTS = PlanDefaults()
+
+
+def plans(
+    source: str, diagnostics: Diagnostics | None = None, path: str = "t.c", defaults: PlanDefaults = DEFAULTS
+) -> list[KernelPlan]:
+    """The plans of all kernels of the C text; errors fail the test unless `diagnostics` is there to take them."""
+    found = Diagnostics() if diagnostics is None else diagnostics
+    unit = parse_translation_unit(path, textwrap.dedent(source).encode(), CompilerFlags(), found)
+    assert unit is not None, list(found)
+    made = [make_plan(kernel, unit.floating, found, defaults) for kernel in unit.kernels]
+    assert diagnostics is not None or not found.has_errors, [item.message for item in found]
+    return [each.plan for each in made if each is not None]
+
+
+def plan(source: str, defaults: PlanDefaults = DEFAULTS) -> KernelPlan:
+    """The plan of the text's only kernel."""
+    (found,) = plans(source, defaults=defaults)
+    return found
+
+
+def text(source: str) -> str:
+    """The dumped plan of the text's only kernel."""
+    return plan_text(plan(source))
+
+
+def errors(source: str) -> list[str]:
+    """The messages of all errors."""
+    diagnostics = Diagnostics()
+    plans(source, diagnostics)
+    return [item.message for item in diagnostics if item.severity.value == "error"]
+
+
+def messages(path: Path) -> str:
+    """Everything reported for a file, as the user sees it, under the file's bare name."""
+    content = path.read_text()
+    diagnostics = Diagnostics()
+    plans(content, diagnostics, path.name)
+    lines = content.splitlines()
+    return "".join(render(item, lambda _, line: lines[line - 1]) for item in diagnostics)

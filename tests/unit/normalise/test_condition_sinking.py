@@ -1,0 +1,57 @@
+"""Conditions on data around loops: moved inside where that changes nothing, and only where the nest would run as written."""
+
+from __future__ import annotations
+
+import pytest
+from source import plan
+
+from tilepragma.ir.loop_tree import If, Loop
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.summary import PlanKind, plan_kind
+
+SWEEP = "for (int j = 1; j < n; j++) u[i][j] = 0.5 * (u[i - 1][j] + u[i][j - 1]);"
+
+
+def region(body: str) -> str:
+    return (
+        "void f(int n, double u[n][n], const int *restrict mask, int *restrict marks, const int *restrict lengths) {\n"
+        f"#pragma tilek kernel\nfor (int i = 1; i < n; i++) {{ {body} }}\n}}"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"if (mask[i]) {SWEEP}",
+        f"if (mask[i] > 0 && i > 3) {{ {{ {SWEEP} }} }}",
+        f"if (mask[i] < 0) continue; {SWEEP}",
+    ],
+)
+def test_sweeps_under_conditions_on_data_run_in_wavefronts(body: str) -> None:
+    found = plan(region(body))
+    assert plan_kind(found) is PlanKind.WAVEFRONTS
+    loop = next(one for one in walk(found.kernel.body) if isinstance(one, Loop) and one.iterator.host == "j")
+    assert isinstance(loop.body.statements[0], If)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (marks[i]) for (int j = 1; j < n; j++) { u[i][j] = 0.5 * (u[i - 1][j] + u[i][j - 1]); marks[i] = 0; }",
+        "if (mask[i]) { double d = u[i][0]; for (int j = 1; j < n; j++) u[i][j] = d * (u[i - 1][j] + u[i][j - 1]); }",
+        "if (mask[i]) for (int j = 1; j < lengths[i]; j++) u[i][j] = 0.5 * (u[i - 1][j] + u[i][j - 1]);",
+        "if (mask[i]) for (int j = 1; j < n / i; j++) u[i][j] = 0.5 * (u[i - 1][j] + u[i][j - 1]);",
+        f"if (mask[i]) {SWEEP} else u[i][0] = 1;",
+    ],
+)
+def test_what_the_loop_may_change_or_cannot_evaluate_stays_outside(body: str) -> None:
+    found = plan(region(body))
+    loop = next(one for one in walk(found.kernel.body) if isinstance(one, Loop) and one.iterator.host == "j")
+    assert not isinstance(loop.body.statements[0], If)
+
+
+def test_a_nest_that_is_parallel_keeps_its_condition_outside() -> None:
+    found = plan(region("if (mask[i]) for (int j = 0; j < n; j++) u[i][j] = j;"))
+    assert plan_kind(found) is PlanKind.DOALL
+    (condition,) = (one for one in walk(found.kernel.body) if isinstance(one, If))
+    assert any(isinstance(one, Loop) for one in walk(condition.then))

@@ -1,0 +1,127 @@
+"""Arrays of one dimension that are seen by rows: the kernel that is planned, what is said of it, and plans that see rows where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from source import plan
+
+from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral, integer
+from tilepragma.ir.loop_tree import Block, Buffered, Kernel, Stage, Statement
+from tilepragma.ir.loop_tree_text import expression_text, staged_text
+from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.normalise.delinearisation import flattened
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.storage.staging import staged_arrays
+from tilepragma.verify.proofs import prove
+
+STAR = """
+void f(int n, const float *a, float *b) {
+#pragma tilek kernel
+  for (int y = 1; y < n; y++)
+    for (int x = 1; x < 39; x++)
+      b[40*y + x] = a[40*y + x] + a[40*y + x - 1] + a[40*y + x + 1] + a[40*(y - 1) + x] + a[40*(y + 1) + x];
+}"""
+
+
+def accessed(kernel: Kernel, name: str) -> list[str]:
+    """The accesses to an array, each once."""
+    accesses = [node for node in walk(kernel.body) if isinstance(node, Access) and node.object.name == name]
+    return sorted({expression_text(one) for one in accesses})
+
+
+def test_accesses_have_a_subscript_for_the_row_and_sections_have_none() -> None:
+    made = plan(STAR)
+    assert accessed(made.kernel, "b") == ["b[y][x]"]
+    assert {one.object.rank for one in made.arrays} == {2}
+    assert {one.object.stored.rank for one in made.arrays} == {1} == {len(one.section) for one in made.arrays}
+    assert [one for one in made.storage if "'a' is seen as a[][40]" in one]
+
+
+def test_tiles_are_staged_by_rows_without_their_corners() -> None:
+    (launch,) = plan(STAR).device
+    (box,) = staged_arrays(launch)
+    assert staged_text(box) == "a[y - 1 : 3][x - 1 : 3]"
+    assert (box.before, box.after) == ((0, 1), (0, 1))
+
+
+def test_rows_may_be_as_long_as_a_parameter_says() -> None:
+    made = plan(STAR.replace("40", "w").replace("39", "w - 1").replace("int n", "int n, int w"))
+    assert accessed(made.kernel, "b") == ["b[y][x]"]
+    (box,) = staged_arrays(made.device[0])
+    assert (box.before, box.after) == ((0, 1), (0, 1))
+    assert not rules(made)
+
+
+def test_products_of_flat_matrices_have_register_tiles() -> None:
+    body = "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) c[i*n + j] += a[i*n + k] * b[k*n + j];"
+    made = plan(f"void f(int n, const float *a, const float *b, float *c) {{\n#pragma tilek kernel\n{body}\n}}")
+    assert any(isinstance(node, Buffered) for launch in made.host for node in walk(launch.body))
+
+
+def test_the_user_s_arrays_come_back() -> None:
+    made = plan(STAR)
+    assert accessed(flattened(made.kernel), "b") == ["b[(long)x + (40l * (long)y)]"]
+    assert all(one.rows_in is None for one in flattened(made.kernel).objects)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "before", "statement"),
+    [
+        ("float *a", "", "a[40*y + x] = 1; a[40*y + x + 2] = 2;"),
+        ("float *a", "static void set(float *p) { *p = 1; }", "set(&a[40*y + x]);"),
+        ("float (*a)[40]", "", "a[y][x] = 1;"),
+    ],
+)
+def test_other_arrays_stay_as_they_are(parameters: str, before: str, statement: str) -> None:
+    nest = "for (int y = 0; y < n; y++) for (int x = 0; x < 39; x++)"
+    source = f"{before} void f(int n, {parameters}) {{\n#pragma tilek kernel\n{nest} {{ {statement} }} }}"
+    assert all(one.rows_in is None for one in plan(source).kernel.objects)
+
+
+def test_what_may_leave_its_row_is_said() -> None:
+    (said,) = plan(STAR.replace("x < 39", "x < 40")).rejected
+    assert said == "'a' stays one row: a[(40 * y) + x + 1] may leave its row of 40 elements"
+
+
+def test_a_name_of_a_cell_is_not_declared_where_nobody_reads_it() -> None:
+    named = STAR.replace("b[40*y + x] =", "{ const int at = 40*y + x; b[at] =").replace("+ x];\n}", "+ x]; }\n}")
+    assert accessed(plan(named).kernel, "b") == ["b[y][x]"]
+    assert "at" not in {node.name for node in walk(plan(named).kernel.body) if isinstance(node, DataObject)}
+
+
+def rules(made: KernelPlan) -> set[str]:
+    return {fault.rule for fault in prove(made)}
+
+
+def test_rows_that_are_too_short_are_found() -> None:
+    made = plan(STAR)
+    assert not rules(made)
+    short = {
+        one: replace(one, lengths=(None, integer(36)))
+        for one in made.kernel.objects
+        if one.rows_in is not None and isinstance(one.lengths[1], IntegerLiteral)
+    }
+    arrays = tuple(replace(one, object=short[one.object]) for one in made.arrays)
+    wrong = replace(with_objects(replace(made, arrays=arrays), short), apart=made.apart)
+    assert "rows are as long as they are seen" in rules(wrong)
+
+
+@pytest.mark.parametrize("change", [{"before": ()}, {"after": ()}, {"before": (1, 0)}, {"after": (0, 2)}])
+def test_boxes_that_reach_beyond_the_array_are_found(change: dict[str, tuple[int, ...]]) -> None:
+    made = plan(STAR)
+    (launch,) = made.device
+
+    def wrong(block: Block) -> Block:
+        return replace(block, statements=tuple(map(statement, block.statements)))
+
+    def statement(one: Statement) -> Statement:
+        if isinstance(one, Stage):
+            return Stage(tuple(replace(each, **change) for each in one.arrays))
+        return with_blocks(one, wrong)
+
+    assert launch.staged is not None
+    broken = replace(made, device_steps=(replace(launch, staged=wrong(launch.staged)),))
+    assert rules(broken) == {"boxes hold what is read"}

@@ -1,0 +1,171 @@
+"""Which statements run at once, along which rows, and in which order the points of a tile run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.c_functions import HYPERPLANES, CFunction, c_function
+from tests.support.scops import scop
+from tilepragma.poly.bands import SEARCH, Part, PartKind, RowLoop, parallel_parts, parts_in
+from tilepragma.poly.dependences import memory_dependences
+from tilepragma.poly.intra_tile import intra_tile
+from tilepragma.poly.intra_tile_schedule import point_order
+from tilepragma.poly.program import Program, program_of
+from tilepragma.poly.program_model import Dependence
+from tilepragma.poly.schedule import Schedule
+from tilepragma.poly.schedule_legality import untilable
+
+GAUSS_SEIDEL, LU, PATHS = (c_function(HYPERPLANES, name) for name in ("sor1d", "lu", "shortest_paths"))
+COLUMN_SUMS = """
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            b[j][0] += a[i][j];
+"""
+TWO_NESTS = """
+    for (int i = 1; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            a[i][j] = 2;
+            b[i][j] = b[i - 1][j] + a[i][j];
+            c[i][j] = b[i][j];
+        }
+"""
+FEW = """
+    for (int i = 1; i < n; i++)
+        for (int j = 0; j < 4; j++)
+            a[i][j] = a[i - 1][j];
+"""
+COLOURS = """
+    for (int t = 0; t < m; t++)
+        for (int colour = 0; colour < 2; colour++)
+            for (int i = 1; i < n - 1; i++)
+                for (int j = 1 + (i + colour) % 2; j < n - 1; j += 2)
+                    a[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+"""
+
+
+def program(nest: str | CFunction) -> Program:
+    if isinstance(nest, CFunction):
+        made = scop(nest.parameters, nest.body)
+    else:
+        made = scop("int n, int m, double a[n][n], double b[n][n], double c[n][n]", nest)
+    return program_of(made, memory_dependences(made))
+
+
+def parts(nest: str | CFunction) -> tuple[Part | RowLoop, ...]:
+    found = program(nest)
+    return parallel_parts(found.statements, found.dependences)
+
+
+def only(nest: str | CFunction) -> Part:
+    (found,) = parts(nest)
+    assert isinstance(found, Part)
+    return found
+
+
+def with_dependences(nest: str | CFunction) -> tuple[Part, tuple[Dependence, ...]]:
+    """The only part, and the dependences of its program."""
+    made = program(nest)
+    (found,) = parallel_parts(made.statements, made.dependences)
+    assert isinstance(found, Part)
+    return found, made.dependences
+
+
+def test_gauss_seidel_is_a_wavefront_of_the_skewed_band() -> None:
+    found = only(GAUSS_SEIDEL)
+    assert found.kind is PartKind.WAVEFRONT
+    assert found.statements[0].matrix == ((1, 0), (1, 1))
+    assert found.carrying == (0, 1)
+
+
+def test_lu_is_one_band_of_three_rows() -> None:
+    found = only(LU)
+    assert found.kind is PartKind.WAVEFRONT
+    assert found.band == found.carrying == (0, 1, 2)
+
+
+def test_what_carries_nothing_comes_outermost() -> None:
+    found = only(COLUMN_SUMS)
+    assert found.kind is PartKind.DOALL
+    assert found.statements[0].matrix == ((0, 1), (1, 0))
+    assert found.at_once == (0,)
+
+
+def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
+    (stepped,) = parts(PATHS)
+    assert isinstance(stepped, RowLoop)
+    assert stepped.level == 0
+    (inner,) = stepped.parts
+    assert isinstance(inner, Part)
+    assert (inner.kind, inner.outer, inner.carrying) == (PartKind.WAVEFRONT, 1, (1, 2))
+
+
+def test_statements_that_do_not_tie_each_other_are_taken_apart_only_where_that_runs_more_at_once() -> None:
+    found = list(parts_in(parts(TWO_NESTS)))
+    assert [len(each.statements) for each in found] == [1, 1, 1]
+    assert [len(each.at_once) for each in found] == [2, 1, 2]
+
+
+def test_a_row_of_four_values_is_not_worth_a_launch() -> None:
+    assert only(FEW).kind is PartKind.SERIAL
+
+
+def test_time_and_the_colour_skewed_by_it_make_no_wavefronts() -> None:
+    # Of the tiles of t and t + colour hardly two could run at once.
+    (stepped,) = parts(COLOURS)
+    assert isinstance(stepped, RowLoop)
+    assert stepped.statements[0].rows[-1].coefficients == (1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("nest", [GAUSS_SEIDEL, LU, COLUMN_SUMS, TWO_NESTS])
+def test_bands_are_tilable(nest: str | CFunction) -> None:
+    made = program(nest)
+    for part in parts_in(parallel_parts(made.statements, made.dependences)):
+        names = {each.statement.name for each in part.statements}
+        inside = tuple(each for each in made.dependences if {each.source, each.target} <= names)
+        assert untilable(Schedule(part.statements), inside) == ()
+
+
+def test_points_run_along_the_rows_of_arrays() -> None:
+    part, dependences = with_dependences(LU)
+    found = point_order(part, dependences)
+    deepest = [each for each in part.statements if each.statement.depth == 3]
+    assert found.along is not None
+    assert all(found.order[each.statement.name][2].coefficients == (0, 1, 0) for each in deepest)  # j
+
+
+def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
+    part, dependences = with_dependences(GAUSS_SEIDEL)
+    found = point_order(part, dependences)
+    assert found.order["S0"][1].coefficients == (1, 0)
+    assert (found.along, found.chained) == (None, 1)
+
+
+def test_waiting_for_one_column_is_no_chain() -> None:
+    made = program(PATHS)
+    (part,) = parts_in(parallel_parts(made.statements, made.dependences))
+    found = point_order(part, made.dependences)
+    assert (found.along, found.chained) == (2, None)
+
+
+def test_points_of_a_tile_of_lu_run_in_wavefronts_of_k_with_the_division_first() -> None:
+    part, dependences = with_dependences(LU)
+    found = intra_tile(part, dependences)
+    (k,) = found.summed
+    names = {each.statement.name: each.statement for each in part.statements}
+    assert [{names[name].depth for name in group} for group in found.groups] == [{2}, {3}]
+    assert set(found.parallel) == {level + 1 for level in part.band} - {k}
+
+
+def test_points_of_a_tile_of_gauss_seidel_run_in_wavefronts_of_the_sum() -> None:
+    found = intra_tile(*with_dependences(GAUSS_SEIDEL))
+    assert found.part.statements[0].rows[0].coefficients == (2, 1)
+    assert (found.level, found.summed, found.parallel, found.groups) == (0, (1, 2), (2,), (("S0",),))
+
+
+def test_a_search_that_gives_up_ends() -> None:
+    # What is left in the order of the text has the rows that were stepped through already; it is not stepped through again.
+    found = program("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[0][0] += a[i][j];")
+    given_up = parallel_parts(found.statements, found.dependences, replace(SEARCH, operations=1))
+    assert {each.kind for each in parts_in(given_up)} == {PartKind.SERIAL}

@@ -1,0 +1,160 @@
+"""Rows whose tiles all begin together: found for stencils without waiting inside a time step, refused where there is some."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.support.c_functions import HYPERPLANES, c_function
+from tests.support.scops import scop
+from tilepragma.poly.bands import Part, PartKind, parallel_parts
+from tilepragma.poly.concurrent_start import ConcurrentStart, concurrent_start
+from tilepragma.poly.dependences import memory_dependences
+from tilepragma.poly.intra_tile import concurrent_tile
+from tilepragma.poly.intra_tile_schedule import point_order
+from tilepragma.poly.program import Program, program_of
+from tilepragma.poly.schedule import Schedule, affine_map
+from tilepragma.poly.schedule_legality import untilable, violations
+
+FIELDS = """
+    for (int t = 0; t < m; t++) {
+        for (int j = 0; j < n; j++)
+            b[0][j] = t;
+        for (int i = 1; i < n; i++)
+            for (int j = 0; j < n; j++)
+                b[i][j] = b[i][j] - c[i][j] + c[i - 1][j];
+        for (int i = 0; i < n; i++)
+            for (int j = 1; j < n; j++)
+                a[i][j] = a[i][j] - c[i][j] + c[i][j - 1];
+        for (int i = 0; i < n - 1; i++)
+            for (int j = 0; j < n - 1; j++)
+                c[i][j] = c[i][j] - a[i][j + 1] + a[i][j] - b[i + 1][j] + b[i][j];
+    }
+"""
+WAITING_ALONG_J = """
+    for (int t = 0; t < m; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n; j++)
+                b[i][j] = a[i - 1][j] + a[i + 1][j] + b[i][j - 1];
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n; j++)
+                a[i][j] = b[i][j];
+    }
+"""
+SYSTOLIC = "for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) a[i][j] = a[i - 1][j] + a[i][j - 1];"
+
+
+def jacobi(dimensions: int, order: int, *, box: bool) -> Program:
+    """Two half steps over arrays a and b."""
+    names = "ijk"[:dimensions]
+    offsets = list(itertools.product(range(-order, order + 1), repeat=dimensions))
+    if not box:
+        offsets = [each for each in offsets if sum(map(bool, each)) <= 1]
+
+    def at(array: str, offset: tuple[int, ...]) -> str:
+        return array + "".join(f"[{name} + {by}]" for name, by in zip(names, offset, strict=True))
+
+    def half(target: str, source: str) -> str:
+        loops = "".join(f"for (int {name} = {order}; {name} < n - {order}; {name}++) " for name in names)
+        return f"{loops}{at(target, (0,) * dimensions)} = {' + '.join(at(source, each) for each in offsets)};"
+
+    shape = "[n]" * dimensions
+    body = f"for (int t = 0; t < m; t++) {{ {half('b', 'a')} {half('a', 'b')} }}"
+    made = scop(f"int n, int m, double a{shape}, double b{shape}", body)
+    return program_of(made, memory_dependences(made))
+
+
+def program(nest: str) -> Program:
+    made = scop("int n, int m, double a[n][n], double b[n][n], double c[n][n]", nest)
+    return program_of(made, memory_dependences(made))
+
+
+def start(made: Program) -> tuple[Part, ConcurrentStart | None]:
+    """The only part as Algorithm 4.1 leaves it, and what begins together; that is legal and permutable."""
+    (part,) = parallel_parts(made.statements, made.dependences)
+    assert isinstance(part, Part)
+    assert part.kind is PartKind.WAVEFRONT
+    found = concurrent_start(part, made.dependences, point_order(part, made.dependences).along)
+    if found is not None:
+        assert untilable(Schedule(found.part.statements), made.dependences) == ()
+        assert violations(Schedule(found.part.statements), made.dependences) == ()
+    return part, found
+
+
+def matrices(found: ConcurrentStart) -> set[tuple[tuple[int, ...], ...]]:
+    return {each.matrix for each in found.part.statements}
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "order", "box"),
+    [*((dimensions, order, False) for dimensions in (1, 2, 3) for order in (1, 2, 3, 4)), (2, 1, True), (2, 2, True)],
+)
+def test_stencils_of_any_order_begin_together(dimensions: int, order: int, box: bool) -> None:
+    _, found = start(jacobi(dimensions, order, box=box))
+    assert found is not None
+    slope = 2 * order
+    inner = [(slope, 0, *(int(one == other) for one in range(1, dimensions))) for other in range(1, dimensions)]
+    first = [(slope, sign, *(0,) * (dimensions - 1)) for sign in (-1, 1)]
+    assert matrices(found) == {(*first, *inner)}
+    assert found.factor == 2 * slope
+
+
+def test_a_box_of_three_dimensions_does() -> None:
+    _, found = start(jacobi(3, 1, box=True))
+    assert found is not None
+    assert matrices(found) == {((2, -1, 0, 0), (2, 1, 0, 0), (2, 0, 1, 0), (2, 0, 0, 1))}
+
+
+def test_fields_of_several_statements_do() -> None:
+    made = program(FIELDS)
+    part, found = start(made)
+    assert found is not None
+    assert found.factor == 2
+    deep = [each for each in found.part.statements if each.statement.depth == 3]
+    assert {each.rows[found.pair[0]].coefficients for each in deep} == {(1, -1, 0)}
+    assert {each.rows[found.pair[1]].coefficients for each in deep} == {(1, 1, 0)}
+    assert [each.rows for each in found.skewed.statements] == [each.rows for each in part.statements]
+
+
+def test_the_sum_of_the_pair_is_parallel_to_time() -> None:
+    _, found = start(jacobi(2, 1, box=False))
+    assert found is not None
+    for each in found.part.statements:
+        one, other = (each.rows[level].coefficients for level in found.pair)
+        assert tuple(map(sum, zip(one, other, strict=True))) == (found.factor, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["sor1d", "seidel2d", "lu"])
+def test_what_waits_within_a_time_step_does_not(name: str) -> None:
+    function = c_function(HYPERPLANES, name)
+    made = scop(function.parameters, function.body)
+    _, found = start(program_of(made, memory_dependences(made)))
+    assert found is None
+
+
+def test_systolic_waves_do_not() -> None:
+    _, found = start(program(SYSTOLIC))
+    assert found is None
+
+
+def test_workers_go_through_a_diamond_by_time() -> None:
+    made = jacobi(2, 1, box=False)
+    _, found = start(made)
+    assert found is not None
+    inside = concurrent_tile(found, made.dependences)
+    assert inside is not None
+    assert inside.summed == ()
+    assert [each.rows[inside.level].coefficients for each in inside.part.statements] == [(1, 0, 0)] * 2
+    assert inside.groups == (("S0",), ("S1",))
+    # Time and the rows that run at once say which point it is, without division.
+    for each in inside.part.statements:
+        rows = tuple(each.rows[level] for level in (inside.level, *inside.parallel))
+        assert affine_map(each.statement, rows).is_injective()
+
+
+def test_rows_that_wait_along_another_dimension_have_no_fronts_of_time() -> None:
+    made = program(WAITING_ALONG_J)
+    _, found = start(made)
+    assert found is not None
+    assert concurrent_tile(found, made.dependences) is None

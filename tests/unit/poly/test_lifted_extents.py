@@ -1,0 +1,56 @@
+"""Relations that end at numbers, seen as ending at parameters."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pytest
+
+from tilepragma.poly.lifted_extents import Extents, extents_of, lifted
+from tilepragma.poly.program_model import Statement
+
+
+def statement(domain: str) -> Statement:
+    found = isl.Set(domain)
+    return Statement("S", found, tuple("ij")[: found.dim(isl.dim_type.set)], (0,))
+
+
+@pytest.mark.parametrize(
+    ("domain", "numbers"),
+    [
+        ("{ S[i, j] : 0 <= i < 2000 and 1 <= j < 1999 }", (2000,)),
+        ("{ S[i, j] : 0 <= i < 2000 and 0 <= j < 100 }", (100, 2000)),
+        ("{ S[i, j] : -1999 <= i <= 0 and 0 <= j < 12 }", (2000,)),
+        ("[n] -> { S[i, j] : 0 <= i < n and 0 <= j < 9 }", ()),
+        ("[n] -> { S[i] : 0 <= i < n and i < 5000000000 }", (5000000000,)),
+    ],
+)
+def test_extents_are_the_numbers_below_which_long_loops_end(domain: str, numbers: tuple[int, ...]) -> None:
+    assert extents_of([statement(domain)]).numbers == numbers
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        "{ S[i] -> T[j] : j = i + 1 and 0 <= i < 1999 }",
+        "{ S[i] -> T[j] : i + j <= 3997 and j >= i and i >= 0 }",
+        "{ S[i] -> T[j] : i = 1999 and 0 <= j < 2000 and exists e : j = 2e }",
+        "[n] -> { S[i] -> T[j] : i = j and -2000 < i <= 0 and i < n; S[i] -> T[j] : j = i + 3 and 0 <= i < 100 }",
+        "{ S[i] -> T[j] : j = i + 1 and 0 <= i < 4999999999 }",
+    ],
+)
+def test_at_its_numbers_a_lifted_relation_is_the_one_given(relation: str) -> None:
+    extents = Extents((100, 2000, 5000000000))
+    given = isl.Map(relation)
+    found = lifted(given, extents)
+    assert found.involves_dims(isl.dim_type.param, given.dim(isl.dim_type.param), len(extents.numbers))
+    for name, number in zip(extents.names, extents.numbers, strict=True):
+        place = found.find_dim_by_name(isl.dim_type.param, name)
+        value = isl.Val.read_from_str(found.get_ctx(), str(number))
+        found = found.fix_val(isl.dim_type.param, place, value).project_out(isl.dim_type.param, place, 1)
+    assert found.is_equal(given)
+
+
+def test_distances_stay_numbers() -> None:
+    given = isl.Map("{ S[i] -> S[j] : j = i + 4 and 0 <= i < 1996 }")
+    found = lifted(given, Extents((2000,)))
+    assert found.deltas().reset_tuple_id().project_out(isl.dim_type.param, 0, 1).is_equal(isl.Set("{ [4] }"))

@@ -1,0 +1,160 @@
+"""Leaves that can be moved: what stays together, with which accesses, and what is private to an instance."""
+
+from __future__ import annotations
+
+import islpy as isl
+from scops import scop
+
+from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.loop_tree import Block, ForLoop, If, Loop, Statement
+from tilepragma.ir.loop_tree_text import expression_text, statement_text
+from tilepragma.poly.instance_sets import Movable
+from tilepragma.poly.scop import AccessKind, Scop, ScopStatement
+
+ANY = "int n, double A[n][n], double b[n], int key[n]"
+
+
+def movable(body: str, parameters: str = ANY) -> Scop:
+    return scop(parameters, body, movable=Movable())
+
+
+def texts(found: Scop) -> list[str]:
+    return [" ".join(statement_text(one.node).split()) for one in found.statements]
+
+
+def accesses(statement: ScopStatement, name: str) -> list[tuple[AccessKind, isl.Map]]:
+    return [(one.kind, one.relation) for one in statement.references if one.object.name == name]
+
+
+def same(found: isl.Map, text: str) -> bool:
+    return bool(found.is_equal(isl.Map(text, context=found.get_ctx())))
+
+
+def scalars(found: Scop) -> frozenset[DataObject]:
+    references = (one for statement in found.statements for one in statement.references)
+    return frozenset(one.object for one in references if one.object.storage is Storage.SCALAR)
+
+
+def test_affine_control_is_taken_apart() -> None:
+    found = movable("for (int i = 0; i < n; i++) { b[i] = 0; if (i > 2) b[i] = 1; else { b[i] = 2; } }")
+    assert texts(found) == ["b[i] = 0;", "b[i] = 1;", "b[i] = 2;"]
+    assert [len(one.loops) for one in found.statements] == [1, 1, 1]
+
+
+def test_a_condition_on_data_is_one_leaf_with_its_body() -> None:
+    (only,) = movable("for (int i = 0; i < n; i++) if (key[i]) { b[i] = 0; b[i] += 1; }").statements
+    assert isinstance(only.node, If)
+    kinds = {kind for kind, _ in accesses(only, "b")}
+    assert kinds == {AccessKind.MAY_WRITE, AccessKind.READ}
+    ((kind, relation),) = accesses(only, "key")
+    assert kind is AccessKind.READ and same(relation, "[n] -> { S0[i] -> key[i] : 0 <= i < n }")
+
+
+def test_a_loop_that_ends_early_or_on_data_is_one_leaf() -> None:
+    early = movable("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { if (key[j]) break; A[i][j] = 0; }")
+    on_data = movable("for (int i = 0; i < n; i++) for (int j = 0; j < key[i]; j++) A[i][j] = 0;")
+    for found in (early, on_data):
+        (only,) = found.statements
+        assert isinstance(only.node, (Loop, ForLoop)) and len(only.loops) == 1
+        assert {kind for kind, _ in accesses(only, "A")} == {AccessKind.MAY_WRITE}
+
+
+def test_a_while_loop_is_one_leaf() -> None:
+    (only,) = movable("for (int i = 0; i < n; i++) { while (key[i] > 0) key[i] -= 2; }").statements
+    assert len(only.loops) == 1 and {kind for kind, _ in accesses(only, "key")} >= {AccessKind.MAY_WRITE}
+
+
+def test_a_loop_whose_iterator_is_used_after_it_is_one_leaf() -> None:
+    body = "for (int i = 0; i < n; i++) { for (j = 0; j < n; j++) A[i][j] = 0; key[i] = j; }"
+    found = movable(body, f"{ANY}, int j")
+    loop, use = found.statements
+    assert isinstance(loop.node, Loop) and [one.writes for one in loop.references if one.object.name == "j"]
+    assert [kind for kind, _ in accesses(use, "j")] == [AccessKind.READ]
+
+
+def test_a_declaration_stays_with_its_uses_and_with_no_more() -> None:
+    found = movable(
+        """
+        for (int i = 0; i < n; i++) {
+            b[i] = 1;
+            double t = b[i];
+            A[i][0] = 3;
+            A[i][1] = t;
+            key[i] = 0;
+        }"""
+    )
+    assert texts(found) == ["b[i] = 1;", "double t = b[i]; A[i][0] = 3; A[i][1] = t;", "key[i] = 0;"]
+    middle = found.statements[1]
+    assert isinstance(middle.node, Block)
+    assert {one.object.name for one in middle.references} == {"b", "A"}
+
+
+def test_overlapping_declarations_are_one_leaf() -> None:
+    found = movable(
+        """
+        for (int i = 0; i < n; i++) {
+            double t = b[i];
+            double u = t * 2;
+            A[i][0] = t;
+            A[i][1] = u;
+            key[i] = 0;
+        }"""
+    )
+    assert len(found.statements) == 2 and texts(found)[1] == "key[i] = 0;"
+
+
+def test_inner_loops_of_a_leaf_are_projected_out() -> None:
+    (only,) = movable(
+        "for (int i = 0; i < n; i++) { double s = 0; for (int j = 0; j < i; j++) { s += A[i][j]; A[j][i] = s; } b[i] = s; }"
+    ).statements
+    read, write = accesses(only, "A")
+    assert read[0] is AccessKind.READ and same(read[1], "[n] -> { S0[i] -> A[i, k] : 0 <= k < i < n }")
+    assert write[0] is AccessKind.MUST_WRITE and same(write[1], "[n] -> { S0[i] -> A[k, i] : 0 <= k < i < n }")
+    assert accesses(only, "s") == []
+
+
+def test_what_the_caller_names_is_one_leaf() -> None:
+    def inner(statement: Statement) -> bool:
+        return isinstance(statement, Loop) and statement.iterator.name == "j"
+
+    body = "for (int i = 0; i < n; i++) { b[i] = 0; for (int j = 0; j < n; j++) b[i] += A[i][j]; }"
+    found = scop(ANY, body, movable=Movable(whole=inner))
+    assert [len(one.loops) for one in found.statements] == [1, 1]
+    assert isinstance(found.statements[1].node, Loop)
+
+
+LUDCMP = """
+for (int i = 0; i < n; i++) {
+    for (int j = 0; j < i; j++) {
+        w = A[i][j];
+        for (int k = 0; k < j; k++)
+            w -= A[i][k] * A[k][j];
+        A[i][j] = w / A[j][j];
+    }
+    w = b[i];
+    b[i] = w + 1;
+}
+"""
+
+
+def test_statements_of_a_variable_are_put_together_from_assignment_to_last_read() -> None:
+    apart = scop(f"{ANY}, double w", LUDCMP, movable=Movable())
+    assert [len(one.loops) for one in apart.statements] == [2, 3, 2, 1, 1]
+    found = scop(f"{ANY}, double w", LUDCMP, movable=Movable(together=scalars(apart)))
+    first, second = found.statements
+    assert (len(first.loops), len(second.loops)) == (2, 1)
+    assert same(accesses(first, "A")[1][1], "[n] -> { S0[i, j] -> A[i, k] : 0 <= k < j < i < n }")
+
+
+def test_parameters_are_known_by_their_expressions() -> None:
+    found = movable("for (int i = 0; i < n * m; i++) b[i + m / 2] = 0;", "int n, int m, double *b")
+    domain = found.statements[0].domain
+    names = [domain.get_dim_name(isl.dim_type.param, place) for place in range(domain.dim(isl.dim_type.param))]
+    assert names and all(name in found.parameters for name in names)
+    assert {expression_text(found.parameters[name]) for name in names} == {"(long)m * (long)n"}
+
+
+def test_what_a_leaf_declares_is_seen_through_in_its_subscripts() -> None:
+    (only,) = movable("for (int i = 0; i < n - 1; i++) { int k = i + 1; b[k] = 0; }").statements
+    ((kind, relation),) = accesses(only, "b")
+    assert kind is AccessKind.MUST_WRITE and same(relation, "[n] -> { S0[i] -> b[i + 1] : 0 <= i < n - 1 }")

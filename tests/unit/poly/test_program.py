@@ -1,0 +1,116 @@
+"""Algorithms 4.1 and 4.2 on C text, by way of the Scop: decreasing loops, conditions on data, and time."""
+
+from __future__ import annotations
+
+import time
+
+import islpy as isl
+import pytest
+from scops import scop
+from tilepragma.poly.false_dependences import eliminate_false_dependences
+
+from tests.support.c_functions import HYPERPLANES, c_function
+from tilepragma.poly import dependences as found_dependences
+from tilepragma.poly.dependences import value_dependences
+from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
+from tilepragma.poly.program import Program, program_of
+from tilepragma.poly.schedule import Schedule
+from tilepragma.poly.schedule_legality import untilable, violations
+from tilepragma.poly.wavefronts import band_wavefronts
+
+
+def times_in_the_scop(program: Program, schedule: Schedule) -> dict[str, isl.Map]:
+    """Phi_S of each statement, { S[i] -> [rows] }, with the Scop's iterators."""
+    return {each.statement.name: program.in_the_scop(each.statement.name, each.map) for each in schedule.statements}
+
+
+def planned(parameters: str, body: str) -> tuple[Program, Schedule, tuple[found_dependences.Dependence, ...]]:
+    made = scop(parameters, body)
+    found = value_dependences(made)
+    program = program_of(made, found)
+    schedule = tiling_hyperplanes(program.statements, program.dependences)
+    assert violations(schedule, program.dependences) == ()
+    assert untilable(schedule, program.dependences) == ()
+    times = times_in_the_scop(program, schedule)
+    for each in found:
+        wrong = times[each.source_statement.name].lex_ge_map(times[each.sink_statement.name])
+        assert wrong.intersect(each.relation).is_empty()
+    return program, schedule, found
+
+
+FIGURE_3_4 = "for (int j = 1; j <= J; j++) for (int i = 1; i <= I; i++) A[i] = 0.5 * (A[i] + A[i + 1]);"
+
+
+def test_figure_3_4_from_c() -> None:
+    program, schedule, _ = planned("int J, int I, double A[I + 2]", FIGURE_3_4)
+    (only,) = schedule.statements
+    assert only.matrix == ((2, 1), (1, 1))
+    minimal = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
+    assert minimal.statements[0].matrix == ((1, 0), (1, 1))
+    found = eliminate_false_dependences(program.statements, program.dependences)
+    assert [each.distance for each in found.hindering] == [(0, 1)]
+    assert [each.offsets for each in found.after.statements] == [(0, 0), (0, 1)]
+
+
+def test_a_decreasing_loop_is_reversed_and_back() -> None:
+    body = "for (int j = 1; j <= J; j++) for (int i = I; i >= 1; i--) A[i] = 0.5 * (A[i] + A[i - 1]);"
+    program, schedule, _ = planned("int J, int I, double A[I + 2]", body)
+    (only,) = schedule.statements
+    assert only.matrix == ((2, 1), (1, 1)), "the mirror image of Figure 3.4"
+    times = times_in_the_scop(program, schedule)
+    (shown,) = times.values()
+    mirrored = isl.Map(f"[I, J] -> {{ {only.statement.name}[j, i] -> [2j - i, j - i] }}", context=shown.get_ctx())
+    assert shown.is_equal(mirrored)
+
+
+def test_what_may_not_happen_is_not_copied() -> None:
+    body = "for (int j = 1; j <= J; j++) for (int i = 1; i <= I; i++) if (B[i] > 0) A[i] = 0.5 * (A[i] + A[i + 1]);"
+    program, _, _ = planned("int J, int I, double A[I + 2], double B[I + 2]", body)
+    found = eliminate_false_dependences(program.statements, program.dependences)
+    assert found.copies == ()
+    assert all("is known exactly" in each.reason for each in found.kept)
+
+
+def in_c(name: str) -> tuple[str, str]:
+    """Parameters and body of a kernel that tests/run runs."""
+    found = c_function(HYPERPLANES, name)
+    return found.parameters, found.body
+
+
+KERNELS = {
+    "gemm": (
+        "int n, double C[n][n], double A[n][n], double B[n][n]",
+        "for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) C[i][j] *= 2; "
+        "for (int k = 0; k < n; k++) for (int j = 0; j < n; j++) C[i][j] += A[i][k] * B[k][j]; }",
+    ),
+    "lu": in_c("lu"),
+    "paths": in_c("shortest_paths"),
+    "seidel": in_c("seidel2d"),
+    "adi": (
+        "int T, int n, double u[n][n], double v[n][n], double p[n][n], double q[n][n]",
+        "for (int t = 1; t <= T; t++) { for (int i = 1; i < n - 1; i++) { v[0][i] = 1; p[i][0] = 0; q[i][0] = v[0][i]; "
+        "for (int j = 1; j < n - 1; j++) { p[i][j] = 1 / p[i][j-1]; q[i][j] = (u[j][i-1] + u[j][i] + u[j][i+1]) / p[i][j-1]; } "
+        "v[n-1][i] = 1; for (int j = n - 2; j >= 1; j--) v[j][i] = p[i][j] * v[j+1][i] + q[i][j]; } "
+        "for (int i = 1; i < n - 1; i++) { u[i][0] = 1; p[i][0] = 0; q[i][0] = u[i][0]; "
+        "for (int j = 1; j < n - 1; j++) { p[i][j] = 1 / p[i][j-1]; q[i][j] = (v[i-1][j] + v[i][j] + v[i+1][j]) / p[i][j-1]; } "
+        "u[i][n-1] = 1; for (int j = n - 2; j >= 1; j--) u[i][j] = p[i][j] * u[i][j+1] + q[i][j]; } }",
+    ),
+}
+
+
+def test_parallelism_without_synchronisation_is_not_skewed_away() -> None:
+    made = scop(*KERNELS["gemm"])
+    program = program_of(made, value_dependences(made))
+    schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
+    scaling, product = schedule.statements
+    assert scaling.matrix[:2] == ((1, 0), (0, 1))
+    assert product.matrix == ((1, 0, 0), (0, 0, 1), (0, 1, 0)), "i, j, k, where the text has i, k, j"
+    (found,) = band_wavefronts(schedule, program.dependences)
+    assert found.inter[0] == (0, 0, 1), "k alone is sequential"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_are_scheduled_legally_and_soon(name: str) -> None:
+    started = time.process_time()
+    planned(*KERNELS[name])
+    assert time.process_time() - started < 20, "seconds where milliseconds are usual: the search has lost its bounds"

@@ -1,0 +1,151 @@
+"""Two-level wavefronts (3.17) to (3.19): the figures, legality of the execution order, and runs with everything shuffled."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pytest
+from simulated_runs import run, run_as_written
+from stencil_programs import BENCHMARKS, figure_3_4, figure_3_7, figure_3_8, figure_3_10, figure_4_4, nest, statement
+
+from tests.support.band_orders import execution_map, tiling_map, two_level_map
+from tilepragma.poly.access_flow import value_based_dependences
+from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
+from tilepragma.poly.program_model import Statement
+from tilepragma.poly.schedule import Row, Schedule, StatementSchedule
+from tilepragma.poly.schedule_legality import violated_orders
+from tilepragma.poly.wavefronts import (
+    BandWavefronts,
+    band_wavefronts,
+    wavefront_matrix,
+)
+
+
+def rectangles() -> tuple[Statement, Schedule]:
+    (only,) = figure_3_10()
+    rows = (Row((1, 0), 0, 0), Row((0, 1), 0, 0))
+    return only, Schedule((StatementSchedule(only, rows),))
+
+
+def test_theta_of_3_17() -> None:
+    assert wavefront_matrix(2) == ((1, 1), (0, 1))
+    assert wavefront_matrix(3) == ((1, 1, 1), (0, 1, 0), (0, 0, 1))
+    assert wavefront_matrix(3, (0, 2)) == ((1, 0, 1), (0, 1, 0), (0, 0, 1))
+    assert wavefront_matrix(3, (1,)) == ((0, 1, 0), (1, 0, 0), (0, 0, 1))
+    assert wavefront_matrix(2, ()) == ((1, 0), (0, 1))
+
+
+def test_tiles_of_figure_3_14() -> None:
+    only, schedule = rectangles()
+    scanned = isl.Set(
+        "[N] -> { [t1, t2, e1, e2] : 0 <= t1 <= floor(N/2) and 0 <= t2 <= floor(N/2) and "
+        "1 <= e1 <= N and 2 t1 <= e1 <= 2 t1 + 1 and 1 <= e2 <= N and 2 t2 <= e2 <= 2 t2 + 1 }"
+    )
+    assert only.domain.apply(tiling_map(schedule.of("S"), (0, 1), (2, 2))).is_equal(scanned)
+
+
+def test_wavefronts_of_figures_3_15_to_3_17() -> None:
+    only, schedule = rectangles()
+    dependences = value_based_dependences((only,))
+    (found,) = band_wavefronts(schedule, dependences)
+    assert found.inter == found.intra == ((1, 1), (0, 1))
+    assert not found.balanced
+    scanned = isl.Set(
+        "[N] -> { [t1, t2, e1, e2] : 0 <= t1 <= N and t2 >= 0 and 2 t2 >= 2 t1 - 2*floor(N/2) and t2 <= floor(N/2) and t2 <= t1 "
+        "and e1 >= 2 and e1 >= 2 t1 and e1 >= 2 t2 + 1 and e1 >= 2 t1 - 2 t2 + 1 "
+        "and e1 <= 2 N and e1 <= 2 t1 + 2 and e1 <= 2 t2 + N + 1 and e1 <= 2 t1 - 2 t2 + N + 1 "
+        "and e2 >= 1 and e2 >= 2 t2 and e2 >= e1 - N and e2 >= -2 t1 + 2 t2 + e1 - 1 "
+        "and e2 <= N and e2 <= 2 t2 + 1 and e2 <= e1 - 1 and e2 <= -2 t1 + 2 t2 + e1 }"
+    )
+    assert only.domain.apply(two_level_map(schedule.of("S"), found, (2, 2))).is_equal(scanned)
+
+
+def test_balanced_wavefronts_of_figure_4_3_follow_the_first_hyperplane() -> None:
+    statements = figure_3_4()
+    dependences = value_based_dependences(statements)
+    (found,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
+    assert found.balanced
+    assert (found.inter, found.intra) == (((1, 1), (0, 1)), ((1, 0), (0, 1)))
+    (slanted,) = band_wavefronts(tiling_hyperplanes(statements, dependences, COMMUNICATION_MINIMAL), dependences)
+    assert not slanted.balanced
+    assert slanted.intra == ((1, 1), (0, 1)), "along (1, 1) of (1 0; 1 1), which is (2, 1) as Figure 4.1 says"
+
+
+def test_figure_4_7_runs_the_copy_before_the_statement_in_each_wavefront() -> None:
+    statements = figure_4_4()
+    dependences = value_based_dependences(statements)
+    (found,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
+    assert found.order == (("S0",), ("S1",))
+    assert found.barriers == (False, True)
+
+
+def test_rows_that_carry_nothing_need_no_synchronisation() -> None:
+    (only,) = figure_3_7()
+    dependences = value_based_dependences((only,))
+    (found,) = band_wavefronts(tiling_hyperplanes((only,), dependences, COMMUNICATION_MINIMAL), dependences)
+    assert found.inter == ((0, 1), (1, 0)), "the carrying row first, the free one parallel"
+    free = statement("S", "i, j", "0 <= i, j < N", (0, 0, 0), "B[i, j]", "A[i, j]")
+    (doall,) = band_wavefronts(tiling_hyperplanes((free,), ()), ())
+    assert (doall.inter_sequential, doall.intra_sequential) == (False, False)
+
+
+def test_no_barrier_where_a_point_waits_for_itself_alone() -> None:
+    first = statement("S0", "i", "0 <= i < N", (0, 0), "B[i]", "A[i]")
+    second = statement("S1", "i", "0 <= i < N", (0, 1), "C[i]", "B[i]")
+    dependences = value_based_dependences((first, second))
+    (found,) = band_wavefronts(tiling_hyperplanes((first, second), dependences), dependences)
+    assert found.order == (("S0",), ("S1",))
+    assert found.barriers == (False, False)
+
+
+PROGRAMS = {
+    "Figure 3.4": figure_3_4(),
+    "Figure 3.8": figure_3_8(),
+    "Figure 3.10": figure_3_10(),
+    "Figure 4.4": figure_4_4(),
+    **{name: BENCHMARKS[name] for name in ("1-D Jacobi-3", "2-D Jacobi-5", "1-D SOR-3", "2-D SOR-5", "2-D FDTD")},
+    "producer": (
+        statement("S0", "t, i", nest("t, i"), (0, 0, 0), "B[i]", "A[i - 1]"),
+        statement("S1", "t, i", nest("t, i"), (0, 0, 1), "A[i]", "B[i]"),
+    ),
+}
+
+
+@pytest.mark.parametrize("options", [HyperplaneOptions(), COMMUNICATION_MINIMAL], ids=["balanced", "minimal"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_tiles_and_points_in_parallel_compute_the_same(name: str, options: HyperplaneOptions) -> None:
+    statements = PROGRAMS[name]
+    dependences = value_based_dependences(statements)
+    schedule = tiling_hyperplanes(statements, dependences, options)
+    (found,) = band_wavefronts(schedule, dependences)
+    rows = len(found.levels)
+    tiles = (2, 3, 2)[:rows]
+    times = {each.statement.name: execution_map(each, found, tiles) for each in schedule.statements}
+    assert violated_orders(times, dependences) == ()
+    sizes = {"T": 3, "N": 5, "J": 4, "I": 6}
+    expected = run_as_written(statements, sizes)
+    for seed in range(2):
+        shuffled = run(statements, times, sizes, parallel=parallel_components(found), seed=seed)
+        assert shuffled == expected
+
+
+def parallel_components(found: BandWavefronts) -> tuple[int, ...]:
+    """The components of an execution map that may run in any order: t'_2 ... t'_m, e'_2 ... e'_m."""
+    before, rows = found.levels[0], len(found.levels)
+    tiles = range(before + 1, before + rows)
+    points = range(before + rows + 2, before + 2 * rows + 1)
+    return (*tiles, *points)
+
+
+def test_a_swapped_order_of_wavefronts_is_seen() -> None:
+    """The machine that runs the others does notice: without the skew, tiles of one row are not independent."""
+    statements = figure_3_10()
+    only, schedule = rectangles()
+    dependences = value_based_dependences(statements)
+    wrong = BandWavefronts(
+        0, (0, 1), ("S",), ((1, 0), (0, 1)), ((1, 1), (0, 1)), True, True, False, (("S",),), (False,)
+    )
+    times = {"S": execution_map(schedule.of("S"), wrong, (2, 2))}
+    sizes = {"T": 1, "N": 6}
+    runs = [run((only,), times, sizes, parallel=parallel_components(wrong), seed=seed) for seed in range(4)]
+    assert violated_orders(times, dependences) == ()
+    assert any(each != run_as_written(statements, sizes) for each in runs)

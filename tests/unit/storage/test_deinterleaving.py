@@ -1,0 +1,144 @@
+"""Sweeps by colours on arrays split by the residues of their subscripts: where that is done, and that wrong ones are found out."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from source import plan
+
+from tilepragma.ir.expressions import Access, Scope, integer
+from tilepragma.ir.invariance import written_objects
+from tilepragma.ir.loop_tree import Statement
+from tilepragma.ir.polynomial import expression, number, polynomial
+from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.poly.extraction import extract_scop
+from tilepragma.schedule.strategy import Region
+from tilepragma.storage.array_expansion import OwnKernel
+from tilepragma.storage.deinterleaving import with_split_arrays
+from tilepragma.verify.layouts import layout_fault
+from tilepragma.verify.storage import OwnStorage, Version
+
+LINE = "for (int t = 0; t < steps; t++) for (int i = 1; i < n - 1; i++) u[i] = 0.5 * (u[i-1] + u[i+1] - f[i]);"
+
+
+def relaxed(body: str, parameters: str = "int steps, int n, double u[n], const double f[n]") -> KernelPlan:
+    return plan(f"void g({parameters}) {{\n#pragma tilek kernel sor(redblack)\n{{ {body} }}\n}}")
+
+
+def temporaries(found: KernelPlan) -> list[str]:
+    return [one.object.name for one in found.arrays if one.object.scope is Scope.TEMPORARY]
+
+
+@pytest.mark.parametrize(
+    ("body", "made"),
+    [
+        (LINE, ["u_0", "u_1", "f_0", "f_1"]),
+        # nothing comes back to the elements, or too seldom
+        (LINE.removeprefix("for (int t = 0; t < steps; t++) "), []),
+        (LINE.replace("t < steps", "t < 2"), []),
+        # one array is stepped through in two ways
+        (LINE.replace("f[i]", "f[i] - f[2*i]"), ["u_0", "u_1"]),
+    ],
+)
+def test_where_arrays_are_split(body: str, made: list[str]) -> None:
+    assert temporaries(relaxed(body)) == made
+
+
+def test_sweeps_step_one_by_one() -> None:
+    found = relaxed(
+        "for (int t = 0; t < steps; t++) for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++)"
+        " u[i][j] = 0.25 * (u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);",
+        "int steps, int n, double u[n][n]",
+    )
+    assert sorted(temporaries(found)) == ["u_0_0", "u_0_1", "u_1_0", "u_1_1"]
+    accesses = [
+        node
+        for launch in found.device
+        for node in walk(launch.body)
+        if isinstance(node, Access) and node.object.scope is Scope.TEMPORARY
+    ]
+    factors = {
+        factor for one in accesses for part in one.subscripts for product, factor in polynomial(part).terms if product
+    }
+    assert factors == {1}
+    assert found.source is not None and found.reordered is not None
+    assert [note for note in found.storage if note.startswith("array splitting: 'u' is kept as 'u_0_0', 'u_0_1'")]
+
+
+# -- the proof ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[Region, OwnKernel]:
+    kernel = relaxed(LINE).source
+    assert kernel is not None
+    found = Region(kernel, kernel.body.statements, written_objects(kernel), frozenset(), frozenset(), None)  # type: ignore[arg-type]
+    own = with_split_arrays(found)
+    assert own is not None
+    return found, own
+
+
+def fault(original: Region, own: OwnKernel, statements: tuple[Statement, ...]) -> str | None:
+    scop = extract_scop(statements, (), written_objects(own.kernel), context=original.scop.context)
+    ids = {id(one) for one in statements}
+    copies = tuple(one for one in own.copies if id(one) in ids)
+    return layout_fault(
+        Version(original.statements, original.scop),
+        Version(statements, scop),
+        OwnStorage(own.instead, copies, own.dead),
+    )
+
+
+def test_what_is_made_is_proven(made: tuple[Region, OwnKernel]) -> None:
+    original, own = made
+    assert fault(original, own, own.kernel.body.statements) is None
+
+
+def test_every_copy_is_needed(made: tuple[Region, OwnKernel]) -> None:
+    original, own = made
+    statements = own.kernel.body.statements
+    for one in own.copies:
+        assert fault(original, own, tuple(other for other in statements if other is not one)) is not None
+
+
+def test_copies_stand_where_they_must(made: tuple[Region, OwnKernel]) -> None:
+    original, own = made
+    first, *rest = own.kernel.body.statements
+    assert fault(original, own, (*rest, first)) == "copies do not stand before and behind all else"
+
+
+@pytest.mark.parametrize(
+    ("name", "distance", "message"),
+    [
+        ("u_0", 1, "an access to 'u' does not touch the place of its element"),
+        ("f_1", -1, "an access to 'f' does not touch the place of its element"),
+    ],
+)
+def test_other_places_are_found_out(made: tuple[Region, OwnKernel], name: str, distance: int, message: str) -> None:
+    original, own = made
+
+    def change(access: Access) -> Access:
+        if access.object.name != name:
+            return access
+        return dataclasses.replace(
+            access, subscripts=(expression(polynomial(access.subscripts[0]) + number(distance)),)
+        )
+
+    copies = {id(one) for one in own.copies}
+    statements = tuple(one if id(one) in copies else with_accesses(one, change) for one in own.kernel.body.statements)
+    assert fault(original, own, statements) == message
+
+
+def test_two_elements_in_one_place_are_found_out(made: tuple[Region, OwnKernel]) -> None:
+    original, own = made
+
+    def change(access: Access) -> Access:
+        return dataclasses.replace(access, subscripts=(integer(0),)) if access.object.name == "u_0" else access
+
+    (first, *rest) = own.kernel.body.statements
+    broken = with_accesses(first, change)
+    kernel = dataclasses.replace(own, copies=(broken, *(one for one in own.copies if one is not first)))
+    assert fault(original, kernel, (broken, *rest)) == "a place in 'u_0' is not that of one element"

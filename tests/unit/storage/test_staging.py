@@ -1,0 +1,539 @@
+"""What gangs of device launches stage, and plans whose stages are wrong, each refused with a sentence that says how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from source import plan
+
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.directives import ClauseExpression, TileKind
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Block,
+    Buffer,
+    Buffered,
+    If,
+    Loop,
+    Stage,
+    Staged,
+    StagedSide,
+    StagedTerm,
+    Statement,
+    Tile,
+    TiledLoop,
+    TileNest,
+)
+from tilepragma.ir.loop_tree_text import staged_text
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import INT
+from tilepragma.model.descriptor_files import named_device
+from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.storage.staging import staged_arrays
+from tilepragma.verify.proofs import prove
+from tilepragma.verify.rules import PlanFault, verify, verify_rules
+
+FIVE_POINT = """
+void f(int n, int m, const double a[n][m], double b[n][m]) {
+#pragma tilek kernel
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 1; j < m - 1; j++)
+      b[i][j] = a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+}"""
+PRODUCT = """
+void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n][m]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      float sum = 0;
+      for (int k = 0; k < p; k++)
+        sum += a[i][k] * b[k][j];
+      c[i][j] = sum;
+    }
+}"""
+
+SUMS = """
+void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n][m]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++)
+      for (int k = 0; k < p; k++)
+        c[i][j] += a[i][k] * b[k][j];
+}"""
+
+
+def boxes(source: str) -> list[str]:
+    """What the launches of a plan stage."""
+    return [staged_text(one) for launch in plan(source).device for one in staged_arrays(launch)]
+
+
+def body(statement: str, arrays: str = "const double a[n][m], double b[n][m]") -> str:
+    """A kernel over i and j, whose statement this is."""
+    return f"""
+void f(int n, int m, int p, {arrays}) {{
+#pragma tilek kernel
+  for (int i = 2; i < n - 2; i++)
+    for (int j = 2; j < m - 2; j++)
+      {statement}
+}}"""
+
+
+WIDE = """
+void f(int n, int m, const double a[n][m], const double x[m], double y[n]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++) {
+    double sum = 0;
+    for (int j = 0; j < m; j++)
+      sum += a[i][j] * x[j];
+    y[i] = sum;
+  }
+}"""
+
+
+@pytest.mark.parametrize(("name", "tile", "bytes_"), [("", 8, 32768), ("c1060", 4, 16384), ("a100", 16, 49152)])
+def test_boxes_take_what_the_named_device_has(name: str, tile: int, bytes_: int) -> None:
+    """256 rows of a box: of 8 doubles and one more to lie apart, 18 KB; of 16, 34 KB."""
+    made = plan(WIDE, PlanDefaults(device=named_device(name) if name else None))
+    assert made.kernel.directive.local_bytes == bytes_
+    (box,) = [one for one in staged_arrays(made.device[0]) if one.object.host == "a"]
+    assert [term.extent for term in box.sides[1].terms] == [tile]
+
+
+NEIGHBOURS = """
+void f(int n, int m, int p, const float a[m][p], const float c[n][p][m], float b[n][m]) {{
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {{
+      float sum = 0;
+      for (int k = 0; k < 9; k++)
+        sum += a[{subscripts}] * c[i][k][j];
+      b[i][j] = sum;
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "odd"), [("j][k", True), ("j][j + k", False), ("j][2 * j + k", True), ("k][j", None)]
+)
+def test_rows_of_boxes_lie_apart_as_algorithm_2_says(subscripts: str, odd: bool | None) -> None:
+    boxes = {
+        one.object.host: one.odd for one in staged_arrays(plan(NEIGHBOURS.format(subscripts=subscripts)).device[0])
+    }
+    assert boxes["a"] is odd
+
+
+def test_a_stencil_stages_its_tile_with_the_border() -> None:
+    assert boxes(FIVE_POINT) == ["a[i - 1 : 3][j - 1 : 3]"]
+
+
+def test_a_product_stages_tiles_of_both_arrays() -> None:
+    assert boxes(PRODUCT) == ["a[i_row : 1][k : 1]", "b[k : 1][j_row : 1]"]
+
+
+def test_an_array_may_have_several_boxes() -> None:
+    gram = PRODUCT.replace("b[k][j]", "a[j][k]")
+    assert boxes(gram) == ["a[i_row : 1][k : 1]", "a[j_row : 1][k : 1]"]
+    assert complaints(plan(gram)) == ""
+
+
+def test_accesses_under_conditions_read_boxes_that_hold_them() -> None:
+    found = plan(body("b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j] + (i > 5 ? a[i][j - 1] + a[i - 2][j] : a[i][j]);"))
+    (box,) = staged_arrays(found.device[0])
+    assert staged_text(box) == "a[i - 1 : 3][j : 1]"
+    assert box.reads == ("[i - 1][j]", "[i + 1][j]", "[i][j]")
+
+
+WORTH_IT = {
+    "columns of workers": ("b[i][j] = a[j][i];", ["a[j : 1][i : 1]"], "const double a[m][n], double b[n][m]"),
+    "a lopsided box": ("b[i][j] = a[i - 2][j] + a[i + 1][j + 2] + a[i][j];", ["a[i - 2 : 4][j : 3]"], None),
+    "a box of which most is not read": (
+        "b[i][j] = a[640*i + j] + a[640*(i + 1) + j] + a[640*(i + 2) + j];",
+        [],
+        "const double *a, double b[n][m]",
+    ),
+    "turned round": (
+        "b[i][j] = a[n - i][j] + a[n - 1 - i][j] + a[n + 1 - i][j];",
+        ["a[-1*i + n - 1 : 3][j : 1]"],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORTH_IT)
+def test_what_is_worth_it(name: str) -> None:
+    statement, expected, arrays = WORTH_IT[name]
+    found = boxes(body(statement, arrays) if arrays else body(statement))
+    assert found == expected
+
+
+LEFT_ALONE = {
+    "what neighbours read as neighbours": "b[i][j] = a[i][j];",
+    "two rows of many": "b[i][j] = a[i][j] - a[i - 1][j];",
+    "neighbours in a row": "b[i][j] = a[i][j - 1] + a[i][j] + a[i][j + 1] + a[i][j + 2];",
+    "an end that a condition guards": "b[i][j] = a[i][j] + a[i + 1][j] + (i > 2 ? a[i - 1][j] : 0);",
+    "boxes that no number of workers bounds": "b[i][j] = a[i][j] + a[i - 1][j] + a[p][j];",
+    "what the launch writes": "b[i][j] = b[i][j] + a[i][j];",
+    "subscripts from memory": "b[i][j] = a[i][(int)a[i][0]];",
+    "boxes larger than a gang's memory": "b[i][j] = "
+    + " + ".join(f"a[i + {row}][j + {column}]" for row in range(3) for column in range(0, 381, 76))
+    + ";",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_is_left_alone(name: str) -> None:
+    assert boxes(body(LEFT_ALONE[name])) == []
+
+
+def test_what_has_no_room_is_said() -> None:
+    found = plan(body(LEFT_ALONE["boxes larger than a gang's memory"]))
+    assert [note for note in found.rejected if "has no room in the 32768 of its own memory" in note]
+
+
+def test_the_workers_that_the_user_says_count() -> None:
+    source = """
+void f(int n, int m, int w, const double a[n][m], const double x[m], double y[n]) {
+#pragma tilek kernel num_workers(%s)
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++)
+      y[i] += a[i][j] * x[j];
+}"""
+    assert boxes(source % "w") == ["a[i : 1][j : 1]"], "numbers of the launch are not known"
+    assert boxes(source % "1024") == []
+    note = "what a gang of launch f reads of 'a', 40960 bytes, has no room in the 32768 of its own memory: it is read where it is"
+    assert note in plan(source % "1024").rejected
+
+
+def test_arrays_that_may_be_one_are_left_alone() -> None:
+    said = FIVE_POINT.replace("#pragma tilek kernel", "#pragma tilek kernel independent")
+    assert not plan(said).apart
+    assert boxes(said) == []
+
+
+def test_the_hosts_launches_stage_nothing() -> None:
+    assert all(launch.staged is None for launch in plan(FIVE_POINT).host)
+
+
+# -- broken plans ---------------------------------------------------------------------------------------------------------
+
+
+def with_staged(found: KernelPlan, change: Callable[[Block], Block]) -> KernelPlan:
+    """The plan of one launch with its staged form changed."""
+    (launch,) = found.device
+    assert launch.staged is not None
+    (nest,) = launch.staged.statements
+    assert isinstance(nest, TileNest)
+    changed = replace(launch, staged=Block((replace(nest, body=change(nest.body)),)))
+    return replace(found, device_steps=(changed,))
+
+
+def with_blocks_changed(found: KernelPlan, change: Callable[[Block], Block]) -> KernelPlan:
+    """`change` made to every block of the staged form that has a stage."""
+
+    def visit(block: Block) -> Block:
+        inner = Block(
+            tuple(with_blocks(one, visit) if isinstance(one, (Loop, Buffered)) else one for one in block.statements),
+            block.range,
+        )
+        return change(inner) if any(isinstance(one, Stage) for one in inner.statements) else inner
+
+    return with_staged(found, visit)
+
+
+def with_boxes(found: KernelPlan, change: Callable[[Staged], Staged]) -> KernelPlan:
+    def in_block(block: Block) -> Block:
+        return replace(
+            block,
+            statements=tuple(
+                Stage(tuple(map(change, one.arrays))) if isinstance(one, Stage) else one for one in block.statements
+            ),
+        )
+
+    return with_blocks_changed(found, in_block)
+
+
+def with_side(found: KernelPlan, place: int, change: Callable[[StagedSide], StagedSide]) -> KernelPlan:
+    def in_box(staged: Staged) -> Staged:
+        sides = tuple(change(side) if at == place else side for at, side in enumerate(staged.sides))
+        return replace(staged, sides=sides)
+
+    return with_boxes(found, in_box)
+
+
+def without(found: KernelPlan, place: int) -> KernelPlan:
+    """The staged form without one of its barriers, counted from 0."""
+
+    def drop(block: Block) -> Block:
+        at = [number for number, one in enumerate(block.statements) if isinstance(one, Barrier)][place]
+        return replace(block, statements=(*block.statements[:at], *block.statements[at + 1 :]))
+
+    return with_blocks_changed(found, drop)
+
+
+def moved(side: StagedSide, by: int) -> StagedSide:
+    return replace(side, least=integer(-1 + by))
+
+
+def behind(block: Block) -> Block:
+    """The stage behind what uses it."""
+    stage, barrier, *rest = block.statements
+    return replace(block, statements=(*rest[:-1], stage, barrier, rest[-1]))
+
+
+def under_condition(block: Block) -> Block:
+    stage, *rest = block.statements
+    return replace(block, statements=(If(integer(1), Block((stage,)), None), *rest))
+
+
+def ahead(block: Block) -> Block:
+    statements = (replace(one, ahead=True) if isinstance(one, Stage) else one for one in block.statements)
+    return replace(block, statements=tuple(statements))
+
+
+def backwards(block: Block) -> Block:
+    """A nest's body whose loop over tiles goes down."""
+    statements = (replace(one, decreasing=True) if isinstance(one, Loop) else one for one in block.statements)
+    inside = (with_blocks(one, backwards) if isinstance(one, Buffered) else one for one in statements)
+    return replace(block, statements=tuple(inside))
+
+
+def twice(block: Block) -> Block:
+    statements = (Stage((*one.arrays, *one.arrays)) if isinstance(one, Stage) else one for one in block.statements)
+    return replace(block, statements=tuple(statements))
+
+
+def with_buffer(found: KernelPlan, change: Callable[[Buffer], Buffer]) -> KernelPlan:
+    """The staged form with its buffers changed."""
+
+    def in_body(block: Block) -> Block:
+        held = (
+            replace(one, buffers=tuple(map(change, one.buffers))) if isinstance(one, Buffered) else one
+            for one in block.statements
+        )
+        return replace(block, statements=tuple(held))
+
+    return with_staged(found, in_body)
+
+
+def with_points(found: KernelPlan, points: int) -> KernelPlan:
+    """The nest whose workers have another number of points than the boxes are made for."""
+
+    def of(tile: Tile) -> Tile:
+        return replace(tile, argument=ClauseExpression(str(points), NOWHERE)) if tile.kind is TileKind.STATIC else tile
+
+    def loop_of(tiled: TiledLoop) -> TiledLoop:
+        return replace(tiled, tiles=tuple(map(of, tiled.tiles)))
+
+    def nest_of(nest: TileNest) -> TileNest:
+        return replace(nest, loops=tuple(map(loop_of, nest.loops)), order=tuple(map(of, nest.order)))
+
+    changed = with_nest(found, nest_of)
+    (launch,) = changed.device
+    (plain,) = launch.body.statements
+    assert isinstance(plain, TileNest)
+    loops, whole = tuple(map(loop_of, launch.loops)), Block((nest_of(plain),))
+    return replace(changed, device_steps=(replace(launch, loops=loops, body=whole),))
+
+
+def with_terms(side: StagedSide, change: Callable[[StagedTerm], StagedTerm]) -> StagedSide:
+    return replace(side, terms=tuple(map(change, side.terms)))
+
+
+STRANGER = DataObject("q", "q", INT, Storage.SCALAR, Scope.LOCAL)
+
+
+BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
+    "a border that is too short above": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: replace(side, width=1)),
+        "outside of what is staged of dimension 0",
+    ),
+    "a border that is too short before": (
+        FIVE_POINT,
+        lambda p: with_side(p, 1, lambda side: replace(moved(side, 1), width=1)),
+        "outside of what is staged of dimension 1",
+    ),
+    "a border that nobody reads": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: replace(side, width=3)),
+        "dimension 0 of what is staged of 'a' may end where nobody reads",
+    ),
+    "a box of another place": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: moved(side, 1)),
+        "outside of what is staged of dimension 0",
+    ),
+    "a box along other iterators": (
+        FIVE_POINT,
+        lambda p: with_boxes(p, lambda one: replace(one, sides=one.sides[::-1])),
+        "outside of what is staged of dimension 0",
+    ),
+    "a box that does not move with the tile": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: replace(side, terms=())),
+        "outside of what is staged of dimension 0",
+    ),
+    "a box shorter than the tile": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: with_terms(side, lambda term: replace(term, extent=1))),
+        "another extent along 'i' than the gang's tile",
+    ),
+    "a tile of a loop that is longer than its box": (
+        PRODUCT,
+        lambda p: with_boxes(
+            p,
+            lambda one: replace(
+                one,
+                sides=tuple(
+                    with_terms(side, lambda term: replace(term, extent=31) if term.extent == 32 else term)
+                    for side in one.sides
+                ),
+            ),
+        ),
+        "is staged for is longer than its box",
+    ),
+    "a start that differs between workers": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: replace(side, least=Access(STRANGER, (), (), INT))),
+        "begins at 'q', which is not the same for all workers",
+    ),
+    "no barrier behind the copy": (FIVE_POINT, lambda p: without(p, 0), "between the copy of 'a' and its first use"),
+    "no barrier before the next copy": (FIVE_POINT, lambda p: without(p, 1), "last use of 'a' and its next copy"),
+    "no barrier behind the copy of a tile": (PRODUCT, lambda p: without(p, 0), "between the copy of 'a' and its first"),
+    "no barrier before the next tile": (PRODUCT, lambda p: without(p, 1), "last use of 'a' and its next copy"),
+    "a copy behind its use": (FIVE_POINT, lambda p: with_blocks_changed(p, behind), "'a' is read before it is staged"),
+    "a copy that some may leave out": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(p, under_condition),
+        "stands under a condition",
+    ),
+    "a nest whose workers part": (
+        FIVE_POINT,
+        lambda p: with_nest(p, lambda nest: replace(nest, uniform=False)),
+        "a barrier stands under a worker-distributed loop",
+    ),
+    "an access to two boxes": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(p, twice),
+        "is read in two boxes of launch f",
+    ),
+    "what the launch writes": (
+        FIVE_POINT,
+        lambda p: with_boxes(p, lambda one: replace(one, object=argument(p, "b"), reads=("[i][j]",))),
+        "'b' is staged, but launch f does not only read it",
+    ),
+    "arrays that may be one": (FIVE_POINT, lambda p: replace(p, apart=False), "stages arrays that another name may"),
+    "a statement that is gone": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(
+            p, lambda block: replace(block, statements=tuple(s for s in block.statements if not _computes(s)))
+        ),
+        "'a' is staged and never read",
+    ),
+    "copies ahead of no loop": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(p, ahead),
+        "copies ahead of something that is no loop",
+    ),
+    "a barrier between the copies ahead": (
+        PRODUCT,
+        lambda p: with_blocks_changed(p, lambda block: replace(block, statements=(*block.statements, Barrier()))),
+        "copies ahead where more is done than to compute between two barriers",
+    ),
+    "a register of another element": (
+        SUMS,
+        lambda p: with_buffer(p, lambda one: replace(one, access=replace(one.access, subscripts=(integer(0),) * 2))),
+        "the buffer of 'c' has elements that others access between barriers",
+    ),
+    "a register that is not written back": (
+        SUMS,
+        lambda p: with_buffer(p, lambda one: replace(one, stored=False)),
+        "the buffer of 'c' is more than the element of a worker, and stands around barriers",
+    ),
+    "a register where the sum is empty, too": (
+        SUMS,
+        lambda p: with_buffer(p, lambda one: replace(one, conditions=())),
+        "the buffer of 'c' has elements that are not surely accessed",
+    ),
+    "a register that is left out where the sum is not empty": (
+        SUMS,
+        lambda p: with_buffer(p, lambda one: replace(one, conditions=(*one.conditions, integer(0)))),
+        "the buffer of 'c' lacks elements that are accessed",
+    ),
+    "a box for fewer points than a worker has": (
+        SUMS,
+        lambda p: with_points(p, 16),
+        "the box of 'a' has another extent along 'i_row' than the gang's tile",
+    ),
+    "points whose number is not known": (
+        SUMS,
+        lambda p: with_points(p, 0),
+        "the points that a worker has of loop",
+    ),
+    "copies ahead in a loop that counts down": (
+        PRODUCT,
+        lambda p: with_staged(p, backwards),
+        "copies ahead in a loop over 'k_tile' that workers may see otherwise",
+    ),
+}
+
+
+def with_nest(found: KernelPlan, change: Callable[[TileNest], TileNest]) -> KernelPlan:
+    (launch,) = found.device
+    assert launch.staged is not None
+    (nest,) = launch.staged.statements
+    assert isinstance(nest, TileNest)
+    return replace(found, device_steps=(replace(launch, staged=Block((change(nest),))),))
+
+
+def argument(found: KernelPlan, name: str) -> DataObject:
+    return next(one.object for one in found.arrays if one.object.name == name)
+
+
+def _computes(statement: Statement) -> bool:
+    return any(isinstance(node, Access) for node in walk(statement)) and not isinstance(statement, (Stage, Barrier))
+
+
+def complaints(found: KernelPlan) -> str:
+    """What the verifier has against a plan, by its rules or by the mathematics."""
+    try:
+        verify_rules(found)
+    except PlanFault as fault:
+        return str(fault)
+    return "\n".join(fault.message for fault in prove(found))
+
+
+@pytest.mark.parametrize("source", [FIVE_POINT, PRODUCT, SUMS])
+def test_the_good_plan_is_proven(source: str) -> None:
+    good = plan(source)
+    assert isinstance(good.device[0], Launch) and good.device[0].staged is not None
+    assert complaints(good) == ""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_stages_are_refused(name: str) -> None:
+    source, change, sentence = BROKEN[name]
+    broken = change(plan(source))
+    assert sentence in complaints(broken)
+    with pytest.raises(PlanFault):
+        verify(broken)
+
+
+def test_iterations_that_a_staged_form_leaves_out_are_missed() -> None:
+    def shorter(block: Block) -> Block:
+        loops = tuple(replace(one, lower=integer(1)) if _is_split(one) else one for one in block.statements)
+        inner = tuple(with_blocks(one, shorter) if isinstance(one, Buffered) else one for one in loops)
+        return replace(block, statements=inner)
+
+    broken = with_staged(plan(PRODUCT), shorter)
+    assert complaints(broken) != ""
+    with pytest.raises(PlanFault):
+        verify(broken)
+
+
+def _is_split(statement: Statement) -> bool:
+    return isinstance(statement, Loop) and any(isinstance(one, Stage) for one in walk(statement))

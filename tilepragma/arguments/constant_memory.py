@@ -1,0 +1,113 @@
+"""Tables of the file that device programs hold as constants of their own: small, their values known, read by all workers of a gang alike.
+
+Constant memory hands one element a time to all workers that ask for the same one, and needs no upload; workers that ask for different ones
+wait for each other, so that tables which they read elsewhere stay arrays (ICS'08 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from tilepragma.ir.accesses import function_uses, uses
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import TABLE_BYTES, Access, DataObject, Expression, IntegerLiteral, Scope, Storage
+from tilepragma.ir.loop_tree import Block, Loop, TileNest
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.poly.reference_spans import only_read, settled_values, written_out
+
+
+def with_constants(plan: KernelPlan) -> KernelPlan:
+    """The plan with such tables as `constants` in place of arguments, as many as there is room for, in the order of the arguments."""
+    said = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
+    taken: list[DataObject] = []
+    left = TABLE_BYTES
+    for argument in plan.arrays:
+        table = argument.object
+        if argument.present or table.host in said or not is_constant(table):
+            continue
+        if table_bytes(table) <= left and not any(wrong_constant_uses(plan, table)):
+            taken.append(table)
+            left -= table_bytes(table)
+    if not taken:
+        return plan
+    arrays = tuple(argument for argument in plan.arrays if argument.object not in taken)
+    return replace(plan, arrays=arrays, constants=tuple(taken))
+
+
+def is_constant(table: DataObject) -> bool:
+    """Whether the translation knows all elements, and every target can call the array by its own name."""
+    lengths = [one.value for one in table.lengths if isinstance(one, IntegerLiteral)]
+    known = len(lengths) == table.rank > 0 and prod(lengths) == len(table.values)
+    return known and table.table and table.const and table.name == table.host and table.rows_in is None
+
+
+def table_bytes(table: DataObject) -> int:
+    """What a table takes of the constant memory."""
+    assert isinstance(table.element, ScalarType), "tables are of numbers"
+    return len(table.values) * table.element.bits // 8
+
+
+def wrong_constant_uses(plan: KernelPlan, table: DataObject) -> Iterator[str]:
+    """A sentence for every launch that keeps a table from the constants: it writes it, hands it on as a whole, or its workers read
+    different elements at a time.
+    """
+    functions = plan.kernel.functions
+    if any(use.object == table for use in function_uses(functions)):
+        yield f"'{table.host}' is read by a function"
+    for launch in dict.fromkeys((*plan.host, *plan.device)):
+        accesses = [node for node in walk(launch.body) if isinstance(node, Access) and node.object == table]
+        if accesses and table not in only_read(launch.body, functions):
+            yield f"launch {launch.name} does more with '{table.host}' than to read its elements"
+    for launch in plan.device:
+        if not _is_read_alike(plan, launch, table):
+            yield f"workers of launch {launch.name} read different elements of '{table.host}' at a time"
+
+
+def _is_read_alike(plan: KernelPlan, launch: Launch, table: DataObject) -> bool:
+    """Whether all workers that read an element of the table at a time read the same one."""
+    nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
+    if not any(tile.kind is TileKind.WORKER for nest in nests for tile in nest.order):
+        return True
+    alike, known = _alike(plan, launch), settled_values(launch.body)
+
+    def is_alike(subscript: Expression) -> bool:
+        value = written_out(polynomial(subscript), known)
+        return value is not None and all(_reads_only(atom, alike) for atom in value.atoms)
+
+    accesses = (node for node in walk(launch.body) if isinstance(node, Access) and node.object == table)
+    return all(is_alike(subscript) for access in accesses for subscript in access.subscripts)
+
+
+def _alike(plan: KernelPlan, launch: Launch) -> frozenset[DataObject]:
+    """Scalars that are the same for all workers at a time: what the launch does not write, and iterators of loops that all of them go
+    through in step, in order from the outside.
+    """
+    written = {use.object for use in uses(launch.body, plan.kernel.functions) if use.writes} | set(launch.privates)
+    objects = {*plan.kernel.objects, *launch.values, *(size.object for size in plan.sizes)}
+    alike = {one for one in objects - written if one.storage is Storage.SCALAR}
+    _add_iterators(launch.body, alike)
+    return frozenset(alike)
+
+
+def _add_iterators(body: Block, alike: set[DataObject]) -> None:
+    known = settled_values(body)
+    nests = [node for node in walk(body) if isinstance(node, TileNest)]
+    dealt = {tile.loop for nest in nests for tile in nest.order if tile.kind is TileKind.WORKER}
+    for node in walk(body):
+        loops = [tiled.loop for tiled in node.loops] if isinstance(node, TileNest) else [node]
+        for loop in loops:
+            if not isinstance(loop, Loop) or loop.index in dealt:
+                continue
+            start = written_out(polynomial(loop.lower), known)
+            if start is not None and all(_reads_only(part, alike) for part in (*start.atoms, loop.step)):
+                alike.add(loop.iterator)
+
+
+def _reads_only(node: Expression, objects: set[DataObject] | frozenset[DataObject]) -> bool:
+    found = (part for part in walk(node) if isinstance(part, Access))
+    return all(one.object in objects and one.object.scope is not Scope.GANG for one in found)

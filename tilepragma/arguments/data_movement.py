@@ -1,0 +1,272 @@
+"""Arrays of a region: what is read and written, which section a device must hold, and what moves.
+
+LANGUAGE.md, "Data": what the user says is kept or refused; what is missing comes from the accesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tilepragma.arguments.array_footprints import Footprints
+from tilepragma.arguments.gathers import lacking_restrict
+from tilepragma.arguments.sections import (
+    inferred_section,
+    possible_section,
+    said_section,
+    touched_section,
+    whole_section,
+)
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.accesses import Use
+from tilepragma.ir.directives import DataClause, Live, Mode, Section
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
+from tilepragma.ir.loop_tree import Declaration, Kernel
+from tilepragma.ir.polynomial import expression
+from tilepragma.normalise.value_ranges import ValueRanges
+from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the user's clauses say of one object; all None where they say nothing."""
+
+    section: Section | None = None
+    clause: DataClause | None = None
+
+
+@dataclass(frozen=True)
+class DataContext:
+    """The region, all uses in it, and whether the host can evaluate an atom at launch; `conditions` hold wherever the arguments count. `vouched`:
+    the user's word tells iterations apart, and each runs as it is written, so that cores need not know which arrays are the same memory.
+    """
+
+    kernel: Kernel
+    uses: tuple[Use, ...]
+    invariant: Callable[[Expression], bool]
+    diagnostics: Diagnostics
+    conditions: tuple[Expression, ...] = ()
+    vouched: bool = False
+
+    @cached_property
+    def ranges(self) -> ValueRanges:
+        """Between which values the region's values lie."""
+        return ValueRanges(self.kernel.body, self.invariant)
+
+
+def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
+    """One argument for every outside array in use and every scalar of `shared`. Errors go to the diagnostics."""
+    said = _said(context)
+    footprints = Footprints(context.kernel, context.conditions)
+    arguments = []
+    for object_ in context.kernel.objects:
+        if object_.storage is Storage.SCALAR and object_ not in shared:
+            continue
+        uses = [use for use in context.uses if use.object == object_]
+        if uses:
+            argument = _argument(object_, uses, said.get(object_, _Said()), context, footprints)
+            arguments.append(_spare_copy_in(argument, uses, said.get(object_, _Said()), footprints, context))
+    return tuple(arguments)
+
+
+def own_argument(object_: DataObject) -> ArrayArgument:
+    """The argument for an array that the plan has for itself alone, and reads and writes."""
+    return ArrayArgument(object_, whole_section(object_) or (), True, True, False, False)
+
+
+def arrays_in_step(context: DataContext) -> tuple[ArrayArgument, ...]:
+    """The outside arrays of a region that runs as written, so that the runtime keeps device copies in step.
+
+    An array whose extent can't be found has an empty section: nothing here is a reason to refuse such a region.
+    """
+    said = _said(replace(context, diagnostics=Diagnostics()))
+    arguments = []
+    for object_ in context.kernel.objects:
+        uses = [use for use in context.uses if use.object == object_]
+        if object_.storage is Storage.SCALAR or object_.scope is not Scope.EXTERNAL or not uses:
+            continue
+        trial = replace(context, diagnostics=Diagnostics())
+        argument = _argument(object_, uses, said.get(object_, _Said()), trial)
+        unknown = trial.diagnostics.has_errors or argument.doubt is not None
+        arguments.append(replace(argument, section=(), doubt=None) if unknown else argument)
+    return tuple(arguments)
+
+
+def check_clauses(context: DataContext) -> None:
+    """Report what is wrong with the user's data clauses, for a region that needs no arguments."""
+    for object_, said in _said(context).items():
+        uses = [use for use in context.uses if use.object == object_]
+        _modes(object_, uses, said, context.diagnostics)
+        if said.section is not None and object_.storage is not Storage.SCALAR:
+            said_section(object_, said.section, lambda _: (), context.diagnostics)
+
+
+def said_live_out(kernel: Kernel) -> frozenset[str]:
+    """Names of scalars whose value the user explicitly wants back."""
+    names = set()
+    for clause in kernel.directive.data:
+        if clause.live in (Live.OUT, Live.IN_OUT):
+            paths = {_plain(section.path) for section in clause.sections}
+            names |= {o.name for o in kernel.objects if o.storage is Storage.SCALAR and _plain(o.host) in paths}
+    return frozenset(names)
+
+
+def _plain(path: str) -> str:
+    return "".join(path.split())
+
+
+def _said(context: DataContext) -> dict[DataObject, _Said]:
+    result: dict[DataObject, _Said] = {}
+    by_path: dict[str, DataObject] = {}
+    for object_ in context.kernel.objects:
+        by_path.setdefault(object_.name, object_)
+        by_path[_plain(object_.host)] = object_
+    for clause in context.kernel.directive.data:
+        for section in clause.sections:
+            object_or_none = by_path.get(_plain(section.path))
+            if object_or_none is None:
+                context.diagnostics.warning(
+                    section.range, f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"
+                )
+            else:
+                result.setdefault(object_or_none, _Said(section, clause))
+    return result
+
+
+def _argument(
+    object_: DataObject, uses: list[Use], said: _Said, context: DataContext, footprints: Footprints | None = None
+) -> ArrayArgument:
+    reads, writes = _modes(object_, uses, said, context.diagnostics)
+    present = said.clause is not None and said.clause.present and object_.storage is not Storage.SCALAR
+    copy_in, copy_out = _motion(object_, writes, said, context.kernel)
+    section, doubt = _section(object_, uses, said, context, footprints)
+    return ArrayArgument(
+        object_, section, reads, writes, copy_in and not present, copy_out and not present, present, doubt
+    )
+
+
+def _spare_copy_in(
+    argument: ArrayArgument, uses: list[Use], said: _Said, footprints: Footprints, context: DataContext
+) -> ArrayArgument:
+    """What the region overwrites before it reads it, all of the section, does not have to come in."""
+    clause = said.clause
+    live = clause.live if clause is not None else None
+    if argument.copy_in and live in (None, Live.OUT) and footprints.is_overwritten(argument, uses):
+        return replace(argument, copy_in=False)
+    if live is Live.OUT and argument.object.storage is not Storage.SCALAR and said.section is not None:
+        context.diagnostics.warning(
+            said.section.range,
+            f"'{argument.object.host}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
+            "say live:inout if that is meant",
+        )
+    return argument
+
+
+def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagnostics) -> tuple[bool, bool]:
+    reads, writes = any(use.reads for use in uses), any(use.writes for use in uses)
+    mode = said.clause.mode if said.clause is not None else None
+    if mode is Mode.READ and writes:
+        place = next(use.range for use in uses if use.writes)
+        diagnostics.error(
+            place,
+            f"'{object_.host}' is written here, but its data clause says mode:r",
+            "say mode:rw (or mode:w) in the data clause",
+        )
+    if mode is Mode.WRITE and reads and said.section is not None:
+        diagnostics.warning(
+            said.section.range, f"'{object_.host}' is also read by the kernel, so mode:w is taken as mode:rw"
+        )
+    return reads, writes
+
+
+def _motion(object_: DataObject, writes: bool, said: _Said, kernel: Kernel) -> tuple[bool, bool]:
+    """(copy in, copy out) where the object is not present, before it is known what the region overwrites."""
+    live = said.clause.live if said.clause is not None else None
+    if object_.scope is Scope.TEMPORARY:
+        return False, False
+    if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
+        return _is_initialized(object_, kernel), False
+    leaves = live in (Live.OUT, Live.IN_OUT) or (live is None and object_.name not in kernel.forgotten)
+    return live is not Live.NOT, writes and leaves
+
+
+def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:
+    return any(
+        declarator.object == object_ and declarator.initializer is not None
+        for statement in kernel.body.statements
+        if isinstance(statement, Declaration)
+        for declarator in statement.declarators
+    )
+
+
+def _section(
+    object_: DataObject, uses: list[Use], said: _Said, context: DataContext, footprints: Footprints | None
+) -> tuple[tuple[SectionBound, ...], Diagnostic | None]:
+    """The section, and why the array may be smaller, where it may; no section where only that tells of a gathered array."""
+    if object_.storage is Storage.SCALAR:
+        if said.section is not None and said.section.dimensions:
+            context.diagnostics.error(said.section.range, f"'{object_.host}' is no array, so it has no section")
+        return (), None
+    doubts: list[Diagnostic] = []
+    lacking = lacking_restrict(object_, context.uses) if said.section is None else None
+    if context.vouched and lacking is not None:
+        lacking = ()
+    inferred = _inferred(object_, uses, context, footprints, doubts, lacking)
+    if said.section is not None:
+        section = said_section(object_, said.section, inferred, context.diagnostics)
+    elif object_.scope in (Scope.REGION, Scope.TEMPORARY):
+        section = whole_section(object_) or inferred(uses[0].range)
+    else:
+        section = touched_section(object_, uses, context.invariant) or inferred(uses[0].range)
+    return section, next(iter(doubts), None)
+
+
+def _inferred(
+    object_: DataObject,
+    uses: list[Use],
+    context: DataContext,
+    footprints: Footprints | None,
+    doubts: list[Diagnostic],
+    lacking: tuple[DataObject, ...] | None,
+) -> Callable[[SourceRange], tuple[SectionBound, ...]]:
+    """What finds the section from the accesses; where it holds more than is surely touched, `doubts` are added to, and where nothing is known
+    of it that does not have to be: nothing is `lacking` for that.
+    """
+
+    def section(_: SourceRange) -> tuple[SectionBound, ...]:
+        trial = Diagnostics()
+        found = inferred_section(object_, uses, context.invariant, trial)
+        if trial.has_errors and footprints is not None:
+            known = footprints.section(object_, context.invariant)
+            if known is not None:
+                return tuple(SectionBound(expression(low), expression(length)) for low, length in known)
+        possible = possible_section(object_, uses, context.invariant, context.ranges) if trial.has_errors else None
+        if possible is not None:
+            doubts.extend(trial)
+            return possible
+        if trial.has_errors and lacking == ():
+            doubts.extend(trial)
+            return ()
+        context.diagnostics.add_all(_with_restrict(one, lacking or ()) for one in trial)
+        return found
+
+    return section
+
+
+def _with_restrict(found: Diagnostic, lacking: Sequence[DataObject]) -> Diagnostic:
+    """What was found, with remedies for cores, which are `lacking` restrict alone."""
+    if not lacking:
+        return found
+    names = " and ".join(f"'{one.host}'" for one in lacking)
+    ways = (
+        f"or declare {names} restrict, if nothing that the kernel writes is read through another of its pointers: cores need no extent then",
+        "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: cores need no extent then",
+    )
+    return replace(found, notes=(*found.notes, *(Diagnostic(Severity.NOTE, found.range, one) for one in ways)))
+
+
+def as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
+    """The argument with its object as the kernel sees it."""
+    return replace(argument, object=next(one for one in kernel.objects if one.stored == argument.object))

@@ -1,0 +1,45 @@
+"""The scalars that a plan's steps read: arguments of its launches, and what the host's loops around them depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tilepragma.ir.accesses import function_uses, uses
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.loop_tree import Block, Kernel, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import HostCondition, Launch, Step
+
+
+def scalar_arguments(kernel: Kernel, steps: Iterable[Step], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
+    """Outside scalars that the steps read, other than those reached by address or owned by an instance."""
+    read = {use.object for use in function_uses(kernel.functions) if use.reads}
+    # One function on the host goes through loops and all launches beside them, whose bounds it evaluates.
+    steps = tuple(steps)
+    read |= set(_read_by(kernel, steps, inside=not all(isinstance(step, Launch) for step in steps)))
+    read -= set(shared)
+    return tuple(
+        object_
+        for object_ in kernel.objects
+        if object_ in read and object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
+    )
+
+
+def _read_by(kernel: Kernel, steps: Iterable[Step], *, inside: bool) -> Iterator[DataObject]:
+    """What launches read; what host loops and conditions read, and the bounds of launches `inside` them or beside them."""
+    for step in steps:
+        if isinstance(step, Launch):
+            own = set(step.privates) - set(step.first_privates) | _iterators(step.body)
+            found = uses(step.body, kernel.functions, launch=not inside)
+            yield from (use.object for use in found if use.reads and use.object not in own)
+            yield from step.first_privates
+            continue
+        values = (
+            (step.condition,) if isinstance(step, HostCondition) else (step.loop.lower, step.loop.upper, step.loop.step)
+        )
+        yield from (use.object for value in values for use in uses(value) if use.reads)
+        yield from _read_by(kernel, step.steps, inside=True)
+
+
+def _iterators(body: Block) -> set[DataObject]:
+    return {tiled.loop.iterator for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops}

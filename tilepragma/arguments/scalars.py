@@ -1,0 +1,211 @@
+"""What becomes of every scalar that a launch writes: private to an instance, reduced, or copied back.
+
+For each outside scalar written in a launch, the first rule that fits decides:
+  1. a `private` or `firstprivate` clause: each instance owns a copy;
+  2. no distribution: one instance runs, the scalar is copied back unless nobody reads it afterwards;
+  3. every read sees a write of the same iteration (`flow`) and nobody reads it after the launch: private;
+  4. a `reduction` clause: checked and reduced;
+  5. `independent` vouches that one iteration writes it, which no other then sees: copied back;
+  6. an error that names the scalar and the remedies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import KernelDirective, PrivateClause, ReductionClause
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.flow import exposed_read, is_distributed
+from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, Function, Loop, Statement, TileNest
+from tilepragma.ir.reductions import check_reduction
+from tilepragma.ir.traversal import children, loop_directives, walk
+from tilepragma.plan.kernel_plan import Reduction
+from tilepragma.user_tiles.coverage import axes_of
+
+
+@dataclass(frozen=True)
+class ScalarContext:
+    """What holds for all launches of a region. `live_out` names the scalars that someone may read after this launch;
+    `final` those iterators whose last value the host computes.
+    """
+
+    directive: KernelDirective
+    functions: tuple[Function, ...]
+    live_out: frozenset[str]
+    final: frozenset[str]
+    vouched: bool
+    floating: FloatingRules
+    diagnostics: Diagnostics
+
+
+@dataclass
+class LaunchScalars:
+    """The outcome for one launch; `shared` are scalars reached by address (reduced ones among them)."""
+
+    privates: list[DataObject] = field(default_factory=list)
+    first_privates: list[DataObject] = field(default_factory=list)
+    reductions: list[Reduction] = field(default_factory=list)
+    shared: list[DataObject] = field(default_factory=list)
+
+
+def classify(body: Block, context: ScalarContext) -> LaunchScalars:
+    """Decide every outside scalar that `body`, with its nests built, writes. Errors go to the context's diagnostics."""
+    result = LaunchScalars()
+    distributed = bool(axes_of(body))
+    iterators = _nest_iterators(body)
+    for object_, range_ in _written(body, context.functions).items():
+        if object_ not in iterators:
+            _decide(object_, range_, body, distributed, context, result)
+        else:
+            _tiled_iterator(object_, body, context, result)
+    if distributed:
+        _check_locals(body, context)
+    return result
+
+
+def _written(body: Block, functions: tuple[Function, ...]) -> dict[DataObject, SourceRange]:
+    found: dict[DataObject, SourceRange] = {}
+    for use in uses(body, functions):
+        if use.writes and use.object.scope is not Scope.LOCAL and use.object.storage is Storage.SCALAR:
+            found.setdefault(use.object, use.range)
+    return found
+
+
+def _nest_iterators(body: Block) -> frozenset[DataObject]:
+    return frozenset(tiled.loop.iterator for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops)
+
+
+def _tiled_iterator(object_: DataObject, body: Block, context: ScalarContext, result: LaunchScalars) -> None:
+    exposed = exposed_read(body, object_, context.functions)
+    if exposed is not None:
+        context.diagnostics.error(
+            exposed,
+            f"the value that the loop over '{object_.host}' leaves behind is used in the kernel, but its iterations are dealt out",
+            f"write the last value of '{object_.host}' as an expression of the loop's bounds",
+        )
+    elif object_.name in context.live_out and object_.name not in context.final:
+        _not_final(object_, context)
+    if any(isinstance(node, Loop) and node.iterator == object_ for node in _plain_nodes(body)):
+        result.privates.append(object_)
+
+
+def _plain_nodes(node: object) -> list[object]:
+    """All nodes as executed: a nest's loops are not seen a second time."""
+    return list(walk(node))
+
+
+def _not_final(object_: DataObject, context: ScalarContext) -> None:
+    context.diagnostics.error(
+        object_.range,
+        f"'{object_.host}' may be read after the kernel, but its last value there cannot be computed at launch",
+        f"declare it in the loop, as in for (int {object_.host} = …), or assign it before it is read",
+    )
+
+
+def _decide(
+    object_: DataObject,
+    range_: SourceRange,
+    body: Block,
+    distributed: bool,
+    context: ScalarContext,
+    result: LaunchScalars,
+) -> None:
+    name = object_.name
+    clause = _private_clause(object_.host, body, context.directive)
+    reduction = _reduction_clause(object_.host, body, context.directive)
+    if clause is not None:
+        result.privates.append(object_)
+        if clause.first:
+            result.first_privates.append(object_)
+        return
+    exposed = exposed_read(body, object_, context.functions)
+    needed = name in context.live_out and name not in context.final
+    if exposed is None and not needed:
+        result.privates.append(object_)
+    elif not distributed:
+        result.shared.append(object_)
+    elif reduction is not None:
+        operator = check_reduction(object_, reduction, body, context.floating, context.diagnostics)
+        result.reductions.append(Reduction(operator, object_))
+        result.shared.append(object_)
+    elif context.vouched and exposed is None and _is_of_one_iteration(object_, body, context):
+        result.shared.append(object_)
+    else:
+        _refuse(object_, range_, exposed, context)
+
+
+def _is_of_one_iteration(object_: DataObject, body: Block, context: ScalarContext) -> bool:
+    """Whether it is written under conditions only, which one iteration may meet, and never read."""
+    found = [use for use in uses(body, context.functions) if use.object == object_]
+    return all(use.conditional and not use.reads for use in found)
+
+
+def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | None, context: ScalarContext) -> None:
+    name = object_.host
+    declare = f"declare '{name.split('.')[0]}'" if "->" not in name else f"use a variable for '{name}' that is declared"
+    if exposed is None:
+        context.diagnostics.error(
+            range_,
+            f"'{name}' is written by distributed iterations and may be read after them, but no instance knows which value is the last",
+            f"{declare} inside the loop, or add private({name}), if its value is not needed afterwards",
+            f"add reduction(op: {name}) if it gathers one result of all iterations",
+        )
+        return
+    context.diagnostics.error(
+        range_,
+        f"'{name}' is written by distributed iterations, and an iteration may read what another wrote (line {exposed.start.line})",
+        f"add reduction(op: {name}), as in reduction(+: {name}), if it gathers one result of all iterations",
+        f"{declare} inside the loop, or add private({name}), if every iteration assigns it before use",
+    )
+
+
+def _private_clause(name: str, body: Block, directive: KernelDirective) -> PrivateClause | None:
+    clauses = [*directive.privates, *(c for d in loop_directives(body) for c in d.privates)]
+    return next((clause for clause in clauses if name in clause.names), None)
+
+
+def _reduction_clause(name: str, body: Block, directive: KernelDirective) -> ReductionClause | None:
+    clauses = [*directive.reductions, *(c for d in loop_directives(body) for c in d.reductions)]
+    return next((clause for clause in clauses if name in clause.names), None)
+
+
+def _check_locals(body: Block, context: ScalarContext) -> None:
+    """A local that a distributed nest inside its scope writes must be private to that nest's iterations as well."""
+    for block in walk(body):
+        if not isinstance(block, Block):
+            continue
+        for place, statement in enumerate(block.statements):
+            if isinstance(statement, Declaration):
+                for declarator in statement.declarators:
+                    _check_local(declarator.object, statement, block.statements[place + 1 :], context)
+
+
+def _check_local(
+    object_: DataObject, declaration: Statement, rest: tuple[Statement, ...], context: ScalarContext
+) -> None:
+    writes = [
+        use.range
+        for statement in rest
+        for nest in _distributed_nests(statement)
+        for use in uses(nest, context.functions)
+        if use.object == object_ and use.writes
+    ]
+    if not writes:
+        return
+    is_scalar = object_.storage is Storage.SCALAR
+    if is_scalar and exposed_read(Block((declaration, *rest)), object_, context.functions) is None:
+        return
+    context.diagnostics.error(
+        writes[0],
+        f"'{object_.host}' is declared outside the distributed loop that writes it, so every instance would have its own values",
+        f"declare '{object_.host}' inside the distributed loop",
+    )
+
+
+def _distributed_nests(node: object) -> list[TileNest]:
+    if isinstance(node, TileNest) and is_distributed(node):
+        return [node]
+    return [nest for child in children(node) for nest in _distributed_nests(child)]

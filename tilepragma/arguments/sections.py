@@ -1,0 +1,277 @@
+"""Sections `[lower : length]`: as the user says them, of whole objects, and inferred from the accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.accesses import Use
+from tilepragma.ir.directives import ClauseExpression, Section, SectionDimension
+from tilepragma.ir.expressions import (
+    Access,
+    Call,
+    Conditional,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    integer,
+)
+from tilepragma.ir.loop_tree_text import plain_text
+from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import LONG
+from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges
+from tilepragma.plan.kernel_plan import HostExpression, SectionBound
+from tilepragma.poly.extents import Bounds, Box, NotExactError, box_of, covered, hull
+
+Inferred = Callable[[SourceRange], tuple[SectionBound, ...]]
+
+
+def whole_section(object_: DataObject) -> tuple[SectionBound, ...] | None:
+    """The whole object where all its lengths are known, else None."""
+    bounds = [_whole(length) for length in object_.lengths if length is not None]
+    return tuple(bounds) if len(bounds) == object_.rank else None
+
+
+def touched_section(
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool]
+) -> tuple[SectionBound, ...] | None:
+    """What is touched of an object all of whose lengths are known: dimensions whose touched part can't be found are taken whole.
+
+    None where a length is not known.
+    """
+    whole = whole_section(object_)
+    if whole is None or not whole:
+        return whole
+    try:
+        boxes = _boxes(object_, uses, invariant, range(object_.rank))
+    except _NotFoundError:
+        return whole
+    return tuple(
+        bound if _fills(boxes, place, bound) else SectionBound(expression(low), expression(count))
+        for place, (bound, (low, count)) in enumerate(zip(whole, hull(boxes), strict=True))
+    )
+
+
+def _fills(boxes: Sequence[Box], place: int, bound: SectionBound) -> bool:
+    """Whether the first and the last index of a dimension are touched, if anything is."""
+    assert not isinstance(bound.length, ClauseExpression)
+    last = polynomial(bound.length) - number(1)
+    return any(box.dimensions[place].low == number(0) for box in boxes) and any(
+        box.dimensions[place].high == last for box in boxes
+    )
+
+
+def _whole(length: Expression) -> SectionBound:
+    return SectionBound(integer(0, LONG), expression(polynomial(length)))
+
+
+def said_section(
+    object_: DataObject, section: Section, inferred: Inferred, diagnostics: Diagnostics
+) -> tuple[SectionBound, ...]:
+    """The user's section, checked against what is known of the object; `[:]` and a bare name leave it to the compiler."""
+    dimensions = section.dimensions or (SectionDimension(None, None),) * object_.rank
+    if len(dimensions) != object_.rank:
+        more = "more" if len(dimensions) > object_.rank else "fewer"
+        diagnostics.error(
+            section.range,
+            f"the section of '{section.path}' has {more} dimensions ({len(dimensions)}) than the array ({object_.rank})",
+            f"write one [lower:length] for each of the {object_.rank} dimensions",
+        )
+        return ()
+    bounds: list[SectionBound] = []
+    for place, (dimension, length) in enumerate(zip(dimensions, object_.lengths, strict=True)):
+        # A pointer may point into the middle of an object.
+        least = None if place == 0 and length is None else 0
+        _check_literals(section, dimension, length, least, diagnostics)
+        if dimension.length is not None:
+            lower: HostExpression = dimension.lower if dimension.lower is not None else integer(0, LONG)
+            bounds.append(SectionBound(lower, dimension.length))
+        elif dimension.lower is not None:
+            bounds.append(_rest(section, dimension.lower, length, diagnostics))
+        elif length is not None:
+            bounds.append(_whole(length))
+        else:
+            found = inferred(section.range)
+            bounds.append(found[place] if found else SectionBound(integer(0, LONG), integer(0, LONG)))
+    return tuple(bounds)
+
+
+def _rest(
+    section: Section, lower: ClauseExpression, length: Expression | None, diagnostics: Diagnostics
+) -> SectionBound:
+    """`[lower:]`: up to the end of the dimension."""
+    value = length.value if isinstance(length, IntegerLiteral) else None
+    if lower.literal is not None and value is not None:
+        return SectionBound(lower, integer(value - lower.literal, LONG))
+    diagnostics.error(
+        section.range,
+        f"the section of '{section.path}' has a lower bound but no length",
+        "write the length, as in [lower:length]",
+    )
+    return SectionBound(lower, integer(0, LONG))
+
+
+def _check_literals(
+    section: Section,
+    dimension: SectionDimension,
+    extent: Expression | None,
+    least: int | None,
+    diagnostics: Diagnostics,
+) -> None:
+    lower = dimension.lower.literal if dimension.lower is not None else 0
+    length = dimension.length.literal if dimension.length is not None else None
+    below = lower is not None and least is not None and lower < least
+    if below or (length is not None and length < 0):
+        diagnostics.error(section.range, f"the section of '{section.path}' has a negative bound")
+        return
+    known = polynomial(extent).constant if extent is not None else None
+    if known is None or lower is None:
+        return
+    end = lower + (length if length is not None else 0)
+    if end > known:
+        diagnostics.error(
+            section.range,
+            f"the section of '{section.path}' reaches index {end - 1}, but the last index of this dimension is {known - 1}",
+            "sections are [lower:length]: the second number is a length, not an upper bound",
+        )
+
+
+def inferred_section(
+    object_: DataObject,
+    uses: Sequence[Use],
+    invariant: Callable[[Expression], bool],
+    diagnostics: Diagnostics,
+) -> tuple[SectionBound, ...]:
+    """The smallest section that holds every access; known dimensions are taken whole. Reports where it cannot be found."""
+    try:
+        unknown = [place for place, length in enumerate(object_.lengths) if length is None]
+        boxes = _boxes(object_, uses, invariant, unknown)
+    except _NotFoundError as error:
+        diagnostics.error(
+            error.range,
+            f"the extent of '{object_.host}' cannot be found: {error.reason}",
+            _advice(object_, error.boxes),
+        )
+        return ()
+    section = iter(hull(boxes))
+    bounds = []
+    for length in object_.lengths:
+        if length is not None:
+            bounds.append(_whole(length))
+        else:
+            lower, count = next(section)
+            bounds.append(SectionBound(expression(lower), expression(count)))
+    return tuple(bounds)
+
+
+def possible_section(
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], ranges: ValueRanges
+) -> tuple[SectionBound, ...] | None:
+    """A section that holds every access if all those under conditions are made, as far as the `ranges` of the region's values tell: the array
+    may be smaller.
+
+    None where nothing is known of the element that an access means.
+    """
+    unknown = [place for place, length in enumerate(object_.lengths) if length is None]
+    try:
+        section = iter(hull([box for box, _ in _boxes_of_uses(object_, uses, invariant, unknown, ranges)]))
+    except _NotFoundError:
+        return None
+    return tuple(
+        SectionBound(*map(expression, next(section))) if length is None else _whole(length)
+        for length in object_.lengths
+    )
+
+
+class _NotFoundError(Exception):
+    """`boxes` are those of all accesses, where conditions alone stand in the way."""
+
+    def __init__(self, range_: SourceRange, reason: str, boxes: tuple[Box, ...] = ()) -> None:
+        super().__init__(reason)
+        self.range = range_
+        self.reason = reason
+        self.boxes = boxes
+
+
+def _advice(object_: DataObject, boxes: tuple[Box, ...]) -> str:
+    """A clause to paste: with the section that would be if all accesses were made, or with names for the lengths."""
+    texts = [(_plain_text(b.low), _plain_text(b.high - b.low + number(1))) for b in _joined(boxes)]
+    if texts and all(low and length for low, length in texts):
+        known = iter(texts)
+        parts = ["[{}:{}]".format(*next(known)) if length is None else "[:]" for length in object_.lengths]
+        section = object_.host + "".join(parts)
+        return f"add data({section}) to the kernel directive, if '{object_.host}' has all these elements"
+    section = object_.host + "".join(f"[0:N{place + 1}]" for place in range(object_.rank))
+    names = (
+        f"length of '{object_.host}' for N1"
+        if object_.rank == 1
+        else f"lengths of '{object_.host}' for N1 to N{object_.rank}"
+    )
+    return f"add data({section}) to the kernel directive, with the {names}"
+
+
+def _plain_text(value: Polynomial) -> str:
+    """The value as the user would write it, or nothing where it is no plain arithmetic on plain variables."""
+    root = expression(value)
+    for node in walk(root):
+        if isinstance(node, (Call, Conditional)) or (isinstance(node, Access) and node.object.name != node.object.host):
+            return ""
+    return plain_text(root)
+
+
+def _joined(boxes: tuple[Box, ...]) -> tuple[Bounds, ...]:
+    """What holds all boxes, dimension by dimension; whether some are empty does not matter for advice."""
+    if not boxes:
+        return ()
+    return tuple(
+        Bounds(minimum(bounds.low for bounds in column), maximum(bounds.high for bounds in column))
+        for column in zip(*(box.dimensions for box in boxes), strict=True)
+    )
+
+
+def _boxes(
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], dimensions: Sequence[int]
+) -> list[Box]:
+    """Boxes of these dimensions that hold all that is touched, each of an access that is surely made."""
+    found = _boxes_of_uses(object_, uses, invariant, dimensions)
+    certain = list(dict.fromkeys(box for box, use in found if not use.conditional))
+    perhaps = [(box, use) for box, use in found if use.conditional]
+    for box, use in perhaps:
+        if not covered(box, certain):
+            boxes = (*certain, *(box for box, _ in perhaps))
+            raise _NotFoundError(use.range, "this access is made under a condition", boxes)
+    return certain
+
+
+def _boxes_of_uses(
+    object_: DataObject,
+    uses: Sequence[Use],
+    invariant: Callable[[Expression], bool],
+    dimensions: Sequence[int],
+    ranges: ValueRanges | None = None,
+) -> list[tuple[Box, Use]]:
+    """The box of each use, in these dimensions, as if it were made: the smallest, or without `ranges` none."""
+    found = []
+    for use in uses:
+        if len(use.subscripts) != object_.rank:
+            raise _NotFoundError(use.range, "it is passed on as a pointer")
+        subscripts = tuple(use.subscripts[place] for place in dimensions)
+        try:
+            found.append((box_of(replace(use, subscripts=subscripts), invariant), use))
+        except NotExactError as error:
+            box = None if ranges is None else _box_of_ranges(subscripts, ranges)
+            if box is None:
+                raise _NotFoundError(use.range, str(error)) from error
+            found.append((box, use))
+    return found
+
+
+def _box_of_ranges(subscripts: Sequence[Expression], ranges: ValueRanges) -> Box | None:
+    try:
+        found = [ranges.of(subscript) for subscript in subscripts]
+    except UnboundedError:
+        return None
+    return Box(tuple(Bounds(one.low, one.high) for one in found), frozenset())

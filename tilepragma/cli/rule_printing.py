@@ -1,0 +1,39 @@
+"""What all measurements of a kernel teach, whatever families of versions they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tilepragma.cli.devices import host_devices
+from tilepragma.tuning.fitted_rules import Lesson, lesson_of
+from tilepragma.tuning.trial_versions import Build, builds_of, families_of
+from tilepragma.tuning.version_rules import embedding
+
+if TYPE_CHECKING:
+    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.tuning.database import Outcome, Trial
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A kernel of a source on a target; `on_host`: it runs the launches of hosts. `builds` are those of the `families` that are at hand already."""
+
+    request: TranslateRequest
+    result: TranslateResult
+    plan: KernelPlan
+    target: str
+    on_host: bool
+    families: tuple[str, ...] = ()
+    builds: Mapping[str, Build] = field(default_factory=dict)
+
+    def lesson(self, trials: Sequence[tuple[Trial, Outcome]], refused: Callable[[str, str], None]) -> Lesson:
+        """What the trials teach; `refused` hears of a version that the kernel's own program cannot have, and the reason. Raises NoLessonError."""
+        families, builds = families_of(trial.version for trial, _ in trials), self.builds
+        missing = tuple(family for family in families if family not in self.families)
+        if missing:
+            threads = host_devices()[-1].compute_units
+            builds = {**builds, **builds_of(self.request, self.result, self.plan, self.target, missing, threads)}
+        embed = embedding(self.request, self.result, self.plan, refused) if len(builds) > 1 else None
+        return lesson_of(trials, builds, self.target, self.on_host, embed)

@@ -1,0 +1,50 @@
+"""What the words of a command line ask for: targets, and kernels at sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from tilepragma.driver import TARGET_NAMES
+
+if TYPE_CHECKING:
+    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+
+#: Sizes by how they are named.
+Points = dict[str, Mapping[str, int]]
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The words of a list with commas between them, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text else ()
+
+
+def target_problem(text: str) -> str:
+    """What is wrong with a list of targets, in a clause; empty where nothing is."""
+    unknown = [name for name in listed(text) if name not in TARGET_NAMES]
+    return f"unknown target '{unknown[0]}'; targets are {', '.join(TARGET_NAMES)}" if unknown else ""
+
+
+def asked_kernels(
+    kernel: str, ranges: Iterable[str], request: TranslateRequest, result: TranslateResult
+) -> tuple[list[KernelPlan], Points] | None:
+    """The kernels to measure, and the sizes at which; None where there are none, or ranges make no sense, which is said.
+
+    Raises SizeError for sizes that no kernel has.
+    """
+    from tilepragma.cli.report import print_error
+    from tilepragma.cli.tune import chosen_kernels
+    from tilepragma.report.size_values import Sizes, check_sizes
+    from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
+
+    try:
+        points: Points = {sizes_text(one): one for one in parse_ranges(ranges)}
+    except SizeRangeError as error:
+        print_error("tilepragma", str(error))
+        return None
+    plans = chosen_kernels(kernel, result, request)
+    if plans is None:
+        return None
+    for one in points.values():
+        check_sizes(Sizes(one), [plan.kernel for plan in result.plans], "--sizes")
+    return plans, points

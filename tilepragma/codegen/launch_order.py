@@ -1,0 +1,167 @@
+"""The order of a region's launches as a C function, where there is more to it than each launch once: the loops that the host runs around
+launches, and the bounds of the launches' loops at each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from tilepragma.base.c_text import in_comment
+from tilepragma.codegen.dialect import C
+from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.numbering import bound_objects, needs_function
+from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.writer import Writer
+from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.loop_tree import Loop
+from tilepragma.ir.quotients import with_guarded_quotients
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.balanced_chunking import EvenParts, even_parts
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+
+_COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
+
+
+@dataclass(frozen=True)
+class StepFunctions:
+    """The names of the functions for host and device targets, None where the launches simply run in order, and their definitions."""
+
+    host: str | None
+    device: str | None
+    text: str
+
+
+def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
+    """The region's functions; one serves both kinds of targets where they are alike. `on_device`: programs for devices are built."""
+    if plan.as_written is not None:
+        return StepFunctions(None, None, "")
+    prefix = f"tilek_{plan.kernel.name}"
+    host_body = _body(plan, plan.host_steps)
+    device_body = _body(plan, plan.device_steps) if on_device else None
+    host = None if host_body is None else f"{prefix}_host_steps"
+    device = host if device_body == host_body else f"{prefix}_device_steps"
+    text = "" if host_body is None else _definition(plan, host, host_body)
+    if device_body is None:
+        device = None
+    elif device_body != host_body:
+        text += ("\n" if text else "") + _definition(plan, device, device_body)
+    return StepFunctions(host, device, text)
+
+
+def range_text(loop: Loop, text: Callable[[Expression], str]) -> str:
+    """The arguments of tilek_trip and tilek_bounded for a loop; `text` prints expressions."""
+    return f"{text(loop.lower)}, {text(loop.upper)}, {text(loop.step)}, '{_COMPARISONS[loop.comparison]}'"
+
+
+def _definition(plan: KernelPlan, name: str | None, body: str) -> str:
+    start = plan.kernel.range.start
+    comment = f"/* {plan.kernel.name}: the order of its launches, {in_comment(start.file)}:{start.line}. */"
+    head = f"static int {name}(struct tilek_run *tilek_run_, const tilek_call *tilek_call_)"
+    return f"{comment}\n{head}\n{{\n{body}}}\n"
+
+
+def _body(plan: KernelPlan, steps: tuple[Step, ...]) -> str | None:
+    """The function's body; None where none is needed."""
+    if not needs_function(plan, steps):
+        return None
+    printed = _Steps(plan, steps)
+    return printed.text()
+
+
+class _Steps:
+    def __init__(self, plan: KernelPlan, steps: tuple[Step, ...]) -> None:
+        self.plan, self.steps = plan, steps
+        self.printer = Printer(C)
+        read = {object_: None for step in steps for object_ in _read(step)}
+        self.scalars = [(k, object_) for k, object_ in enumerate(plan.scalars) if object_ in read]
+        self.sizes = [(k, size.object) for k, size in enumerate(plan.sizes) if size.object in read]
+        self.writer = Writer(depth=1)
+        self.numbers = Numbers((), {}, frozenset(object_.name for object_ in plan.kernel.objects))
+        self.launches = 0
+
+    def text(self) -> str:
+        writer, printer = self.writer, self.printer
+        for index, object_ in self.scalars:
+            type_, declared = printer.type(object_.element), printer.type(object_.element, printer.name(object_))
+            writer.line(f"const {declared} = *(const {type_} *)tilek_call_->scalars[{index}];")
+        even = {one.place: one for one in even_parts(self.steps, self.plan.sizes)}
+        for index, object_ in self.sizes:
+            declared = printer.type(object_.element, printer.name(object_))
+            value = self._even_size(index, even[index]) if index in even else f"tilek_size_of(tilek_run_, {index})"
+            writer.line(f"const {declared} = {value};")
+        writer.line("int tilek_stop;")
+        if not self.scalars:
+            writer.line("(void)tilek_call_;")
+        self._sequence(self.steps)
+        writer.line("return 0;")
+        return writer.text()
+
+    def _value(self, value: Expression) -> str:
+        """A number that is wanted even where a launch has nothing to do."""
+        return self.printer.expression(with_guarded_quotients(value))
+
+    def _even_size(self, index: int, part: EvenParts) -> str:
+        upper = self._value(part.upper)
+        if part.columns:
+            return f"tilek_size_of_columns(tilek_run_, {index}, {upper}, {part.unit})"
+        operations = "tilek_call_->operations" if part.once and self.plan.operations else "0"
+        lower = self._value(part.lower)
+        return f"tilek_size_of_blocks(tilek_run_, {index}, {lower}, {upper}, {part.unit}, {operations})"
+
+    def _sequence(self, steps: tuple[Step, ...], around: str = "") -> None:
+        """`around` is the iterator of the loop right around the steps."""
+        for step in steps:
+            match step:
+                case HostLoop(loop, inner):
+                    declared = self.printer.type(loop.iterator.element, self.printer.name(loop.iterator))
+                    loop = replace(
+                        loop,
+                        lower=with_guarded_quotients(loop.lower),
+                        upper=with_guarded_quotients(loop.upper),
+                        step=with_guarded_quotients(loop.step),
+                    )
+                    loop = with_bounds_apart(self.writer, self.printer, self.numbers, loop, declared)
+                    with self.writer.block(loop_head(self.printer, loop, declared)):
+                        self._sequence(inner, self.printer.name(loop.iterator))
+                    if any(isinstance(one, Launch) and one.pipelined for one in inner):
+                        self.writer.line("tilek_stop = tilek_waves_end(tilek_run_);")
+                        self.writer.line("if (tilek_stop) return tilek_stop;")
+                case HostCondition(condition, inner):
+                    with self.writer.block(f"if ({self.printer.condition(with_guarded_quotients(condition))})"):
+                        self._sequence(inner)
+                case Launch() if len(steps) == 1:
+                    self._launch(step, around)
+                case Launch():
+                    with self.writer.block():
+                        self._launch(step, around)
+
+    def _launch(self, launch: Launch, around: str) -> None:
+        number, self.launches = self.launches, self.launches + 1
+        writer, printer = self.writer, self.printer
+        loops = values = "NULL"
+        if launch.loops:
+            loops = "tilek_loops"
+            bounds = [f"tilek_bounded({range_text(tiled.loop, self._value)})" for tiled in launch.loops]
+            writer.line(f"const tilek_bounds {loops}[] = {{{', '.join(bounds)}}};")
+        if launch.values:
+            values = "tilek_values"
+            writer.line(
+                f"const void *const {values}[] = {{{', '.join(f'&{printer.name(o)}' for o in launch.values)}}};"
+            )
+        call, last = ("tilek_wave", f", {around}") if launch.pipelined else ("tilek_step", "")
+        writer.line(f"tilek_stop = {call}(tilek_run_, {number}, {loops}, {values}{last}); /* {launch.name} */")
+        writer.line("if (tilek_stop) return tilek_stop;")
+
+
+def _read(step: Step) -> Iterator[DataObject]:
+    """The objects that the order of a step and the bounds in it depend on."""
+    if isinstance(step, Launch):
+        yield from bound_objects(step)
+        return
+    roots = (step.condition,) if isinstance(step, HostCondition) else (step.loop.lower, step.loop.upper, step.loop.step)
+    for root in roots:
+        yield from (node.object for node in walk(root) if isinstance(node, Access))
+    for inner in step.steps:
+        yield from _read(inner)

@@ -1,0 +1,212 @@
+"""Columns of windows in registers (`Column`): a worker of a gang that walks through planes keeps what it wrote of its own columns.
+
+    if (COLUMNS) { a_column[round][plane] = a_column[round][plane - 1] for all planes, the oldest first }     at every position
+    a_window[i & 15][j] = ...;  if (COLUMNS) a_column[j_round][i_front - i] = a_window[i & 15][j];
+    ... = (COLUMNS ? a_column[j_round][i_front - (i - 1)] : a_window[(i - 1) & 15][j]) ...
+
+A window that is read in registers alone has no memory of the gang where these are used:
+
+    if (COLUMNS) { b_column[j_round][i_front - i] = ...; } else { b_window[i & 15][j] = ...; }
+
+COLUMNS is a constant: 1 in specialised programs whose workers have few columns each. All loops around are then unrolled, and all places constants.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tilepragma.codegen.dialect import Dialect
+from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.writer import Writer
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    Conditional,
+    DataObject,
+    Expression,
+    Scope,
+    access_to,
+    integer,
+    local_scalar,
+)
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, Statement, TileNest, Window
+from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import INDEX, INT, ScalarType
+from tilepragma.plan.kernel_plan import Launch
+from tilepragma.user_tiles.coverage import nest_axes
+
+_MOST_WORDS = 64
+"""Registers of 32 bits that a worker gives to columns at most; more of them leave no room for a second gang."""
+
+
+@dataclass(frozen=True)
+class ColumnMacros:
+    """Preprocessor names of an entry point: `used`, whether there are columns, with its value in specialised programs; `rounds`, the rounds of
+    a worker in each of the loops that are dealt out, with the value where columns are used.
+    """
+
+    used: str
+    value: str
+    rounds: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ColumnPrinter:
+    """Prints the columns of one launch. `printer` is that of the launch's own arrays."""
+
+    launch: Launch
+    dialect: Dialect
+    numbers: Numbers
+    printer: Printer
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """Those that have columns."""
+        return tuple(one for one in self.launch.windows if one.column is not None)
+
+    @cached_property
+    def macros(self) -> ColumnMacros | None:
+        """None where there are no columns, or the rounds of workers are no constants of the program, or not the same wherever they are counted."""
+        nests = [one for one in walk(self.launch.body) if isinstance(one, TileNest) and _to_workers(one)]
+        if not self.windows or len({tuple(loop.dealing for loop in one.loops) for one in nests}) != 1:
+            return None
+        nest = nests[0]
+        if self.numbers.varies(AxisKind.WORKER) or any(loop in self.numbers.varying for loop in nest.loops):
+            return None
+        name = self.numbers.fresh(f"{self.launch.name.upper()}_COLUMNS")
+        counts = [self.numbers.count(loop, loop.tiles[0]) for loop in nest.loops]
+        words = sum(one.column.planes * _bits(one) for one in self.windows if one.column is not None) // 32
+        rounds = tuple((f"{name}{place}", count) for place, count in enumerate(counts))
+        return ColumnMacros(name, " * ".join((*counts, f"{words} <= {_MOST_WORDS}")), rounds)
+
+    @cached_property
+    def alone(self) -> frozenset[DataObject]:
+        """Windows that nobody reads but in registers."""
+        if self.macros is None:
+            return frozenset()
+        nodes = tuple(walk(self.launch.body))
+        named = Counter(one.object for one in nodes if isinstance(one, Access))
+        written = Counter(one.target.object for one in nodes if isinstance(one, Assignment) and one.operator == "=")
+        return frozenset(one.object for one in self.windows if named[one.object] == written[one.object])
+
+    def declare(self, writer: Writer) -> None:
+        """The windows, and the registers; what is in them before a worker writes there, nobody reads."""
+        for window in self.launch.windows:
+            object_, first = window.object, window.object.lengths[0]
+            if self.macros is not None and first is not None and object_ in self.alone:
+                length = Conditional(local_scalar(self.macros.used, INT), integer(1), first, INT)
+                object_ = replace(object_, lengths=(length, *object_.lengths[1:]))
+            writer.line(f"{self.dialect.local_space}{self.printer.declaration(object_)};")
+        if self.macros is None:
+            return
+        writer.line("/* What a worker has of its own columns of the windows, the newest plane first. */")
+        for window in self.windows:
+            assert window.column is not None
+            places = "".join(f"[{name}]" for name, _ in self.macros.rounds)
+            inner = f"{self.printer.name(window.column.object)}{places}[{window.column.planes}]"
+            writer.line(f"{self.printer.type(window.object.element, inner)} = {{0}};")
+
+    def is_position(self, loop: Loop) -> bool:
+        """Whether columns move on by one plane with each round of the loop."""
+        return self.macros is not None and any(
+            one.column is not None and one.column.position == loop.iterator for one in self.windows
+        )
+
+    def is_unrolled(self, loop: Loop) -> bool:
+        """Whether the loop stands between positions and workers, so that places in registers depend on its iterator."""
+        return (
+            self.macros is not None
+            and not self.is_position(loop)
+            and any(isinstance(one, TileNest) and _to_workers(one) for one in walk(loop.body))
+        )
+
+    def move(self, writer: Writer) -> None:
+        """What stands at the head of a position."""
+        if self.macros is None:
+            return
+        with writer.block(f"if ({self.macros.used})"):
+            for window in self.windows:
+                assert window.column is not None
+                if window.column.planes > 1:
+                    self._move(writer, self.printer.name(window.column.object), window.column.planes)
+
+    def _move(self, writer: Writer, name: str, planes: int) -> None:
+        assert self.macros is not None
+        rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.macros.rounds))]
+        plane, depth = self.numbers.fresh("plane"), writer.depth
+        places = "".join(f"[{one}]" for one in rounds)
+        for one, (count, _) in zip(rounds, self.macros.rounds, strict=True):
+            writer.line(self.dialect.unroll)
+            writer.line(f"for (int {one} = 0; {one} < {count}; ++{one})")
+            writer.depth += 1
+        writer.line(self.dialect.unroll)
+        writer.line(f"for (int {plane} = {planes - 1}; {plane} > 0; --{plane})")
+        writer.line(f"    {name}{places}[{plane}] = {name}{places}[{plane} - 1];")
+        writer.depth = depth
+
+    def body(self, block: Block) -> Block:
+        """The block with registers in place of windows where these are read by that name, and written as the windows are."""
+        return self._block(block, ())
+
+    def _block(self, block: Block, rounds: tuple[Expression, ...]) -> Block:
+        statements = (new for old in block.statements for new in self._statement(old, rounds))
+        return Block(tuple(statements), block.range)
+
+    def _statement(self, node: Statement, rounds: tuple[Expression, ...]) -> Iterator[Statement]:
+        if isinstance(node, TileNest) and _to_workers(node):
+            rounds = tuple(local_scalar(self.numbers.name(loop, "round"), INT) for loop in node.loops)
+        if not isinstance(node, ExpressionStatement):
+            yield with_blocks(node, lambda inner: self._block(inner, rounds))
+            return
+        node = with_accesses(node, lambda one: self._read(one, rounds))
+        made = node.expression
+        window = None
+        if isinstance(made, Assignment):
+            window = next((one for one in self.windows if one.object == made.target.object), None)
+        if self.macros is None or window is None or not isinstance(made, Assignment):
+            yield node
+            return
+        alone = window.object in self.alone
+        kept = Assignment(
+            "=", self._register(window, made.target, rounds), made.value if alone else made.target, made.type
+        )
+        inside = Block((ExpressionStatement(kept, node.range),))
+        if not alone:
+            yield node
+        yield If(local_scalar(self.macros.used, INT), inside, Block((node,)) if alone else None)
+
+    def _read(self, access: Access, rounds: tuple[Expression, ...]) -> Expression:
+        for window in self.windows:
+            if window.column is None or window.column.object != access.object:
+                continue
+            shared = Access(window.object, access.subscripts, access.path, access.type)
+            if self.macros is None:
+                return shared
+            used = local_scalar(self.macros.used, INT)
+            return Conditional(used, self._register(window, access, rounds), shared, access.type)
+        return access
+
+    def _register(self, window: Window, access: Access, rounds: tuple[Expression, ...]) -> Access:
+        """Where the element of the window is in the registers: its plane is how many planes it lies behind the position."""
+        ring = access.subscripts[0]
+        assert window.column is not None and isinstance(ring, Binary), "a place in a ring"
+        behind = Binary("-", access_to(window.column.position), ring.left, INDEX)
+        column = replace(window.column.object, scope=Scope.LOCAL, lengths=())
+        return Access(column, (*rounds, behind), access.path, access.type)
+
+
+def _to_workers(nest: TileNest) -> bool:
+    return any(axis.kind is AxisKind.WORKER for axis in nest_axes(nest))
+
+
+def _bits(window: Window) -> int:
+    element = window.object.element
+    assert isinstance(element, ScalarType), "windows are of numbers"
+    return max(element.bits, 32)

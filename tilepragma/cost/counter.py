@@ -1,0 +1,190 @@
+"""How often the statements of a LoopTree run, for many sizes at once, without going through their points.
+
+Loops are gone through only as far as what is inside them depends on their iterators; the innermost one never is where its bounds alone say
+how long it is, nor loops around affine conditions. What is gone through is a *lane*: one case of the sizes together with values of the iterators
+around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tilepragma.cost.guarded_points import guarded_points
+from tilepragma.cost.parameter_batch import (
+    Counts,
+    Lanes,
+    Numbers,
+    add,
+    chosen,
+    declared_along,
+    is_leaf,
+    places,
+    ragged,
+    summed,
+)
+from tilepragma.ir.evaluation import TooManyError, Values
+from tilepragma.ir.expressions import Access, Expression
+from tilepragma.ir.loop_tree import Barrier, Block, Buffered, Declaration, If, Loop, Stage, Statement, TileNest
+from tilepragma.ir.traversal import walk
+
+#: Iterations that are gone through before counting is given up.
+BUDGET = 2**26
+
+
+@dataclass
+class Counter:
+    """Counts; `spent` are the iterations gone through so far, of which there may be `budget`. Of a loop with more iterations than `samples` so
+    many are gone through, each in the middle of those that it stands for.
+    """
+
+    budget: int = BUDGET
+    samples: int | None = None
+    spent: int = 0
+    _decisive: dict[int, tuple[Any, frozenset[str]]] = field(default_factory=dict)
+
+    def count(self, node: Statement, lanes: Lanes) -> Counts:
+        """How often each leaf under the statement runs in each case. Raises UncountableError."""
+        match node:
+            case Block():
+                return self._block(node, lanes)
+            case Loop():
+                return self._loops((node,), node.body, lanes)
+            case TileNest():
+                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, lanes)
+            case If():
+                return self._branches(node, lanes)
+            case Buffered():
+                return self._block(node.body, lanes)
+            case Barrier() | Stage():
+                return {}
+        return self._block(Block((node,)), lanes)
+
+    def _block(self, block: Block, lanes: Lanes) -> Counts:
+        counts: Counts = {}
+        leaf: list[object] = []
+        for there, statement in declared_along(block, lanes):
+            if is_leaf(statement, there):
+                leaf += places(statement)
+            else:
+                add(counts, self.count(statement, there))
+        if leaf:
+            add(counts, {tuple(leaf): 1})
+        return counts
+
+    def _branches(self, node: If, lanes: Lanes) -> Counts:
+        counts: Counts = {}
+        for part, index in branches(node, lanes):
+            found = self.count(part, lanes if len(index) == lanes.count else lanes.at(index))
+            for leaf, values in found.items():
+                whole = np.zeros(lanes.count, dtype=np.int64)
+                whole[index] = values
+                add(counts, {leaf: whole})
+        return counts
+
+    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> Counts:
+        if not loops:
+            return self._block(body, lanes)
+        loop, *others = loops
+        inner = (*others,)
+        trips = lanes.evaluation.trips(loop)
+        if loop.iterator.name not in self.decisive(inner, body):
+            found = self._loops(inner, body, lanes.inside({loop.iterator.name: loop.lower}))
+            return {leaf: values * trips for leaf, values in found.items()}
+        guarded = guarded_points(loops, body, lanes)
+        if guarded is not None:
+            return guarded
+        counts: Counts = {}
+        for index, child, repeats in self._some(loop, lanes, trips):
+            for leaf, values in self._loops(inner, body, child).items():
+                add(counts, {leaf: summed(index, repeats * values, lanes.count)})
+        return counts
+
+    def _some(self, loop: Loop, lanes: Lanes, trips: Values) -> Iterator[tuple[Numbers, Lanes, Values]]:
+        """As `iterations`, or samples of them, and for how many each stands."""
+        if self.samples is None:
+            yield from ((index, child, 1) for index, child in self.iterations(loop, lanes))
+            return
+        lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
+        every = lanes.all(trips)
+        taken = np.minimum(every, self.samples)
+        for index, place in ragged(taken):
+            first, beyond = place * every[index] // taken[index], (place + 1) * every[index] // taken[index]
+            value = chosen(lower, index) + chosen(step, index) * ((first + beyond - 1) // 2)
+            yield index, lanes.at(index, {loop.iterator.name: value}), beyond - first
+
+    def iterations(self, loop: Loop, lanes: Lanes) -> Iterator[tuple[Numbers, Lanes]]:
+        """All iterations in order, some at a time: the cases that they belong to, and what they are cases of themselves.
+        Raises UncountableError where they are too many.
+        """
+        trips = lanes.all(lanes.evaluation.trips(loop))
+        lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
+        self.spent += int(trips.sum())
+        if self.spent > self.budget:
+            raise TooManyError(f"there are more than {self.budget} iterations to go through")
+        for index, place in ragged(trips):
+            value = chosen(lower, index) + chosen(step, index) * place
+            yield index, lanes.at(index, {loop.iterator.name: value})
+
+    def decisive(self, loops: tuple[Loop, ...], body: Block) -> frozenset[str]:
+        """The names that say how often leaves of the loops run."""
+        key = id(body)
+        if key not in self._decisive:
+            self._decisive[key] = body, _decisive(body)
+        found = set(self._decisive[key][1])
+        for loop in loops:
+            found |= _names(_bounds(loop))
+        return frozenset(found)
+
+
+def branches(node: If, lanes: Lanes) -> Iterator[tuple[Block, Numbers]]:
+    """The branches that some cases take, and which. Raises UncountableError."""
+    holds = np.broadcast_to(lanes.evaluation.holds(node.condition), (lanes.count,))
+    for part, taken in ((node.then, holds), (node.otherwise, ~holds)):
+        index = np.flatnonzero(taken)
+        if part is not None and len(index):
+            yield part, index
+
+
+def names_behind(parts: Iterable[Any], body: Block) -> frozenset[str]:
+    """The names that stand in the parts, and those that what is declared under `body` makes them of."""
+    found: set[str] = set()
+    declarations: dict[str, set[str]] = {}
+    for node in walk(body):
+        if isinstance(node, Declaration):
+            for one in node.declarators:
+                if one.initializer is not None and not isinstance(one.initializer, tuple):
+                    declarations.setdefault(one.object.name, set()).update(_names((one.initializer,)))
+    waiting = _names(parts)
+    while waiting:
+        found |= waiting
+        waiting = {name for one in waiting for name in declarations.get(one, ())} - found
+    return frozenset(found)
+
+
+def _decisive(body: Block) -> frozenset[str]:
+    """Names in bounds and conditions under `body`, and in what is declared from them."""
+    parts: list[Expression] = []
+    for node in walk(body):
+        if isinstance(node, TileNest):
+            parts += (bound for tiled in node.loops for bound in _bounds(tiled.loop))
+        elif isinstance(node, Loop):
+            parts += _bounds(node)
+        elif isinstance(node, If) and _is_plain(node.condition):
+            parts.append(node.condition)
+    return names_behind(parts, body)
+
+
+def _bounds(loop: Loop) -> tuple[Expression, ...]:
+    return loop.lower, loop.upper, loop.step
+
+
+def _names(parts: Iterable[Any]) -> set[str]:
+    return {one.object.name for part in parts for one in walk(part) if isinstance(one, Access)}
+
+
+def _is_plain(condition: Expression) -> bool:
+    return not any(isinstance(one, Access) and one.subscripts for one in walk(condition))

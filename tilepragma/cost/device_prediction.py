@@ -1,0 +1,325 @@
+"""How long a plan runs on a GPU at each of many layouts: the thesis's model where workers wait for each other inside tiles, else the roofline.
+
+    tiles with wavefronts of points   rounds (alpha sum G + positions + (U - L + 3) sigma_thd + gamma N_mem) + wavefronts sigma_blk + sigma_ker,
+                                      and what the roofline needs at least
+    all else                          the roofline, arithmetic as fast as resident warps hide its latency, + launches sigma_blk + sigma_ker
+
+(5.2)-(5.11) with one term more: workers are dealt the positions of a box in each wavefront and look at all of them for those that have a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tilepragma.cost.block_shapes import gang_workers
+from tilepragma.cost.host_nest_work import operators_in
+from tilepragma.cost.host_prediction import is_double
+from tilepragma.cost.launch_counts import ENTRIES, entries_of
+from tilepragma.cost.launch_work import LaunchWork, Uncounted, plan_work
+from tilepragma.cost.memory_transactions import Step, box_conflicts, neighbour_steps, wasted
+from tilepragma.cost.model_work import LaunchModel, Organisation, launch_model, roofline_demand
+from tilepragma.cost.operation_counts import operations_in
+from tilepragma.cost.parameter_batch import Lanes
+from tilepragma.cost.register_counts import register_use
+from tilepragma.cost.tile_bytes import box_bytes
+from tilepragma.cost.tile_work import Fronts
+from tilepragma.cost.traffic_polynomials import estimated_traffic
+from tilepragma.ir.directives import AxisKind, Target
+from tilepragma.ir.evaluation import UncountableError, Values
+from tilepragma.ir.expressions import Binary, Call, Callee
+from tilepragma.ir.loop_tree import Buffered, Declaration, ExpressionStatement, If
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.model.bank_conflicts import Banks
+from tilepragma.model.device import Gpu, Overheads
+from tilepragma.model.execution_time import Integers, Numbers, cost_at, predict
+from tilepragma.model.fitting import Mix, estimate
+from tilepragma.model.linear_model import Terms
+from tilepragma.model.occupancy import blocks_at_once
+from tilepragma.model.roofline import Roofs, roofline
+from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.storage.staging import copies_ahead, staged_arrays
+
+NAMES = ("computation", "positions", "barriers", "elements", "launches", "roofline")
+"""The terms: alpha sum G; what workers look at in vain; sigma_thd; gamma N_mem; sigma_blk and sigma_ker; what the busiest resource needs beyond
+these.
+"""
+
+#: Seconds of a launch by itself, and from one wavefront to the next, on a GPU that nobody calibrated.
+KERNEL_SECONDS, WAVEFRONT_SECONDS = 5e-6, 3e-6
+#: Cycles of a barrier: of one warp, and of each more (half a warp a cycle: CUDA programming guide, synchronization instructions).
+BARRIER_CYCLES, WARP_CYCLES = 20.0, 2.0
+#: Instructions of an operator in a position's condition, and of an access's address. NVRTC 12.9 makes 30 of 42 operators, most of 64 bits, and 31
+#: for 6 accesses. Of a chain: those beside the floating operations, and those of a condition that wait for each other.
+OPERATOR, ADDRESS, LINKS, CONDITION_LINKS = 1.0, 5.0, 2.0, 6.0
+
+
+def predicted_on_gpu(
+    plan: KernelPlan, scalars: Mapping[str, int], sizes: Mapping[str, Values], gpu: Gpu
+) -> Terms | Uncounted:
+    """The time of a plan's device form where its scalars and tile sizes have these values, in terms with these NAMES, a row for each layout.
+
+    Infinite where no gang has room, since its memory or its workers exceed what a block of the GPU has, and where the tile that should stand for all
+    has no point.
+    """
+    work = plan_work(plan, scalars, sizes, Target.CUDA)
+    if isinstance(work, Uncounted):
+        return work
+    arrays = array_bytes(plan, scalars)
+    if arrays is None:
+        return Uncounted("the length of a section is not known")
+    seconds = np.zeros((work.cases, len(NAMES)))
+    try:
+        for one in work.launches:
+            workers = gang_workers(one.place, plan.counts, scalars, gpu.threads_per_block)
+            registers = register_use(plan, one.place.launch, gpu).registers
+            seconds += _LaunchTerms(one, gpu, arrays, workers, registers).seconds()
+    except UncountableError as reason:
+        return Uncounted(str(reason))
+    return Terms(NAMES, seconds)
+
+
+def overheads_of(gpu: Gpu) -> Overheads:
+    """What calibration says, estimates where nobody has calibrated the GPU."""
+    if gpu.overheads is not None:
+        return gpu.overheads
+    warps = gpu.threads_per_block // gpu.warp
+    most = (BARRIER_CYCLES + WARP_CYCLES * (warps - 1)) / gpu.clock
+    barrier = ((gpu.warp, BARRIER_CYCLES / gpu.clock), (gpu.threads_per_block, most))
+    return Overheads(KERNEL_SECONDS, barrier, ((1, WAVEFRONT_SECONDS),), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _LaunchTerms:
+    """One launch whose gangs have so many `workers` along each dimension, in each case, each of so many `registers`."""
+
+    work: LaunchWork
+    gpu: Gpu
+    arrays: tuple[ArrayBytes, ...]
+    workers: tuple[Integers, Integers, Integers]
+    registers: int
+
+    def seconds(self) -> Numbers:
+        """The terms, a row for each case. Raises UncountableError."""
+        fronts, launch = self.work.tile.fronts, self.work.place.launch
+        if not fronts and self._has_workers and not any(loop.workers for loop in self.work.loops):
+            raise UncountableError(f"the wavefronts inside a tile of {launch.name} are not known")
+        columns = self._wavefronts() if fronts else self._independent()
+        found = np.stack(np.broadcast_arrays(*columns), axis=1)
+        return np.where(self.is_possible[:, None], found, np.inf)
+
+    @property
+    def _has_workers(self) -> bool:
+        return any(axis.kind is AxisKind.WORKER for axis in self.work.place.launch.axes)
+
+    @cached_property
+    def model(self) -> LaunchModel:
+        """The launch for the thesis's model."""
+        most = (int(self.workers[0].max()), int(self.workers[1].max()), int(self.workers[2].max()))
+        organisation = Organisation(self.gpu.multiprocessors, self.gpu.warp if self._has_workers else 1, most)
+        found = launch_model(self.work, organisation, on_host=False, traffic_of=estimated_traffic)
+        if copies_ahead(self.work.place.launch):
+            found = _with_copies_that_fit(found, self.gpu.shared_per_block)
+        if self.work.place.launch.staged_windows:
+            found = _with_boxes_that_fit(found, self.gpu.shared_per_block)
+        return found if self.cached else _without_cache(found, self.element, self._wasted(self.gpu.transaction))
+
+    @property
+    def cached(self) -> bool:
+        """Whether what is used again need not come from the device's memory again: it is in the gang's memory, or there is a cache."""
+        launch = self.work.place.launch
+        in_gang = bool(launch.windows or staged_arrays(launch))
+        return in_gang or self.gpu.compute_capability is None or self.gpu.compute_capability >= (2, 0)
+
+    @property
+    def element(self) -> int:
+        """Bytes of an element."""
+        return 8 if is_double(self.work.place.launch) else 4
+
+    @cached_property
+    def threads(self) -> Integers:
+        """Workers of a gang."""
+        one, two, three = self.workers
+        return one * two * three
+
+    @cached_property
+    def warps(self) -> Integers:
+        """Warps of a gang."""
+        return -(-self.threads // self.gpu.warp)
+
+    @cached_property
+    def blocks(self) -> Integers:
+        """B: gangs that run at once on a multiprocessor, where there are enough of them."""
+        return blocks_at_once(self.gpu, self.threads, self.registers, self.model.work.shared)
+
+    @property
+    def is_possible(self) -> npt.NDArray[np.bool_]:
+        """Whether a gang fits the device, and its tile is known. Programs ask for no more memory than a block has without asking."""
+        work = self.model.work
+        has_room = (self.blocks > 0) & (work.shared <= self.gpu.shared_per_block)
+        return np.asarray(has_room & ((work.points > 0) | (self.work.points == 0)))
+
+    @cached_property
+    def resident(self) -> Numbers:
+        """Gangs beside each other on the slowest multiprocessor, in a wavefront."""
+        work = self.model.work
+        rounds = np.ceil(work.rounds / np.maximum(work.wavefronts, 1))
+        return np.asarray(np.clip(rounds, 1, np.maximum(self.blocks, 1)), dtype=np.float64)
+
+    @property
+    def _keeps_sums(self) -> bool:
+        staged = self.work.place.launch.staged
+        return staged is not None and any(isinstance(one, Buffered) for one in walk(staged))
+
+    def _points_of_worker(self) -> int:
+        return int(np.prod([loop.points for loop in self.work.loops if loop.workers], dtype=np.int64))
+
+    @cached_property
+    def mix(self) -> Mix:
+        """The instructions of a point."""
+        work, launch = self.work, self.work.place.launch
+        points = np.maximum(work.points, 1)
+        operations = work.operations / points
+        special = operations * _special_share(launch.body)
+        accesses = work.accesses / points / self.element
+        chain = operations + LINKS
+        plain = operations - special
+        return Mix(
+            plain,
+            special,
+            ADDRESS * accesses,
+            accesses,
+            conflicts=self._conflicts,
+            chain=chain,
+            element=self.element,
+            double=self.element == 8,
+        )
+
+    @property
+    def _conflicts(self) -> Numbers:
+        """How many times as long an access takes as one that serves all lanes at once: where the tile is in memory of the gang, by its banks."""
+        plain = self._wasted(self.gpu.banks * self.gpu.bank_width)
+        place, fronts = self.work.place, self.work.tile.fronts
+        if not place.launch.staged_windows or not fronts:
+            return plain
+        banks = Banks(self.gpu.banks, self.gpu.bank_width)
+        boxes = np.mean([box_conflicts(one.nest, place, banks) for one in fronts], axis=0)
+        return np.asarray(np.where(self.model.work.shared > 0, boxes, plain))
+
+    def _wasted(self, at_once: int) -> Numbers:
+        """How many times as many bytes as they use warps meet, in memory that is moved so many bytes at a time, in tiles with wavefronts."""
+        return wasted(self._steps, self.gpu.warp, self.workers[0], at_once)
+
+    def _wavefronts(self) -> tuple[Numbers, ...]:
+        """(5.2)-(5.11), what workers look at in vain, and what the roofline needs beyond that."""
+        work, overheads = self.model.work, overheads_of(self.gpu)
+        # The warps that hide each other's latencies are those that have points in the same wavefront.
+        at_once = self.resident * work.warps / np.maximum(work.steps, 1)
+        known = estimate(self.gpu, self.mix, at_once).coefficients
+        parts = predict(work, self.threads, self.blocks, self.gpu.multiprocessors, known, overheads)
+        positions = work.rounds * sum(self._positions(one) for one in self.work.tile.fronts)
+        spent = parts.compute + positions + parts.barriers + parts.memory
+        beyond = np.maximum(self._roofs().parts.max(axis=0) - spent, 0.0)
+        return parts.compute, positions, parts.barriers, parts.memory, parts.wavefronts + parts.launch, beyond
+
+    @cached_property
+    def _lanes(self) -> Lanes:
+        """A launch of each case, in the middle of the others."""
+        return entries_of(self.work.place, ENTRIES).at_part(1, 2)
+
+    @cached_property
+    def _steps(self) -> tuple[Step, ...]:
+        """Accesses of tiles with wavefronts."""
+        return tuple(step for fronts in self.work.tile.fronts for step in neighbour_steps(fronts.nest, self.work.place))
+
+    def _positions(self, fronts: Fronts) -> Numbers:
+        """Seconds in which the workers of a tile find out which of their positions have a point."""
+        lanes = self._lanes
+        turns = np.ones(lanes.count, dtype=np.int64)
+        for tiled in fronts.nest.loops:
+            for tile in tiled.tiles:
+                if tile.axis is not None and tile.axis.kind is AxisKind.WORKER:
+                    turns = turns * -(-lanes.evaluation.trips(tiled.loop) // self.workers[tile.axis.dimension])
+        mix = Mix(0.0, 0.0, OPERATOR * _looking(fronts), 0.0, chain=CONDITION_LINKS)
+        alpha = estimate(self.gpu, mix, self.resident * self.warps).coefficients.alpha
+        return np.asarray(fronts.steps * turns * self.warps * alpha, dtype=np.float64)
+
+    def _independent(self) -> tuple[Numbers, ...]:
+        """The roofline, and launches."""
+        work, overheads = self.model.work, overheads_of(self.gpu)
+        roofs = self._roofs()
+        several = self._points_of_worker()
+        slow, fast = (
+            estimate(self.gpu, self.mix, resident).coefficients.alpha
+            for resident in (self.resident * self.warps * several, np.inf)
+        )
+        arithmetic = roofs.parts[0] * np.where(np.asarray(fast) > 0, slow / np.maximum(fast, 1e-300), 1.0)
+        beyond = np.maximum(roofs.parts.max(axis=0) - arithmetic, 0.0)
+        crossing = cost_at(overheads.wavefront, self.blocks * self.gpu.multiprocessors)
+        none = np.zeros_like(arithmetic)
+        return arithmetic, none, none, none, work.wavefronts * crossing + overheads.kernel, beyond
+
+    def _roofs(self) -> Roofs:
+        """The roofs over the launch. Raises UncountableError where a tile's traffic is not known."""
+        nearest, *others = self.gpu.memories
+        gpu = self.gpu if self.cached else replace(self.gpu, memories=(replace(nearest, size=1), *others))
+        gpu = replace(gpu, overheads=None)
+        demand = roofline_demand(self.model, gpu, self.arrays, self.resident)
+        if demand is None:
+            raise UncountableError(f"what a tile of {self.work.name} moves is not known")
+        if self._keeps_sums:
+            # Sums stay in registers, and what is read beside them is read for several points at once.
+            demand = replace(demand, traffic=(np.zeros_like(demand.traffic[0]), *demand.traffic[1:]))
+        return roofline(demand, gpu, self.element == 8)
+
+
+def _with_copies_that_fit(model: LaunchModel, most: int) -> LaunchModel:
+    """Where a gang copies a tile while it computes the one before only if there is room for both."""
+    both = model.work.shared
+    return replace(model, work=replace(model.work, shared=np.where(both > most, both // 2, both)))
+
+
+def _with_boxes_that_fit(model: LaunchModel, most: int) -> LaunchModel:
+    """Where a gang keeps what its tile touches in memory of its own only if there is room for it. Raises UncountableError."""
+    place = model.counted.place
+    boxes = place.lanes.all(box_bytes(place.launch, place.lanes.evaluation.value))
+    return replace(model, work=replace(model.work, shared=model.work.shared + np.where(boxes <= most, boxes, 0)))
+
+
+def _without_cache(model: LaunchModel, element: int, wasted: Numbers) -> LaunchModel:
+    """Where each access goes to the device's memory, and moves so many times as much as it is for."""
+    counted = model.counted
+    of_point = counted.accesses / np.maximum(counted.points, 1) / element
+    every = np.asarray(np.rint(of_point * model.work.points * wasted), dtype=np.int64)
+    return replace(model, work=replace(model.work, transfers=every))
+
+
+def _special_share(body: object) -> float:
+    """The part of the floating-point operations in the text that are divisions or functions."""
+    every = sum(operations_in(node) for node in walk(body) if isinstance(node, ExpressionStatement))
+    special = sum(_is_special(node) for node in walk(body))
+    return special / max(every, special, 1)
+
+
+def _is_special(node: object) -> bool:
+    if not isinstance(node, (Binary, Call)) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
+        return False
+    return node.callee is Callee.MATH if isinstance(node, Call) else node.operator == "/"
+
+
+def _looking(fronts: Fronts) -> int:
+    """Operators in what a worker computes for each position."""
+    found = 0
+    for statement in fronts.nest.body.statements:
+        if isinstance(statement, If):
+            found += operators_in((statement.condition,))
+        elif isinstance(statement, Declaration):
+            initial = (one.initializer for one in statement.declarators)
+            found += operators_in(one for one in initial if one is not None and not isinstance(one, tuple))
+    return found

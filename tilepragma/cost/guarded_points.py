@@ -1,0 +1,203 @@
+"""Loops around affine conditions: how often what the conditions guard runs, without going through the loops.
+
+for (x1 …) for (x2 …) { y = x1 + …; if (affine in x1, x2 && …) statements else if (…) statements }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilepragma.cost.parameter_batch import Counts, Lanes, Leaf, add, declared_along, is_leaf, places
+from tilepragma.cost.point_counts import Boxes, Cut, Factors, points_in
+from tilepragma.ir.evaluation import UncountableError, Values
+from tilepragma.ir.expressions import Access, Binary, Call, Cast, Expression, IntegerLiteral, Unary
+from tilepragma.ir.loop_tree import Block, Declaration, If, Loop, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """constant + factors . iterators, with a constant for each case."""
+
+    factors: Factors
+    constant: Values
+
+
+class _NotAffineError(Exception):
+    """Something here is no affine form of the iterators."""
+
+
+#: Signs and conditions: a statement runs as often as all of the forms are >= 0, summed with these signs.
+_Guards = tuple[tuple[int, tuple[_Form, ...]], ...]
+
+
+def guarded_points(loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> Counts | None:
+    """How often each leaf under the loops runs in each case, one loop inside the other; None where they are not of this form."""
+    try:
+        return _counts(loops, body, lanes)
+    except _NotAffineError:
+        return None
+
+
+def _counts(loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> Counts:
+    forms = _Forms.of(loops, lanes)
+    bounds = tuple(bound for loop in loops for bound in forms.bounds(loop))
+    inside = lanes.inside({loop.iterator.name: 0 for loop in loops})
+    counts: Counts = {}
+    for leaf, guards in _leaves(body, forms, inside, ((1, bounds),)):
+        for sign, guard in guards:
+            add(counts, {leaf: sign * points_in(_boxes(guard, len(loops), lanes))})
+    return counts
+
+
+def _boxes(forms: tuple[_Form, ...], variables: int, lanes: Lanes) -> Boxes:
+    """The points where all forms are >= 0. Raises _NotAffineError where a variable has no bound of its own."""
+    cuts = tuple(Cut(form.factors, lanes.all(form.constant)) for form in forms)
+    low, high = np.full((variables, lanes.count), -(2**62)), np.full((variables, lanes.count), 2**62)
+    for place in range(variables):
+        own = [cut.factors[place] for cut in cuts if sum(map(bool, cut.factors)) == 1]
+        if not any(factor > 0 for factor in own) or not any(factor < 0 for factor in own):
+            raise _NotAffineError
+    return Boxes(low, high, cuts)
+
+
+def _leaves(body: Block, forms: _Forms, lanes: Lanes, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
+    leaf: list[object] = []
+    for there, statement in declared_along(body, lanes):
+        own = forms.declared(body, statement)
+        if is_leaf(statement, there):
+            leaf += places(statement)
+        elif isinstance(statement, If):
+            condition = tuple(own.conditions(statement.condition))
+            yield from _leaves(statement.then, own, there, _also(guards, condition))
+            if statement.otherwise is not None:
+                yield from _leaves(statement.otherwise, own, there, _but(guards, condition))
+        elif isinstance(statement, Block):
+            yield from _leaves(statement, own, there, guards)
+        else:
+            raise _NotAffineError
+    if leaf:
+        yield tuple(leaf), guards
+
+
+def _also(guards: _Guards, condition: tuple[_Form, ...]) -> _Guards:
+    return tuple((sign, (*forms, *condition)) for sign, forms in guards)
+
+
+def _but(guards: _Guards, condition: tuple[_Form, ...]) -> _Guards:
+    """What is left where the condition does not hold: all, less where it holds."""
+    return (*guards, *((-sign, forms) for sign, forms in _also(guards, condition)))
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """The iterators `names` and what is `known` of scalars declared from them, None where that is no affine form."""
+
+    names: tuple[str, ...]
+    known: dict[str, _Form | None]
+    lanes: Lanes
+
+    @staticmethod
+    def of(loops: tuple[Loop, ...], lanes: Lanes) -> _Forms:
+        names = tuple(loop.iterator.name for loop in loops)
+        units = {
+            name: _Form(tuple(int(place == own) for place in range(len(names))), 0) for own, name in enumerate(names)
+        }
+        return _Forms(names, dict(units), lanes)
+
+    def bounds(self, loop: Loop) -> Iterator[_Form]:
+        """iterator - lower and upper - iterator, for each of the values that a bound is the extreme of."""
+        step = loop.step
+        if not isinstance(step, IntegerLiteral) or step.value != 1 or loop.comparison not in ("<", "<="):
+            raise _NotAffineError
+        iterator = self.known[loop.iterator.name]
+        assert iterator is not None
+        for lower in _parts(loop.lower, "tilek_maximum"):
+            yield _plus(iterator, self.form(lower), -1)
+        for upper in _parts(loop.upper, "tilek_minimum"):
+            yield _plus(self.form(upper), iterator, -1, -(loop.comparison == "<"))
+
+    def declared(self, block: Block, statement: Statement) -> _Forms:
+        """With what is declared before the statement in its block."""
+        found = self
+        for one in block.statements:
+            if one is statement:
+                break
+            if isinstance(one, Declaration):
+                for each in one.declarators:
+                    initializer = each.initializer
+                    form = None if initializer is None or isinstance(initializer, tuple) else found.maybe(initializer)
+                    found = replace(found, known={**found.known, each.object.name: form})
+        return found
+
+    def maybe(self, node: Expression) -> _Form | None:
+        """The form of an expression, None where it has none."""
+        try:
+            return self.form(node)
+        except (_NotAffineError, UncountableError):
+            return None
+
+    def conditions(self, node: Expression) -> Iterator[_Form]:
+        """Forms that are >= 0 exactly where the condition holds."""
+        match node:
+            case Binary(operator="&&"):
+                yield from self.conditions(node.left)
+                yield from self.conditions(node.right)
+            case Binary(operator=operator) if operator in ("<", "<=", ">", ">=", "=="):
+                left, right = self.form(node.left), self.form(node.right)
+                strict = -(operator in ("<", ">"))
+                if operator in (">", ">=", "=="):
+                    yield _plus(left, right, -1, strict)
+                if operator in ("<", "<=", "=="):
+                    yield _plus(right, left, -1, strict)
+            case _:
+                raise _NotAffineError
+
+    def form(self, node: Expression) -> _Form:
+        """The form of an expression. Raises _NotAffineError, UncountableError."""
+        match node:
+            case Access(subscripts=(), path=()) if node.object.name in self.known:
+                known = self.known[node.object.name]
+                if known is None:
+                    raise _NotAffineError
+                return known
+            case Cast(type=ScalarType(is_integer=True)):
+                return self.form(node.operand)
+            case Unary(operator="-"):
+                return _plus(_Form((0,) * len(self.names), 0), self.form(node.operand), -1)
+            case Binary(operator=("+" | "-") as operator):
+                return _plus(self.form(node.left), self.form(node.right), 1 if operator == "+" else -1)
+            case Binary(operator="*"):
+                return _times(self.form(node.left), self.form(node.right))
+        if any(isinstance(one, Access) and one.object.name in self.known for one in walk(node)):
+            raise _NotAffineError
+        return _Form((0,) * len(self.names), self.lanes.evaluation.value(node))
+
+
+def _parts(node: Expression, function: str) -> Iterator[Expression]:
+    """The values of which calls of the helper take one."""
+    if isinstance(node, Cast) and isinstance(node.operand, Call):
+        node = node.operand
+    if isinstance(node, Call) and node.function == function:
+        for argument in node.arguments:
+            yield from _parts(argument, function)
+    else:
+        yield node
+
+
+def _plus(left: _Form, right: _Form, factor: int, more: int = 0) -> _Form:
+    """left + factor * right + more."""
+    factors = tuple(one + factor * other for one, other in zip(left.factors, right.factors, strict=True))
+    return _Form(factors, left.constant + factor * right.constant + more)
+
+
+def _times(left: _Form, right: _Form) -> _Form:
+    number, form = (left, right) if not any(left.factors) else (right, left)
+    if any(number.factors) or (any(form.factors) and not isinstance(number.constant, int)):
+        raise _NotAffineError
+    factors = tuple(one * int(number.constant) for one in form.factors) if any(form.factors) else form.factors
+    return _Form(factors, form.constant * number.constant)

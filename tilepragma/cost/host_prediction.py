@@ -1,0 +1,249 @@
+"""How long a plan runs on cores at each of many layouts: a sum over kinds of work, of what the slowest core has of them.
+
+time = sum over launches of  share of the slowest core * (points, rows, turns at a core's price, bytes of each memory at its bandwidth)
+                             + launches * what going from one to the next costs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilepragma.cost.footprint_boxes import Reals
+from tilepragma.cost.host_nest_work import NestCounter, launch_nest
+from tilepragma.cost.launch_work import LaunchWork, Uncounted, plan_work
+from tilepragma.cost.load_balance import slowest_part
+from tilepragma.cost.model_work import Organisation, slowest_share
+from tilepragma.cost.parameter_batch import Numbers
+from tilepragma.cost.statement_counts import SourceCounts, apart, each_case
+from tilepragma.cost.tile_traffic import is_of_memory
+from tilepragma.ir.accesses import Use, uses
+from tilepragma.ir.directives import Target
+from tilepragma.ir.evaluation import UncountableError, Values
+from tilepragma.ir.expressions import access_to
+from tilepragma.ir.loop_tree import Buffered, Loop, Statement
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.model.device import Processor
+from tilepragma.model.execution_time import cost_at
+from tilepragma.model.linear_model import Terms
+from tilepragma.plan.array_bytes import array_bytes
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+
+#: What of a cache can be counted on: others use it as well, and no cache keeps just what is used next.
+USABLE = 0.5
+#: What is seen of the time that bytes of the second, the third level take, since they come in while a core computes; the last level's is seen whole.
+SEEN = (0.3, 0.7)
+#: Cycles of an innermost loop's beginning and end, and of an operation in bounds and conditions.
+ROW_CYCLES, CONTROL_CYCLES = 8.0, 1.0
+#: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host.c); and what going from one step to the next takes
+#: on one core and on several where nobody has measured it.
+BREAK_EVEN, USUAL_CROSSING = 8e-6, (2e-7, 5e-6)
+#: Seconds until a second core takes part in a launch of an OpenCL processor: PoCL's threads sleep between launches, and who is awake takes what
+#: there is. By SOR on a line on two cores: tiles of 4 us run one after the other, of 200 us side by side with so much more for each launch.
+JOINING = 2.5e-5
+#: Seconds from one tile of overlapping wavefronts to the next on a core, which another one has to hear of; and wavefronts that overlap at most
+#: (MOST_WAVES in runtime/waves.c).
+TILE_SECONDS, TOGETHER = 2.5e-7, 64
+#: Cycles until an operation's result; instructions that a core begins in a cycle, and that it has begun
+#: and not finished at most.
+LATENCY_CYCLES, WIDTH, WINDOW = 3.0, 4.0, 450.0
+
+
+def predicted_terms(
+    plan: KernelPlan,
+    scalars: Mapping[str, Values],
+    sizes: Mapping[str, Values],
+    processor: Processor,
+    source: SourceCounts | None = None,
+) -> Terms | Uncounted:
+    """The work of a plan on a host's cores where its scalars and tile sizes have these values (see `plan_work`), and its estimated prices."""
+    work = plan_work(plan, scalars, sizes, Target.THREADS, source=source)
+    if isinstance(work, Uncounted):
+        return work
+    held = _held(plan, scalars)
+    if held is None:
+        return Uncounted("the length of a section is not known")
+    whole, once = held
+    try:
+        usable = _rates(plan, processor)
+        launches = [_LaunchTerms(one, usable, whole, once, work.cases) for one in work.launches]
+        seconds = sum((one.seconds() for one in launches), np.zeros((work.cases, 5 + len(processor.memories) - 1)))
+    except UncountableError as reason:
+        return Uncounted(str(reason))
+    return Terms(_names(processor), np.asarray(seconds))
+
+
+def _rates(plan: KernelPlan, processor: Processor) -> Processor:
+    """The processor as fast as programs of the plan can have it: where their options forbid fused multiply-adds, of which its rates count two
+    operations each, an operation is an instruction.
+    """
+    if plan.floating.contract or plan.floating.fast:
+        return processor
+    return replace(processor, float_rate=processor.float_rate / 2, double_rate=processor.double_rate / 2)
+
+
+def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Numbers, Numbers] | None:
+    """Bytes of all arrays in each case, and those that are moved where each is moved once; None where they are not known."""
+    cases, own, index = apart(scalars)
+    found = []
+    for one in each_case(cases, own):
+        arrays = array_bytes(plan, one)
+        if arrays is None:
+            return None
+        found.append(
+            (sum(each.bytes for each in arrays), sum(each.bytes * (each.reads + each.writes) for each in arrays))
+        )
+    whole, once = np.array(found, dtype=np.int64)[index].T
+    return whole, once
+
+
+def _names(processor: Processor) -> tuple[str, ...]:
+    return "points", "waiting", "rows", "control", "launches", *(memory.name for memory in processor.memories[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class _LaunchTerms:
+    """One launch on a processor; all arrays of the plan are `whole` bytes, moved `once` at least."""
+
+    work: LaunchWork
+    processor: Processor
+    whole: Numbers
+    once: Numbers
+    cases: int
+
+    def seconds(self) -> Reals:
+        """Of each kind of work, a row for each case."""
+        processor, work = self.processor, self.work
+        caches = tuple(int(memory.size * USABLE) for memory in processor.memories[:-1])
+        nest = launch_nest(work, NestCounter(caches, processor.line))
+        points = nest.points + nest.padding
+        cycle = 1 / processor.clock
+        issue, wait = self._point()
+        # A row that waits for itself goes on beside the next ones as far as a core looks ahead: of so many points a row, so much is waited for.
+        ahead = points / np.maximum(points + nest.rows * self._window(), 1e-300)
+        computing = [
+            points * np.maximum(issue - wait * ahead, 0.0),
+            points * wait * ahead,
+            nest.rows * ROW_CYCLES * cycle,
+            nest.control * CONTROL_CYCLES * cycle,
+        ]
+        share = slowest_part(work, processor.cores)
+        if share is None:
+            share = slowest_share(work, Organisation(processor.cores, 1))
+        whole = np.sum(np.broadcast_arrays(*computing), axis=0)
+        alone = (share >= 1) | self._is_short(share, whole)
+        share = np.where(alone, 1.0, share)
+        columns = [*(one * share for one in computing), self._between(alone) - self._ahead(alone, share, whole)]
+        levels = zip(processor.memories, processor.memories[1:], nest.moved, strict=False)
+        last = len(processor.memories) - 2
+        for level, (nearer, memory, moved) in enumerate(levels):
+            every = moved
+            kept = np.minimum(every, self.once) if nearer.sharers < processor.cores else np.zeros(self.cases)
+            every = np.where(self.whole <= nearer.size * USABLE, kept, every)
+            shared = share * processor.cores if memory.sharers < processor.cores else np.ones(self.cases)
+            seen = 1.0 if level == last else SEEN[min(level, len(SEEN) - 1)]
+            columns.append(every * shared * seen / (memory.bandwidth or float("inf")))
+        return np.stack(np.broadcast_arrays(*columns), axis=1)
+
+    def _is_short(self, share: Reals, computing: Reals) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Where launches take so little time that one core does it all."""
+        if self.processor.is_opencl:
+            return np.asarray(computing * (1 - share) < JOINING * self._steps())
+        # What takes no longer than waking the others does runs on one core (runtime/host.c).
+        return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN * self._steps()))
+
+    def _between(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
+        """Seconds of going from one launch to the next; where wavefronts overlap, of going from one tile to the next."""
+        work, cores = self.work, self.processor.cores
+        between = self._steps() * self._crossing(alone)
+        if self._overlaps:
+            tiles = np.add.reduceat(work.repeats * work.tiles(), work.starts)
+            between = between + np.where(alone, 0.0, tiles * TILE_SECONDS / cores)
+        return np.asarray(between)
+
+    def _ahead(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], share: Reals, computing: Reals) -> Reals:
+        """Seconds that do not count of going from one launch to the next: the core that has most to do begins at once, the others when they have
+        heard of it.
+        """
+        if self._overlaps or self.processor.is_opencl or self.processor.cores < 2:
+            return np.zeros_like(share)
+        others = (1 - share) / (self.processor.cores - 1)
+        ahead = np.minimum(self._steps() * self._crossing(alone), np.maximum(share - others, 0.0) * computing)
+        return np.asarray(np.where(alone, 0.0, ahead))
+
+    @property
+    def _overlaps(self) -> bool:
+        """Whether wavefronts do: under OpenCL each is a launch, which begins when the one before has ended."""
+        return self.work.place.launch.pipelined and not self.processor.is_opencl
+
+    def _steps(self) -> Reals:
+        """How often cores begin together: for each launch, or for so many wavefronts as overlap."""
+        together = TOGETHER if self._overlaps and self.processor.cores > 1 else 1
+        return np.asarray(np.ceil(self.work.launches / together))
+
+    def _crossing(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
+        """Seconds from one launch to the next, in each case."""
+        overheads = self.processor.overheads
+        one, every = (
+            USUAL_CROSSING if overheads is None else cost_at(overheads.wavefront, np.array([1, self.processor.cores]))
+        )
+        return np.where(alone, one, every + JOINING * self.processor.is_opencl)
+
+    def _instructions(self) -> tuple[float, float, float]:
+        """Of a point: operations, bytes of arrays, and all instructions where no vectors are used."""
+        work = self.work
+        case = int(np.argmax(work.points))
+        points = max(float(work.points[case]), 1.0)
+        operations, accessed = float(work.operations[case]) / points, float(work.accesses[case]) / points
+        return operations, accessed, operations + accessed / (8 if is_double(self.work.place.launch) else 4) + 1
+
+    def _window(self) -> float:
+        """Points that a core has begun and not finished at most."""
+        return WINDOW / self._instructions()[2]
+
+    def _point(self) -> tuple[float, float]:
+        """Estimated seconds of a point on one core, and those that it waits for the point before."""
+        processor = self.processor
+        operations, accessed, every = self._instructions()
+        if _waits(self.work.place.launch.body):
+            wait = max(operations, 1.0) * LATENCY_CYCLES
+            return every / WIDTH / processor.clock, wait / processor.clock
+        rate = processor.double_rate if is_double(self.work.place.launch) else processor.float_rate
+        nearest = processor.memories[0].bandwidth
+        in_registers = any(isinstance(one, Buffered) for one in walk(self.work.place.launch.body))
+        loading = 0.0 if in_registers or not nearest else accessed / nearest
+        return max(operations / rate, loading) * processor.cores, 0.0
+
+
+def is_double(launch: Launch) -> bool:
+    """Whether elements of double precision are among those that it uses."""
+    used = (one.object.element for one in uses(launch.body) if is_of_memory(one))
+    return any(isinstance(one, ScalarType) and not one.is_integer and one.bits > 32 for one in used)
+
+
+def _waits(body: Statement) -> bool:
+    """Whether an iteration of some innermost loop reads what the one before has written."""
+    for loop in (one for one in walk(body) if isinstance(one, Loop)):
+        if not any(isinstance(one, Loop) for one in walk(loop.body)):
+            found = [one for one in uses(loop.body) if is_of_memory(one)]
+            pairs = ((one, other) for one in found if one.writes for other in found if other.reads)
+            if any(one.object == other.object and _is_before(loop, other, one) for one, other in pairs):
+                return True
+    return False
+
+
+def _is_before(loop: Loop, read: Use, write: Use) -> bool:
+    """Whether the loop goes from what is read to what is written."""
+    away = [polynomial(one) - polynomial(other) for one, other in zip(write.subscripts, read.subscripts, strict=True)]
+    moves = [polynomial(one).split(access_to(loop.iterator)) for one in write.subscripts]
+    steps = [None if parts is None else parts[0].constant for parts in moves]
+    if any(step is None or one.constant is None for step, one in zip(steps, away, strict=True)):
+        return False
+    if any(one.constant != 0 for one, step in zip(away, steps, strict=True) if step == 0):
+        return False
+    forward = -1 if loop.decreasing else 1
+    return any((one.constant or 0) * (step or 0) * forward > 0 for one, step in zip(away, steps, strict=True))

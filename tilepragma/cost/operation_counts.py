@@ -1,0 +1,67 @@
+"""How many floating-point operations a region makes, as far as that is known at launch: for TILEK_PROFILE's GFLOP/s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tilepragma.ir.expressions import Assignment, Binary, Call, Callee, Conditional, Expression, Increment
+from tilepragma.ir.loop_tree import ForLoop, If, Kernel, Loop, While
+from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import OperationCount
+
+_ARITHMETIC = ("+", "-", "*", "/")
+_COMPOUND = ("+=", "-=", "*=", "/=")
+
+
+def operation_counts(kernel: Kernel, on_host: Callable[[Expression], bool]) -> tuple[OperationCount, ...]:
+    """One count a loop nest; empty where a trip count or a function's work is not known at launch.
+
+    Additions, subtractions, multiplications, divisions and calls to math.h count one each, of any floating type; what
+    stands under a condition counts nothing. `on_host` tells which bounds can be evaluated at launch.
+    """
+    counts: dict[tuple[Loop, ...], int] = {}
+    for loops, node in _operations(kernel.body, ()):
+        if _unknown(node) or not all(on_host(bound) for one in loops for bound in (one.lower, one.upper, one.step)):
+            return ()
+        counts[loops] = counts.get(loops, 0) + 1
+    return tuple(OperationCount(count, loops) for loops, count in counts.items())
+
+
+def operations_in(statement: Any) -> int:
+    """Floating-point operations that the statement always makes, loops in it once."""
+    return sum(_is_operation(node) for _, node in _operations(statement, ()))
+
+
+def _operations(node: Any, loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop, ...], Any]]:
+    """(loops around it, node) of each operation that is always made, and of each node that makes a number of them."""
+    if isinstance(node, (If, Conditional)):
+        yield from _operations(node.condition, loops)
+        return
+    if _is_operation(node) or (_unknown(node) and any(_is_operation(one) or _is_own_call(one) for one in walk(node))):
+        yield loops, node
+    inner = (*loops, node) if isinstance(node, Loop) else loops
+    for child in children(node):
+        yield from _operations(child, inner if child is getattr(node, "body", None) else loops)
+
+
+def _is_operation(node: Any) -> bool:
+    match node:
+        case Binary(operator=operator, type=ScalarType(is_floating=True)):
+            return operator in _ARITHMETIC
+        case Assignment(operator=operator, type=ScalarType(is_floating=True)):
+            return operator in _COMPOUND
+        case Increment(type=ScalarType(is_floating=True)):
+            return True
+        case Call(callee=Callee.MATH, type=ScalarType(is_floating=True)):
+            return True
+    return False
+
+
+def _unknown(node: Any) -> bool:
+    return isinstance(node, (ForLoop, While)) or _is_own_call(node)
+
+
+def _is_own_call(node: Any) -> bool:
+    return isinstance(node, Call) and node.callee is not Callee.MATH

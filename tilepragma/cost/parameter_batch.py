@@ -1,0 +1,185 @@
+"""Cases of a plan's sizes that are looked at together, and the leaves of LoopTrees: statements that run together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.evaluation import Evaluation, UncountableError, Values
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Block,
+    Break,
+    Buffered,
+    Declaration,
+    ExpressionStatement,
+    ForLoop,
+    If,
+    Loop,
+    Return,
+    Stage,
+    Statement,
+    TileNest,
+    While,
+)
+from tilepragma.ir.traversal import walk
+
+Numbers = npt.NDArray[np.int64]
+
+#: Statements of the user's text by their places: what a leaf is known by.
+Leaf = tuple[object, ...]
+#: How often leaves run, in each case.
+Counts = dict[Leaf, Values]
+
+#: Iterations that are gone through at once: few enough for the arrays to stay in the cache.
+CHUNK = 2**16
+
+
+class Lanes:
+    """`count` cases, each with a value for every name. Values are found when they are asked for: those of `parent` at `index`, or
+    `own` ones, which may be expressions over those of `parent`.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        own: Mapping[str, Values | Expression | None],
+        parent: Lanes | None = None,
+        index: Numbers | None = None,
+    ) -> None:
+        self.count = count
+        self._own = dict(own)
+        self._parent = parent
+        self._index = index
+        self._found: dict[str, Values | None] = {}
+        self.evaluation = Evaluation(self)
+
+    def get(self, name: str) -> Values | None:
+        """The values of a name, None where it has none."""
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    def _find(self, name: str) -> Values | None:
+        if name in self._own:
+            own = self._own[name]
+            if own is None or isinstance(own, (int, np.ndarray)):
+                return own
+            assert self._parent is not None
+            try:
+                return self._parent.evaluation.value(own)
+            except UncountableError:
+                return None
+        if self._parent is None:
+            return None
+        value = self._parent.get(name)
+        return value if self._index is None or value is None else chosen(value, self._index)
+
+    def inside(self, own: Mapping[str, Values | Expression | None]) -> Lanes:
+        """The same cases where more has values."""
+        return Lanes(self.count, own, self)
+
+    def at(self, index: Numbers, own: Mapping[str, Values | Expression | None] = {}) -> Lanes:
+        """The cases at `index`, where more has values."""
+        return Lanes(len(index), own, self, index)
+
+    def all(self, values: Values) -> Numbers:
+        """A value for each case."""
+        return np.broadcast_to(np.asarray(values, dtype=np.int64), (self.count,))
+
+
+def in_parts(lanes: Lanes, compute: Callable[[Lanes], Values]) -> Numbers:
+    """What is computed for each case, from CHUNK cases at a time."""
+    if lanes.count <= CHUNK:
+        return lanes.all(compute(lanes))
+    cuts = range(0, lanes.count, CHUNK)
+    parts = (lanes.at(np.arange(first, min(first + CHUNK, lanes.count))) for first in cuts)
+    return np.concatenate([part.all(compute(part)) for part in parts])
+
+
+def chosen(values: Values, index: Numbers) -> Values:
+    """The values of the cases at `index`."""
+    return values if isinstance(values, int) or values.ndim == 0 else values[index]
+
+
+def summed(case: Numbers, values: Values, count: int) -> Numbers:
+    """The sums of the values of each of `count` cases, of which `case` names those of the values."""
+    result = np.zeros(count, dtype=np.int64)
+    np.add.at(result, case, values)
+    return result
+
+
+def ragged(lengths: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+    """For cases with so many members the case of each member and its place there, CHUNK members at a time."""
+    ends = np.cumsum(lengths)
+    every = int(ends[-1]) if len(ends) else 0
+    for first in range(0, every, CHUNK):
+        beyond = min(every, first + CHUNK)
+        low, high = np.searchsorted(ends, (first, beyond - 1), side="right")
+        own = np.arange(low, high + 1)
+        index = np.repeat(own, np.minimum(ends[own], beyond) - np.maximum(ends[own] - lengths[own], first))
+        yield index, np.arange(first, beyond) - (ends - lengths)[index]
+
+
+def declared_along(block: Block, lanes: Lanes) -> Iterator[tuple[Lanes, Statement]]:
+    """The statements of a block, but for barriers, each with the cases in which the declarations before it have their values."""
+    for statement in block.statements:
+        if not isinstance(statement, (Barrier, Stage)):
+            yield lanes, statement
+        if isinstance(statement, Declaration):
+            lanes = lanes.inside({one.object.name: _initial(one.initializer) for one in statement.declarators})
+
+
+def _initial(initializer: Any) -> Expression | None:
+    return None if isinstance(initializer, tuple) else initializer
+
+
+def is_leaf(statement: Statement, lanes: Lanes) -> bool:
+    """Whether the statement counts as one, conditions on data in it or not. Raises UncountableError for a loop that depends on data."""
+    if isinstance(statement, (While, ForLoop)):
+        raise UncountableError(f"a loop runs until data says so{_line(statement)}")
+    if isinstance(statement, (Loop, TileNest, Block, Buffered)):
+        if any(isinstance(one, (Break, Return)) for one in walk(statement)):
+            raise UncountableError(f"a loop is left early{_line(statement)}")
+        return False
+    if not isinstance(statement, If):
+        return not any(isinstance(one, (Loop, While, ForLoop)) for one in walk(statement))
+    inner = any(isinstance(one, (Loop, TileNest, While, ForLoop)) for one in walk(statement))
+    try:
+        lanes.evaluation.value(statement.condition)
+    except UncountableError:
+        if inner:
+            raise
+        return True
+    return False
+
+
+def places(statement: Statement) -> Iterator[object]:
+    """What the statements in a leaf are known by: their places in the user's text."""
+    for one in walk(statement):
+        if isinstance(one, ExpressionStatement):
+            yield id(one) if one.range == NOWHERE else one.range
+
+
+def add(counts: Counts, more: Counts) -> None:
+    """Adds up executions of the same leaves."""
+    for leaf, values in more.items():
+        counts[leaf] = counts[leaf] + values if leaf in counts else values
+
+
+def total(counts: Iterable[Values]) -> Values:
+    """The sum over all leaves."""
+    result: Values = 0
+    for values in counts:
+        result = result + values
+    return result
+
+
+def _line(statement: Statement) -> str:
+    place = getattr(statement, "range", NOWHERE)
+    return "" if place == NOWHERE else f" (line {place.start.line})"

@@ -1,0 +1,178 @@
+"""How many integer points boxes have that are cut by half-spaces, for many boxes at once.
+
+    { x : low_k <= x_k <= high_k, c + sum f_k x_k >= 0 for each cut }
+
+Cuts that leave a box whole are dropped. What one sum of variables bounds is counted in closed form: of the points z of a box [0, L_1) x ... x
+[0, L_d) those with z_1 + ... + z_d <= u are
+
+    sum over subsets T of the variables of (-1)^|T| binomial(u - sum_T L + d, d)
+
+and any other box is taken apart along one variable.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilepragma.cost.parameter_batch import Numbers, ragged, summed
+
+Factors = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """constant + factors . x >= 0, with a constant for each box."""
+
+    factors: Factors
+    constant: Numbers
+
+    def at(self, index: Numbers) -> Cut:
+        """That of the boxes at `index`."""
+        return Cut(self.factors, self.constant[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Bounds of the variables, a row a variable, and the cuts."""
+
+    low: Numbers
+    high: Numbers
+    cuts: tuple[Cut, ...]
+
+    def at(self, index: Numbers) -> Boxes:
+        """Those at `index`."""
+        return Boxes(self.low[:, index], self.high[:, index], tuple(cut.at(index) for cut in self.cuts))
+
+    @property
+    def lengths(self) -> Numbers:
+        """Values of each variable."""
+        return np.asarray(np.maximum(self.high - self.low + 1, 0), dtype=np.int64)
+
+
+def points_in(boxes: Boxes) -> Numbers:
+    """The points of each box. Time is in proportion to the boxes, where cuts of one sum alone meet a box."""
+    boxes = _narrowed(boxes)
+    least = np.array([_extreme(cut, boxes.low, boxes.high) for cut in boxes.cuts])
+    most = np.array([_extreme(cut, boxes.high, boxes.low) for cut in boxes.cuts])
+    some = np.all(boxes.lengths > 0, axis=0) & np.all(most >= 0, axis=0)
+    found = np.zeros(boxes.low.shape[1], dtype=np.int64)
+    if not boxes.cuts:
+        return np.where(some, np.prod(boxes.lengths, axis=0), 0)
+    meets = (least < 0) & some
+    chosen = _common_sum([cut.factors for cut, one in zip(boxes.cuts, meets, strict=True) if one.any()])
+    own = np.array([_same_sum(cut.factors, chosen) for cut in boxes.cuts])
+    apart = np.any(meets[~own], axis=0)
+    index = np.flatnonzero(some & ~apart)
+    together = tuple(cut for cut, one in zip(boxes.cuts, own, strict=True) if one)
+    found[index] = _with_sum(Boxes(boxes.low, boxes.high, together).at(index), chosen)
+    index = np.flatnonzero(apart)
+    if len(index):
+        kept = tuple(cut for cut, one in zip(boxes.cuts, meets, strict=True) if one.any())
+        found[index] = _taken_apart(Boxes(boxes.low, boxes.high, kept).at(index))
+    return found
+
+
+def _narrowed(boxes: Boxes) -> Boxes:
+    """The same with cuts of one variable as its bounds."""
+    low, high = boxes.low.copy(), boxes.high.copy()
+    cuts = []
+    for cut in boxes.cuts:
+        used = [place for place, factor in enumerate(cut.factors) if factor]
+        if len(used) != 1:
+            cuts.append(cut)
+            continue
+        (place,) = used
+        factor = cut.factors[place]
+        if factor > 0:
+            low[place] = np.maximum(low[place], -(cut.constant // factor))
+        else:
+            high[place] = np.minimum(high[place], cut.constant // -factor)
+    return Boxes(low, high, tuple(cuts))
+
+
+def _extreme(cut: Cut, towards: Numbers, away: Numbers) -> Numbers:
+    """The value of the cut in the corner where it is least, if `towards` are lower bounds; greatest if they are upper ones."""
+    value = cut.constant
+    for place, factor in enumerate(cut.factors):
+        if factor:
+            value = value + factor * (towards if factor > 0 else away)[place]
+    return value
+
+
+def _common_sum(factors: Sequence[Factors]) -> Factors:
+    """The sum of variables, or difference, that most of these cuts bound; nothing where there is none such."""
+    sums = [one if one > tuple(-f for f in one) else tuple(-f for f in one) for one in factors]
+    units = [one for one in sums if any(one) and all(f in (-1, 0, 1) for f in one)]
+    return max(units, key=units.count, default=())
+
+
+def _same_sum(factors: Factors, chosen: Factors) -> bool:
+    return factors in (chosen, tuple(-factor for factor in chosen))
+
+
+def _with_sum(boxes: Boxes, chosen: Factors) -> Numbers:
+    """The points of boxes that cuts of one sum alone meet, none of which is empty."""
+    lengths, count = boxes.lengths, boxes.low.shape[1]
+    if not boxes.cuts or not any(chosen):
+        return np.asarray(np.prod(lengths, axis=0), dtype=np.int64)
+    least, most = np.full(count, -(2**62)), np.full(count, 2**62)
+    for cut in boxes.cuts:
+        if cut.factors == chosen:
+            least = np.maximum(least, -cut.constant)
+        else:
+            most = np.minimum(most, cut.constant)
+    used = [place for place, factor in enumerate(chosen) if factor]
+    base = sum(boxes.low[place] if chosen[place] > 0 else -boxes.high[place] for place in used)
+    edges = lengths[used]
+    every = np.prod(edges, axis=0)
+    whole = edges.sum(axis=0) - len(used)
+    within = np.where(most - base >= whole, every, _up_to(np.minimum(most - base, whole), edges))
+    within = within - np.where(least - base <= 0, 0, _up_to(np.clip(least - base - 1, -1, whole), edges))
+    others = np.prod(np.delete(lengths, used, axis=0), axis=0)
+    return np.asarray(np.maximum(within, 0) * others, dtype=np.int64)
+
+
+def _up_to(greatest: Numbers, edges: Numbers) -> Numbers:
+    """Points of boxes with these edges whose coordinates sum to `greatest` at most."""
+    dimensions = len(edges)
+    found = np.zeros(len(greatest), dtype=np.int64)
+    for taken in itertools.product((0, 1), repeat=dimensions):
+        rest = greatest - sum(edge for edge, one in zip(edges, taken, strict=True) if one)
+        product = np.ones(len(greatest), dtype=np.int64)
+        for more in range(1, dimensions + 1):
+            product = product * (rest + more)
+        found += (-1) ** sum(taken) * np.where(rest >= 0, product // math.factorial(dimensions), 0)
+    return found
+
+
+def _taken_apart(boxes: Boxes) -> Numbers:
+    """The points, by the values of the shortest variable that two cuts share or, if there is none, that a cut has."""
+    met = [sum(cut.factors[place] != 0 for cut in boxes.cuts) for place in range(len(boxes.low))]
+    shared = [place for place, number in enumerate(met) if number >= min(2, max(met))]
+    split = min(shared, key=lambda place: int(boxes.lengths[place].sum()))
+    lengths = boxes.lengths[split]
+    found = np.zeros(boxes.low.shape[1], dtype=np.int64)
+    for index, step in ragged(lengths):
+        value = boxes.low[split][index] + step
+        found += summed(index, points_in(_at_value(boxes.at(index), split, value)), len(found))
+    return found
+
+
+def _at_value(boxes: Boxes, place: int, value: Numbers) -> Boxes:
+    """The boxes of the other variables where one has this value."""
+    cuts = tuple(
+        Cut(
+            (*cut.factors[:place], *cut.factors[place + 1 :]),
+            cut.constant + cut.factors[place] * value,
+        )
+        for cut in boxes.cuts
+    )
+    constant = tuple(cut for cut in cuts if not any(cut.factors))
+    holds = np.all([cut.constant >= 0 for cut in constant], axis=0) if constant else np.ones(len(value), dtype=bool)
+    low, high = np.delete(boxes.low, place, axis=0), np.delete(boxes.high, place, axis=0)
+    return Boxes(low, np.where(holds, high, low - 1), tuple(cut for cut in cuts if any(cut.factors)))

@@ -1,0 +1,228 @@
+"""One tile of a launch: its points, and the wavefronts in which its workers take them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tilepragma.cost.counter import Counter, branches, names_behind
+from tilepragma.cost.launch_counts import Entries
+from tilepragma.cost.parameter_batch import Lanes, Numbers, declared_along, in_parts, summed, total
+from tilepragma.ir.directives import AxisKind, TileKind
+from tilepragma.ir.evaluation import UncountableError
+from tilepragma.ir.loop_tree import Block, Buffered, If, Loop, Statement, TiledLoop, TileNest
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.plan.kernel_plan import Launch
+
+#: A place among the tiles: the part of the launches, and that of the iterations of each loop, which is before it.
+TileParts = tuple[tuple[int, int], tuple[int, int]]
+_PARTS = ((1, 2), (1, 4), (3, 4))
+EVERYWHERE: tuple[TileParts, ...] = tuple(itertools.product(_PARTS, _PARTS))
+#: Cases that are asked where tiles have most points.
+_SAMPLE = 5
+
+
+@dataclass(frozen=True)
+class DealtNest:
+    """The nest that gangs or threads take: `loops` are those of its loops that are dealt out, `body` what each iteration of these does.
+    `lanes` are the cases in which it stands.
+    """
+
+    loops: tuple[TiledLoop, ...]
+    body: Block
+    lanes: Lanes
+
+    def trips(self) -> tuple[Numbers, ...]:
+        """The iterations of each of the loops. Raises UncountableError."""
+        return tuple(self._trips(one.loop) for one in self.loops)
+
+    def _trips(self, loop: Loop) -> Numbers:
+        return in_parts(self.lanes, lambda part: part.evaluation.trips(loop))
+
+    def at_part(self, numerator: int, denominator: int) -> Lanes:
+        """The cases inside the iteration that such a part of the others is before, to the nearest, along each loop."""
+        there = self.lanes
+        for tiled in self.loops:
+            evaluation, loop = there.evaluation, tiled.loop
+            place = (2 * (evaluation.trips(loop) - 1) * numerator + denominator) // (2 * denominator)
+            value = evaluation.value(loop.lower) + evaluation.value(loop.step) * place
+            there = there.inside({loop.iterator.name: value})
+        return there
+
+
+def dealt_nest(launch: Launch, lanes: Lanes) -> DealtNest | None:
+    """The nest that gangs or threads take; None where one instance does everything. What stands around it, all of them go through: it is
+    part of the body. Raises UncountableError.
+    """
+    nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _is_outermost(node)]
+    if not nests:
+        return None
+    if len(nests) > 1:
+        raise UncountableError(f"several nests of {launch.name} are dealt out")
+    (nest,) = nests
+    node, there = _outermost(launch.body, lanes, nest)
+    loops = tuple(tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles))
+    body = nest.body
+    for tiled in reversed(nest.loops):
+        if tiled not in loops:
+            body = Block((replace(tiled.loop, body=body),))
+    if node is not nest:
+        bounds = (part for tiled in loops for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
+        if names_behind(bounds, launch.body) & {one.iterator.name for one in _around(node, nest)}:
+            raise UncountableError(f"the loops that {launch.name} deals out depend on a loop around")
+        body = Block((_with_body(node, nest, body),))
+    return DealtNest(loops, body, there)
+
+
+def _is_outermost(nest: TileNest) -> bool:
+    return any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in nest.order)
+
+
+def _outermost(block: Block, lanes: Lanes, nest: TileNest) -> tuple[Statement, Lanes]:
+    """The statement, no block, that is or holds the nest, and the cases in which it stands."""
+    for there, statement in declared_along(block, lanes):
+        if any(one is nest for one in walk(statement)):
+            return _outermost(statement, there, nest) if isinstance(statement, Block) else (statement, there)
+    raise ValueError("the nest stands elsewhere")
+
+
+def _around(node: Statement, nest: TileNest) -> Iterator[Loop]:
+    return (one for one in walk(node) if isinstance(one, Loop) and any(inner is nest for inner in walk(one)))
+
+
+def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
+    """The statement with what an iteration of the nest does in the nest's place."""
+    if node is nest:
+        return body
+
+    def inside(block: Block) -> Block:
+        return replace(block, statements=tuple(_with_body(one, nest, body) for one in block.statements))
+
+    return inside(node) if isinstance(node, Block) else with_blocks(node, inside)
+
+
+def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:
+    """Of a loop that is dealt out: the dimension, whether workers take it, and the points of each of them."""
+    axes = [tile.axis for tile in tiled.tiles if tile.axis is not None]
+    workers = any(axis.kind is AxisKind.WORKER for axis in axes)
+    points = 1
+    for tile in tiled.tiles:
+        if tile.kind is TileKind.STATIC and tile.argument is not None and tile.argument.literal is not None:
+            points *= tile.argument.literal
+    return axes[0].dimension, workers, points
+
+
+@dataclass(frozen=True, eq=False)
+class Fronts:
+    """Runs through a `nest` of workers in a tile of each of `cases`: the `case` of each, in ascending order, and its `points`."""
+
+    nest: TileNest
+    cases: int
+    case: Numbers
+    points: Numbers
+
+    @property
+    def steps(self) -> Numbers:
+        """How many there are in each case."""
+        return np.bincount(self.case, minlength=self.cases)
+
+
+@dataclass(frozen=True, eq=False)
+class TileWork:
+    """A tile's `points` in each case, None where they are too many to count, and its `fronts`: an array for each group of workers between two
+    barriers, none where workers do not wait for each other inside a tile. It is the first in this `order` of places that has points.
+    """
+
+    points: Numbers | None
+    fronts: tuple[Fronts, ...]
+    order: tuple[TileParts, ...]
+
+
+def representative_tile(launch: Launch, entries: Entries) -> TileWork:
+    """The tile of each case that stands for all: a full one where the plan has any such in the middle. Where workers take the loops that are dealt
+    out it is one iteration of these. Raises UncountableError.
+
+    Looked at are tiles at quarters of the launches and of the loops; those places come first where tiles of some cases have most points.
+    """
+    cases = len(entries.starts)
+    sample = np.unique(np.linspace(0, cases - 1, _SAMPLE).astype(np.int64))
+    try:
+        sizes = [int(_at_parts(launch, entries, parts, sample, _Found()).sum()) for parts in EVERYWHERE]
+        order = tuple(EVERYWHERE[place] for place in np.argsort(-np.array(sizes), kind="stable"))
+        points = np.zeros(cases, dtype=np.int64)
+        found = _Found()
+        for parts in order:
+            left = np.flatnonzero(points == 0)
+            if not len(left):
+                break
+            points[left] = _at_parts(launch, entries, parts, left, found)
+    except UncountableError:
+        return TileWork(None, (), EVERYWHERE)
+    nests = {id(node): node for node in walk(launch.body) if isinstance(node, TileNest)}
+    fronts = tuple(_joined(nests[key], cases, parts) for key, parts in found.fronts.items() if key is not None)
+    return TileWork(points, fronts, order)
+
+
+def _at_parts(launch: Launch, entries: Entries, parts: TileParts, cases: Numbers, found: _Found) -> Numbers:
+    nest = dealt_nest(launch, entries.at_part(*parts[0]).at(cases))
+    if nest is None:
+        raise UncountableError(f"{launch.name} has no tiles")
+    return found.add(nest, nest.at_part(*parts[1]), cases)
+
+
+#: By the nest of workers, None for what runs outside of these: cases, and points of each.
+_Parts = dict[int | None, list[tuple[Numbers, Numbers]]]
+
+
+@dataclass
+class _Found:
+    """The fronts of tiles."""
+
+    counter: Counter = field(default_factory=Counter)
+    fronts: _Parts = field(default_factory=dict)
+
+    def add(self, nest: DealtNest, lanes: Lanes, case: Numbers) -> Numbers:
+        """Adds the fronts of tiles that have points, and says how many."""
+        if not any(isinstance(one, TileNest) for one in walk(nest.body)):
+            return lanes.all(total(self.counter.count(nest.body, lanes).values()))
+        fronts: _Parts = {}
+        self._collect(nest.body, lanes, np.arange(lanes.count), fronts)
+        points = np.zeros(lanes.count, dtype=np.int64)
+        for parts in fronts.values():
+            for own, values in parts:
+                points += summed(own, values, lanes.count)
+        for key, parts in fronts.items():
+            for own, values in parts:
+                kept = points[own] > 0
+                self.fronts.setdefault(key, []).append((case[own[kept]], values[kept]))
+        return points
+
+    def _collect(self, node: Statement, lanes: Lanes, case: Numbers, fronts: _Parts) -> None:
+        nests = isinstance(node, TileNest) or any(isinstance(one, TileNest) for one in walk(node))
+        if not nests or isinstance(node, TileNest):
+            values = lanes.all(total(self.counter.count(node, lanes).values()))
+            if nests or values.any():
+                fronts.setdefault(id(node) if nests else None, []).append((case, values))
+        elif isinstance(node, Block):
+            for there, statement in declared_along(node, lanes):
+                self._collect(statement, there, case, fronts)
+        elif isinstance(node, If):
+            for part, index in branches(node, lanes):
+                self._collect(part, lanes.at(index), case[index], fronts)
+        elif isinstance(node, Loop):
+            for index, child in self.counter.iterations(node, lanes):
+                self._collect(node.body, child, case[index], fronts)
+        elif isinstance(node, Buffered):
+            self._collect(node.body, lanes, case, fronts)
+        else:
+            raise UncountableError("workers meet where data says so")
+
+
+def _joined(nest: TileNest, cases: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:
+    case = np.concatenate([one for one, _ in parts])
+    points = np.concatenate([one for _, one in parts])
+    order = np.argsort(case, kind="stable")
+    return Fronts(nest, cases, case[order], points[order])

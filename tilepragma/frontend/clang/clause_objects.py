@@ -1,0 +1,110 @@
+"""Resolves the variables that clauses name: by what the region uses, or by what is visible at the directive."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
+from tilepragma.frontend.clang.lowering_context import Context
+from tilepragma.frontend.clang.objects import Lower, external_object
+from tilepragma.frontend.clang.type_conversion import is_pointer, is_record
+from tilepragma.ir.directives import KernelDirective, Section
+from tilepragma.ir.expressions import DataObject
+
+_STEP = re.compile(r"(->|\.)\s*([A-Za-z_]\w*)")
+
+
+def resolve_clauses(context: Context, directive: KernelDirective, offset: int, lower: Lower) -> KernelDirective:
+    """The directive, bound at `offset`, without the sections whose variable the region does not use: those cost a warning, unknown names an error."""
+    clauses = []
+    for clause in directive.data:
+        kept = tuple(s for s in clause.sections if _is_used(context, s, offset, lower))
+        if kept:
+            clauses.append(dataclasses.replace(clause, sections=kept))
+    return dataclasses.replace(directive, data=tuple(clauses))
+
+
+def _is_used(context: Context, section: Section, offset: int, lower: Lower) -> bool:
+    if section.path in context.used:
+        return True
+    used = dict(context.used)
+    try:
+        resolve_path(context, section, context.facts.node, offset, lower)
+    except SourceError as refusal:
+        context.diagnostics.add(refusal.diagnostic)
+        return False
+    finally:
+        context.used.clear()
+        context.used.update(used)
+    if context.diagnostics.has_errors:  # what a refused statement uses is not known
+        return False
+    context.diagnostics.warning(
+        section.range,
+        f"'{section.path}' does not occur in the kernel, and the clause says nothing about it",
+        "name the arrays as the kernel's statements do",
+    )
+    return False
+
+
+def resolve_path(context: Context, section: Section, function: Node, offset: int, lower: Lower) -> DataObject:
+    """The object that a section's path names at `offset` in the function. Raises SourceError where there is none."""
+    name = re.split(r"->|\.", section.path, maxsplit=1)[0].strip()
+    declaration = _visible(function, name, offset)
+    if declaration is None:
+        raise source_error(section.range, f"there is no variable '{name}' here", "name a variable that is visible here")
+    host, clang_type = name, declaration.type
+    for operator, member in _STEP.findall(section.path):
+        clang_type = _member_type(clang_type, operator, member, host, section.range)
+        host = f"{host}{operator}{member}"
+    return external_object(context, declaration, host, clang_type, section.range, lower)
+
+
+def _member_type(clang_type: Any, operator: str, member: str, host: str, range_: SourceRange) -> Any:
+    record = clang_type.get_canonical()
+    if operator == "->" and is_pointer(record):
+        record = record.get_pointee().get_canonical()
+    elif operator == "->":
+        raise source_error(range_, f"'{host}' is no pointer", "write '.' instead of '->'")
+    elif is_pointer(record):
+        raise source_error(range_, f"'{host}' is a pointer", "write '->' instead of '.'")
+    if is_record(record):
+        for field in record.get_fields():
+            if field.spelling == member:
+                return field.type
+    raise source_error(range_, f"'{host}' has no member '{member}'", "name a member of its struct")
+
+
+def _visible(function: Node, name: str, offset: int) -> Node | None:
+    """The declaration that `name` means at `offset`: the innermost one."""
+    found: Node | None = None
+    for child in function.children:
+        if child.kind == CursorKind.PARM_DECL and child.spelling == name:
+            found = child
+    for declaration in _declared_before(function, offset):
+        if declaration.spelling == name:
+            found = declaration
+    if found is not None:
+        return found
+    for declaration in function.unit.file_scope():
+        if declaration.kind == CursorKind.VAR_DECL and declaration.spelling == name:
+            found = declaration
+    return found
+
+
+def _declared_before(function: Node, offset: int) -> list[Node]:
+    """The variables declared before `offset` in the blocks and loop headers around it, outermost first."""
+    found: list[Node] = []
+    around: Node | None = next((c for c in function.children if c.kind == CursorKind.COMPOUND_STMT), None)
+    while around is not None:
+        inner = None
+        for child in around.children:
+            if child.kind == CursorKind.DECL_STMT and child.end <= offset:
+                found += [d for d in child.children if d.kind == CursorKind.VAR_DECL]
+            if child.start < offset < child.end:
+                inner = child
+        around = inner
+    return found

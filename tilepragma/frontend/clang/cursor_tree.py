@@ -1,0 +1,443 @@
+"""The one way to libclang: parsing, and a light tree of nodes over its cursors that is walked any number of times."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from clang import cindex
+from clang.cindex import CursorKind, TypeKind
+
+from tilepragma.base.deep_recursion import with_deep_stack
+from tilepragma.base.diagnostics import source_error
+from tilepragma.base.source_ranges import Position, SourceRange
+
+__all__ = ["ClangUnit", "CursorKind", "Node", "TypeKind", "parse"]
+
+_BINARY = (
+    "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&",
+    "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",",
+)  # fmt: skip
+_UNARY = ("", "x++", "x--", "++", "--", "&", "*", "+", "-", "~", "!", "__real", "__imag", "__extension__")
+_TOKEN = re.compile(rb"[A-Za-z_0-9.]+(?:(?<=[eEpP])[+-][A-Za-z_0-9.]+)*|\'(?:\\.|[^\'\\])*\'")
+_CONTINUED = re.compile(rb"(?:\\|\?\?/)[ \t]*\r?\n")
+#: CXEvalResultKind: integer, floating.
+_EVALUATED_INTEGER, _EVALUATED_FLOATING = 1, 2
+#: Keeps the ranges that the preprocessor left out; costs a millisecond.
+_DETAILED_RECORD = 0x01
+#: clang's severities: from which on the source is not C; of errors after which it reads no further.
+_ERROR, _FATAL = 3, 4
+
+
+class Node:
+    """A cursor with its children and facts remembered; two nodes of one declaration share `key`."""
+
+    def __init__(self, cursor: Any, unit: ClangUnit) -> None:
+        self.cursor = cursor
+        self.unit = unit
+
+    @cached_property
+    def kind(self) -> Any:
+        """The CursorKind."""
+        return self.cursor.kind
+
+    @cached_property
+    def children(self) -> tuple[Node, ...]:
+        """The sub-nodes, as libclang gives them: absent parts of a statement are left out."""
+        return tuple(Node(child, self.unit) for child in self.cursor.get_children())
+
+    @cached_property
+    def spelling(self) -> str:
+        """The name, where the node has one."""
+        return str(self.cursor.spelling)
+
+    @cached_property
+    def type(self) -> Any:
+        """clang's type of an expression or declaration."""
+        return self.cursor.type
+
+    @cached_property
+    def declaration(self) -> Node | None:
+        """What a reference refers to."""
+        referenced = self.cursor.referenced
+        return None if referenced is None else Node(referenced, self.unit)
+
+    @cached_property
+    def key(self) -> tuple[str, int]:
+        """Names the declaration: equal for every node of one variable, member or function."""
+        return (self.spelling, self.cursor.canonical.hash)
+
+    @cached_property
+    def start(self) -> int:
+        """The byte offset where the node begins in its file; that of the macro's use inside a macro."""
+        return int(self.cursor.extent.start.offset)
+
+    @cached_property
+    def end(self) -> int:
+        """The byte offset behind the node, without a closing semicolon."""
+        return int(self.cursor.extent.end.offset)
+
+    @cached_property
+    def ends_in_argument(self) -> bool:
+        """Whether the last token stands in an argument of a macro: `end` is then no end, but in front of the macro's use."""
+        end = self.cursor.extent.end
+        return end.file is not None and _spelling_location(end)[3] != int(end.offset)
+
+    @cached_property
+    def first_file(self) -> str:
+        """The file of the first token; that of the macro's use inside a macro."""
+        file = self.cursor.extent.start.file
+        return "" if file is None else str(file.name)
+
+    @cached_property
+    def last_file(self) -> str:
+        """The file of the last token; that of the macro's use inside a macro."""
+        file = self.cursor.extent.end.file
+        return "" if file is None else str(file.name)
+
+    @cached_property
+    def file(self) -> str:
+        """The file the node stands in."""
+        file = self.cursor.location.file
+        return "" if file is None else str(file.name)
+
+    @cached_property
+    def range(self) -> SourceRange:
+        """Where the node stands; at a macro's use inside a macro."""
+        start, end = self.cursor.extent.start, self.cursor.extent.end
+        name = self.file if start.file is None else str(start.file.name)
+        first = Position(name, int(start.line), int(start.column), int(start.offset))
+        if end.offset <= start.offset:
+            return SourceRange(first, Position(name, first.line, first.column + 1, first.offset + 1))
+        return SourceRange(first, Position(name, int(end.line), int(end.column), int(end.offset)))
+
+    @cached_property
+    def binary_operator(self) -> str:
+        """The operator of a binary or compound assignment expression."""
+        known = self.unit.operators.binary
+        if known is not None:
+            code = known(self.cursor)
+            return _BINARY[code] if 0 <= code < len(_BINARY) else ""
+        return self._operator_between(self.children[0].end, self.children[1].start)
+
+    @cached_property
+    def unary_operator(self) -> str:
+        """The operator of a unary expression; `x++` and `x--` are the postfix ones."""
+        known = self.unit.operators.unary
+        if known is not None:
+            code = known(self.cursor)
+            return _UNARY[code] if 0 <= code < len(_UNARY) else ""
+        operand = self.children[0]
+        if operand.start > self.start:
+            return self._operator_between(self.start, operand.start)
+        return "x" + self._operator_between(operand.end, self.end)
+
+    def _operator_between(self, start: int, end: int) -> str:
+        """The operator in the text, for a libclang that does not tell operators."""
+        text = re.sub(rb"/\*.*?\*/|//[^\n]*|[()\s\\]", b"", self.unit.text(self.file)[start:end], flags=re.DOTALL)
+        operator = text.decode(errors="replace")
+        if operator in _BINARY[1:] or operator in _UNARY[1:]:
+            return operator
+        raise source_error(
+            self.range,
+            "this libclang does not tell which operator stands in the macro",
+            "install the libclang wheel, version 17 or newer",
+        )
+
+    @cached_property
+    def token(self) -> str | None:
+        """The first token's text where the user wrote it, in an argument of a macro too; another token where a macro hides it, none where the token
+        goes on in the next line.
+        """
+        location = self.cursor.extent.start
+        file, _, _, offset = _spelling_location(location)
+        if file is None:
+            return None
+        text = self.unit.text(file)
+        found = _TOKEN.match(text, offset)
+        if found is None or _CONTINUED.match(text, found.end()):
+            return None
+        return found.group().decode(errors="replace")
+
+    def evaluate(self) -> int | float | None:
+        """The value of a constant expression, or None where clang does not know one."""
+        return self.unit.evaluate(self.cursor)
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, in pre-order."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
+
+
+@dataclass(frozen=True)
+class _Operators:
+    """libclang's functions that tell operators; None in a libclang older than 17."""
+
+    binary: Any
+    unary: Any
+
+
+@dataclass
+class ClangUnit:
+    """A parsed translation unit and the texts of its files."""
+
+    handle: Any
+    main: str
+    texts: dict[str, bytes] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    operators: _Operators = field(default_factory=lambda: _find_operators())
+    library: Any = field(default_factory=lambda: _raw_library())
+    _uses: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    _skipped: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+
+    def text(self, path: str) -> bytes:
+        """The content of a file of the unit; empty where it has none (the command line)."""
+        if path not in self.texts:
+            try:
+                with open(path, "rb") as file:
+                    self.texts[path] = file.read()
+            except OSError:
+                self.texts[path] = b""
+        return self.texts[path]
+
+    def node_at(self, path: str, offset: int) -> Node | None:
+        """The innermost node that spans the offset, or None outside every declaration."""
+        file = cindex.File.from_name(self.handle, os.fsencode(path))
+        location = cindex.SourceLocation.from_offset(self.handle, file, offset)
+        cursor = cindex.Cursor.from_location(self.handle, location)
+        return None if cursor is None else Node(cursor, self)
+
+    def file_scope(self) -> Iterator[Node]:
+        """All declarations at file scope."""
+        return (Node(cursor, self) for cursor in self.handle.cursor.get_children())
+
+    def reparsed(self, changed: Mapping[str, bytes]) -> ClangUnit | None:
+        """The unit with other texts of some of its files; None where libclang gives up."""
+        given = {self.main: self.text(self.main), **changed}
+        return _parsed(self.main, list(given.items()), list(self.arguments), dict(given))
+
+    def macro_uses(self, path: str) -> tuple[tuple[int, int], ...]:
+        """The byte ranges of the macros used in a file, arguments included, in order; those inside of others are left out."""
+        if path not in self._uses:
+            ranges = []
+            for cursor in self.handle.cursor.get_children():
+                if cursor.kind == CursorKind.MACRO_INSTANTIATION:
+                    extent = cursor.extent
+                    if extent.start.file is not None and str(extent.start.file.name) == path:
+                        ranges.append((int(extent.start.offset), int(extent.end.offset)))
+            self._uses[path] = tuple(_outermost(ranges))
+        return self._uses[path]
+
+    def macros(self) -> dict[str, bytes]:
+        """The names of the macros that the user's files and options define anywhere, each with the text of all its definitions."""
+        found: dict[str, bytes] = {}
+        system: dict[str, bool] = {}
+        for cursor in self.handle.cursor.get_children():
+            if cursor.kind != CursorKind.MACRO_DEFINITION:
+                continue
+            name, file = str(cursor.spelling), cursor.location.file
+            path = "" if file is None else str(file.name)
+            if path not in system:
+                # Without a file are the compiler's own, and those of options.
+                system[path] = bool(path) and self.is_system(path)
+            if system[path] or (not path and name.startswith("_")):
+                continue
+            extent = cursor.extent
+            text = self.text(path)[extent.start.offset + len(name) : extent.end.offset] if path else b""
+            found[name] = found.get(name, b"") + b" " + text
+        return found
+
+    def errors(self) -> Iterator[Any]:
+        """clang's errors in the user's files, and fatal ones in any file. What it does not know of system headers is no error."""
+        for item in self.handle.diagnostics:
+            file = item.location.file
+            if item.severity >= (_FATAL if file is not None and self.is_system(str(file.name)) else _ERROR):
+                yield item
+
+    def predefined(self) -> frozenset[str]:
+        """The names of the macros that no file defines."""
+        macros = (one for one in self.handle.cursor.get_children() if one.kind == CursorKind.MACRO_DEFINITION)
+        return frozenset(str(one.spelling) for one in macros if one.location.file is None)
+
+    def is_system(self, path: str) -> bool:
+        """Whether the file was found in a system folder."""
+        file = cindex.File.from_name(self.handle, os.fsencode(path))
+        location = cindex.SourceLocation.from_offset(self.handle, file, 0)
+        function = self.library.clang_Location_isInSystemHeader
+        function.argtypes = [cindex.SourceLocation]
+        function.restype = ctypes.c_int
+        return bool(function(location))
+
+    def position(self, path: str, offset: int) -> Position:
+        """Line and column of a byte offset."""
+        text = self.text(path)
+        return Position(path, text.count(b"\n", 0, offset) + 1, offset - text.rfind(b"\n", 0, offset), offset)
+
+    def span(self, path: str, start: int, end: int) -> SourceRange:
+        """The range between two byte offsets of a file."""
+        return SourceRange(self.position(path, start), self.position(path, end))
+
+    def skipped(self, path: str) -> tuple[tuple[int, int], ...]:
+        """The byte ranges that the preprocessor left out: of a file that is included several times, each time or inside of a function."""
+        if path not in self._skipped:
+            times = sum(str(one.include.name) == path for one in self.handle.get_includes())
+            self._skipped[path] = self._skipped_once(path) if times < 2 else self._skipped_each_time(path, times)
+        return self._skipped[path]
+
+    def _skipped_once(self, path: str) -> tuple[tuple[int, int], ...]:
+        function = self.library.clang_getSkippedRanges
+        function.argtypes = [cindex.TranslationUnit, cindex.c_object_p]
+        file = cindex.File.from_name(self.handle, os.fsencode(path))
+        return tuple((start, end) for _, start, end in self._ranges(function, file))
+
+    def _skipped_each_time(self, path: str, times: int) -> tuple[tuple[int, int], ...]:
+        function = self.library.clang_getAllSkippedRanges
+        function.argtypes = [cindex.TranslationUnit]
+        ranges = [(start, end) for file, start, end in self._ranges(function) if file == path]
+        functions = [
+            (one.start, one.end)
+            for one in self.file_scope()
+            if one.kind == CursorKind.FUNCTION_DECL and one.file == path and one.cursor.is_definition()
+        ]
+
+        def is_left_out(start: int, end: int) -> bool:
+            around = sum(first <= start and end <= last for first, last in ranges)
+            return around >= times or any(first < start and end < last for first, last in functions)
+
+        return tuple(sorted({one for one in ranges if is_left_out(*one)}))
+
+    def _ranges(self, function: Any, *more: Any) -> list[tuple[str, int, int]]:
+        """What a function of libclang's lists, each with its file."""
+        function.restype = ctypes.POINTER(_RangeList)
+        self.library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
+        found = function(self.handle, *more)
+        ranges = [found.contents.ranges[i] for i in range(found.contents.count)]
+        offsets = [(str(r.start.file.name), int(r.start.offset), int(r.end.offset)) for r in ranges]
+        self.library.clang_disposeSourceRangeList(found)
+        return offsets
+
+    def initializer(self, variable: Node) -> Node | None:
+        """The initialiser of a variable's declaration."""
+        function = self.library.clang_Cursor_getVarDeclInitializer
+        function.argtypes = [cindex.Cursor]
+        function.restype = cindex.Cursor
+        found = function(variable.cursor)
+        if found.kind.is_invalid():
+            return None
+        found._tu = variable.cursor._tu
+        return Node(found, self)
+
+    def evaluate(self, cursor: Any) -> int | float | None:
+        """The value of the constant expression at `cursor`."""
+        return _evaluate(self.library, cursor)
+
+
+def _decoded(text: Any) -> str | None:
+    """A string of libclang's. Names of files need not be UTF-8, which the binding takes for granted."""
+    held = super(ctypes.c_char_p, text).value
+    return None if held is None else os.fsdecode(held)
+
+
+cindex.c_interop_string.value = property(_decoded)
+
+
+class _RangeList(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange))]
+
+
+def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
+    """Parse `path` (or `source`, where the file is standard input); None where libclang gives up on its options."""
+    texts = {} if source is None else {path: source}
+    return _parsed(path, list(texts.items()), arguments, texts)
+
+
+def _parsed(
+    path: str, unsaved: list[tuple[str, bytes]], arguments: list[str], texts: dict[str, bytes]
+) -> ClangUnit | None:
+    index = cindex.Index.create()
+    given = [(os.fsencode(name), text) for name, text in unsaved]
+    words = [os.fsencode(word) for word in arguments]
+    try:
+        os.environ.setdefault("LIBCLANG_NOTHREADS", "1")  # its threads have 8 MiB of stack, which 3000 operators take
+        handle = with_deep_stack(
+            lambda: index.parse(os.fsencode(path), args=words, unsaved_files=given or None, options=_DETAILED_RECORD)
+        )
+    except cindex.TranslationUnitLoadError:
+        return None
+    return ClangUnit(handle, path, texts, tuple(arguments))
+
+
+def _outermost(ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    behind = 0
+    for start, end in sorted(ranges, key=lambda one: (one[0], -one[1])):
+        if end > behind:
+            yield start, end
+            behind = end
+
+
+def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:
+    """File, line, column and offset of where the token's characters stand, inside a macro's definition if need be."""
+    file, line, column, offset = cindex.c_object_p(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
+    cindex.conf.lib.clang_getSpellingLocation(
+        location, ctypes.byref(file), ctypes.byref(line), ctypes.byref(column), ctypes.byref(offset)
+    )
+    name = str(cindex.File(file).name) if file else None
+    return name, line.value, column.value, offset.value
+
+
+def _find_operators() -> _Operators:
+    found: list[Any] = []
+    for name in ("clang_getCursorBinaryOperatorKind", "clang_getCursorUnaryOperatorKind"):
+        try:
+            function = getattr(_raw_library(), name)
+        except AttributeError:
+            found.append(None)
+            continue
+        function.argtypes = [cindex.Cursor]
+        function.restype = ctypes.c_int
+        found.append(function)
+    return _Operators(*found)
+
+
+def _raw_library() -> Any:
+    """libclang by a handle of our own, so that the argument types we declare are not the binding's."""
+    library = ctypes.CDLL(cindex.conf.lib._name)
+    library.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
+    library.clang_Cursor_Evaluate.restype = ctypes.c_void_p
+    for name, result in (
+        ("clang_EvalResult_getKind", ctypes.c_int),
+        ("clang_EvalResult_isUnsignedInt", ctypes.c_uint),
+        ("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong),
+        ("clang_EvalResult_getAsLongLong", ctypes.c_longlong),
+        ("clang_EvalResult_getAsDouble", ctypes.c_double),
+        ("clang_EvalResult_dispose", None),
+    ):
+        function = getattr(library, name)
+        function.argtypes = [ctypes.c_void_p]
+        function.restype = result
+    return library
+
+
+def _evaluate(library: Any, cursor: Any) -> int | float | None:
+    result = library.clang_Cursor_Evaluate(cursor)
+    if not result:
+        return None
+    try:
+        kind = library.clang_EvalResult_getKind(result)
+        if kind == _EVALUATED_FLOATING:
+            return float(library.clang_EvalResult_getAsDouble(result))
+        if kind != _EVALUATED_INTEGER:
+            return None
+        if library.clang_EvalResult_isUnsignedInt(result):
+            return int(library.clang_EvalResult_getAsUnsigned(result))
+        return int(library.clang_EvalResult_getAsLongLong(result))
+    finally:
+        library.clang_EvalResult_dispose(result)

@@ -1,0 +1,116 @@
+"""Functions of the translation unit that kernels call: lowered once, handed out callee first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilepragma.base.diagnostics import Diagnostics, source_error
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
+from tilepragma.frontend.clang.implied_parameters import Implied, settled
+from tilepragma.frontend.clang.lowering_context import Context, Key, function_facts
+from tilepragma.frontend.clang.object_names import NameTable
+from tilepragma.frontend.clang.objects import declare
+from tilepragma.frontend.clang.statement_lowering import StatementLowering
+from tilepragma.frontend.clang.type_conversion import TypeConverter
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.loop_tree import Function
+from tilepragma.ir.types import RecordType
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """A function, the names of those it calls and of the records it uses, and the parameters that the user did not write."""
+
+    function: Function
+    callees: tuple[str, ...]
+    records: frozenset[str]
+    implied: tuple[Implied, ...]
+
+
+@dataclass
+class FunctionCollector:
+    """Lowers called functions on demand; refuses recursion."""
+
+    unit: ClangUnit
+    diagnostics: Diagnostics
+    types: TypeConverter
+    _done: dict[Key, str] = field(default_factory=dict)
+    _lowered: dict[str, _Lowered] = field(default_factory=dict)
+    _active: list[Key] = field(default_factory=list)
+
+    def require(self, definition: Node, call: Node, caller: Context) -> str:
+        """The name to call; the function is lowered if this is its first call. Raises SourceError for what cannot be called."""
+        key = definition.key
+        name = definition.spelling
+        if key in self._active:
+            raise source_error(
+                call.range, f"'{name}' calls itself, which a kernel cannot do", "write the recursion as a loop"
+            )
+        if key not in self._done:
+            self._active.append(key)
+            try:
+                self._lowered[name] = self._lower(definition, call)
+            finally:
+                self._active.pop()
+            self._done[key] = name
+        if name not in caller.callees:
+            caller.callees.append(name)
+        caller.names.taken.add(name)
+        return name
+
+    def implied(self, name: str) -> tuple[Implied, ...]:
+        """The parameters of a function that the user did not write."""
+        return self._lowered[name].implied
+
+    def parameters(self, name: str) -> tuple[DataObject, ...]:
+        """The parameters of a function that was required, those included."""
+        return self._lowered[name].function.parameters
+
+    def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
+        """The functions and all they call, callee first; and the records they use."""
+        found: dict[str, Function] = {}
+        records: set[str] = set()
+
+        def visit(name: str) -> None:
+            entry = self._lowered.get(name)
+            if entry is None or name in found:
+                return
+            for callee in entry.callees:
+                visit(callee)
+            found[name] = entry.function
+            records.update(entry.records)
+
+        for name in callees:
+            visit(name)
+        return tuple(found.values()), records
+
+    def _lower(self, definition: Node, call: Node) -> _Lowered:
+        name = definition.spelling
+        if definition.type.get_canonical().kind.name == "FUNCTIONPROTO" and definition.type.is_function_variadic():
+            raise source_error(
+                call.range, f"'{name}' takes a variable number of arguments", "give it a fixed list of parameters"
+            )
+        context = Context(
+            self.unit,
+            self.diagnostics,
+            self.types,
+            self,
+            function_facts(definition),
+            is_region=False,
+            names=NameTable({name}),
+        )
+        lowering = StatementLowering(context)
+        parameters = tuple(
+            declare(context, child, Scope.LOCAL, lowering.expressions.lower)
+            for child in definition.children
+            if child.kind == CursorKind.PARM_DECL
+        )
+        body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
+        result = self.types.convert(definition.cursor.result_type, definition.range)
+        if isinstance(result, RecordType):
+            context.records.add(result.spelling)
+        lowered = lowering.function_body(body)
+        known = tuple(self._lowered[callee].function for callee in context.callees)
+        parameters, implied, lowered = settled(parameters, context.implied, lowered, known)
+        function = Function(name, result, (*parameters, *(one.object for one in implied)), lowered, definition.range)
+        return _Lowered(function, tuple(context.callees), frozenset(context.records), implied)

@@ -1,0 +1,338 @@
+"""What may stand between kernels of a region and run on the host as it is: statements that touch no element of the kernels' arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
+from tilepragma.frontend.clang.element_writes import (
+    ElementWrites,
+    changed_operand,
+    element_name,
+    is_byte,
+    is_dereference,
+    types_in,
+)
+from tilepragma.frontend.clang.lowering_context import Key, strip
+from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
+
+_COMPARISONS = ("==", "!=")
+_REFERENCES = (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR)
+_WAYS = (CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR, CursorKind.BINARY_OPERATOR)
+_ASSEMBLY = ("assembly may change any array, whose newest values may be on a device", "write the operation in C")
+_OPAQUE = (CursorKind.ASM_STMT, CursorKind.MS_ASM_STMT)
+_ELSEWHERE = "call it before or after the region, or put the kernel before the loops inside"
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A pointer variable, or a member path (`grid->now`) from the variable that is declared there, and its type."""
+
+    host: str
+    declaration: Node = field(compare=False)
+    key: Key
+    type: Any = field(compare=False)
+    range: SourceRange = field(compare=False)
+
+
+@dataclass
+class HostText:
+    """Looks through what is to run on the host. `elements`: the types of elements that the loops beside touch, `writes`: what the region writes.
+
+    Objects of other types are others (C99 6.5p7), unless characters are their bytes: what pointers to such lead to may be anything, but for constant
+    ones that functions get, which are texts. Elements that nothing in the region writes may be read. `sets` collects pointers that were set to
+    others, `seen` the first place where each pointer is read, or set. `calls`: whether a function of the user's is called. `reads`: an element of
+    each type that the host reads.
+    """
+
+    elements: frozenset[str]
+    writes: ElementWrites
+    calls: bool = False
+    reads: dict[str, Node] = field(default_factory=dict)
+    _sets: list[tuple[Pointer, Pointer]] = field(default_factory=list)
+    _set_first: dict[Pointer, int] = field(default_factory=dict)
+    _read_first: dict[Pointer, int] = field(default_factory=dict)
+    _called: dict[Key, SourceError | None] = field(default_factory=dict)
+    _depth: int = 0
+
+    @staticmethod
+    def around(region: Node) -> HostText:
+        """That of a region, with the loops in it."""
+        found: set[str] = set()
+        read: dict[Pointer, int] = {}
+        for loop in (one for one in region.walk() if one.kind == CursorKind.FOR_STMT):
+            for node in loop.walk():
+                if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(node):
+                    found.update(types_in(node.type))
+                pointer = _pointer(node) if node.kind in _REFERENCES else None
+                if pointer is not None:
+                    read.setdefault(pointer, node.start)
+        return HostText(frozenset(found), ElementWrites.of(region), _read_first=read)
+
+    def refusal(self, node: Node) -> SourceError | None:
+        """Why a statement or expression cannot run on the host as it is; None where it can."""
+        try:
+            self._look(node)
+        except SourceError as refusal:
+            return refusal
+        return None
+
+    def groups(self) -> Iterator[tuple[Pointer, ...]]:
+        """Pointers that hold each other's values, directly or not."""
+        groups: list[list[Pointer]] = []
+        for pair in self._sets:
+            met = [group for group in groups if any(one in group for one in pair)]
+            groups = [group for group in groups if group not in met]
+            groups.append(list(dict.fromkeys((*(one for group in met for one in group), *pair))))
+        return (tuple(group) for group in groups)
+
+    def has_value_before(self, pointer: Pointer) -> bool:
+        """Whether the first that is done with a pointer is not that it is set."""
+        first = self._set_first.get(pointer)
+        read = self._read_first.get(pointer)
+        return first is None or (read is not None and read < first)
+
+    def _look(self, node: Node) -> None:
+        """Go through a piece of text. Raises SourceError at what touches an array, or may."""
+        kind = node.kind
+        if kind == CursorKind.CALL_EXPR:
+            self._call(node)
+        elif kind == CursorKind.VAR_DECL and self._is_held(node.type) and is_pointer(node.type):
+            initializer = node.unit.initializer(node)
+            if initializer is not None:
+                self._set(Pointer(node.spelling, node, node.key, node.type, node.range), initializer)
+        elif kind == CursorKind.BINARY_OPERATOR and self._relates_pointers(node):
+            left, right = map(strip, node.children)
+            if node.binary_operator == "=":
+                target = self._named(left)
+                assert target is not None
+                if (
+                    self._depth > 0
+                    and target.declaration.kind == CursorKind.PARM_DECL
+                    and "." in target.host.replace("->", ".")
+                ):
+                    raise self._touching(left)  # whose member it is, is not known here
+                self._set(target, right)
+        elif kind in _REFERENCES and self._is_held(node.type):
+            raise self._touching(node)
+        elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(node):
+            self._element(node, changed=False)
+        elif (changed := _changed_element(node)) is not None:
+            self._element(changed, changed=True)
+            for child in node.children[1:]:
+                self._look(child)
+        elif kind in _OPAQUE:
+            raise source_error(node.range, *_ASSEMBLY)
+        else:
+            self._look_inside(node)
+
+    def _element(self, node: Node, changed: bool) -> None:
+        """An element of an array, which the host may read where no kernel of the region writes it."""
+        touched = not self.elements.isdisjoint(types_in(node.type))
+        if _is_any_byte(node) or (touched and (changed or is_array(node.type) or is_pointer(node.type))):
+            raise self._touching(node)
+        if not touched:
+            self._look_inside(node)
+        else:
+            write = self.writes.meeting(node)
+            if write is not None:
+                raise self._touching(node, write)
+            self._look_on_the_way(node)
+        if not changed:
+            for type_ in types_in(node.type):
+                self.reads.setdefault(type_, node)
+
+    def _look_on_the_way(self, node: Node) -> None:
+        """The subscripts of an element and the pointers on the way to it: an array that leads to it is no value."""
+        for child in map(strip, node.children):
+            if child.kind in _WAYS and (is_array(child.type) or is_pointer(child.type)):
+                self._look_on_the_way(child)
+            elif child.kind != CursorKind.DECL_REF_EXPR:
+                self._look(child)
+
+    def _look_inside(self, node: Node) -> None:
+        for child in node.children:
+            self._look(child)
+
+    def _call(self, node: Node) -> None:
+        callee = strip(node.children[0]) if node.children else node
+        declaration = callee.declaration if callee.kind == CursorKind.DECL_REF_EXPR else None
+        if declaration is None or declaration.kind != CursorKind.FUNCTION_DECL:
+            raise source_error(
+                node.range, "a function is called through a pointer here", "call it before or after the region"
+            )
+        definition = declaration.cursor.get_definition()
+        own = definition is not None and not node.unit.is_system(str(definition.location.file.name))
+        for place, argument in enumerate(node.children[1:]):
+            passed = _address_of(argument) if own else None
+            if passed is not None and self._is_held(passed.type):
+                parameters = [
+                    child for child in Node(definition, node.unit).children if child.kind == CursorKind.PARM_DECL
+                ]
+                self._sets.append((_through(parameters[place]), passed))
+            else:
+                self._argument(argument, declaration.spelling)
+        if own:
+            self._body(Node(definition, node.unit), node)
+        elif declaration.file and not node.unit.is_system(declaration.file):
+            raise self._calling(node, f"'{declaration.spelling}'", "it is not defined in this file")
+
+    def _argument(self, argument: Node, function: str) -> None:
+        plain = strip(argument)
+        declaration = plain.declaration if plain.kind == CursorKind.DECL_REF_EXPR else None
+        if declaration is not None and declaration.kind == CursorKind.FUNCTION_DECL:
+            raise self._calling(argument, f"'{function}'", "it gets a function")
+        if plain.kind in _REFERENCES and (self._is_held(plain.type) or _may_change_bytes(plain.type)):
+            raise source_error(
+                argument.range,
+                f"'{function}' gets '{_text(argument)}', whose newest values may be on a device",
+                _ELSEWHERE,
+            )
+        self._look(argument)
+
+    def _body(self, definition: Node, call: Node) -> None:
+        """Look at what a function of the user's does."""
+        self.calls = True
+        if definition.key not in self._called:
+            self._called[definition.key] = None
+            self._depth += 1
+            body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
+            self._called[definition.key] = self.refusal(body)
+            self._depth -= 1
+        refusal = self._called[definition.key]
+        if refusal is not None:
+            raise self._calling(call, f"'{definition.spelling}'", refusal.diagnostic.message)
+
+    @staticmethod
+    def _calling(node: Node, function: str, why: str) -> SourceError:
+        return source_error(
+            node.range, f"{function} may use arrays whose newest values are on a device: {why}", _ELSEWHERE
+        )
+
+    def _relates_pointers(self, node: Node) -> bool:
+        """Whether it sets one pointer to others, or compares two, and does no more."""
+        left, right = map(strip, node.children)
+        if not self._is_held(left.type) or self._named(left) is None:
+            return False
+        if node.binary_operator == "=":
+            return is_pointer(left.type)
+        return node.binary_operator in _COMPARISONS and self._named(right) is not None
+
+    def _named(self, node: Node) -> Pointer | None:
+        """The pointer that an expression names; in functions also the one that a parameter leads to."""
+        if self._depth > 0 and is_dereference(node) and is_pointer(node.type):
+            parameter = strip(node.children[0]).declaration
+            if parameter is not None and parameter.kind == CursorKind.PARM_DECL:
+                return _through(parameter)
+        return _pointer(node)
+
+    def _set(self, target: Pointer, value: Node) -> None:
+        """A pointer is set; its value must be that of another one."""
+        for one in _values(value):
+            pointer = self._named(one)
+            if pointer is None:
+                raise self._touching(one)
+            self._sets.append((target, pointer))
+            self._read_first[pointer] = min(one.start, self._read_first.get(pointer, one.start))
+        for node in _conditions(value):
+            self._look(node)
+        self._set_first.setdefault(target, target.range.start.offset)
+
+    def _is_held(self, type_: Any) -> bool:
+        """Whether it is a pointer or an array that may lead to what the loops touch."""
+        if not (is_pointer(type_) or is_array(type_)):
+            return False
+        element = element_name(type_)
+        return element in self.elements or element == "void"
+
+    def _touching(self, node: Node, write: Node | None = None) -> SourceError:
+        if is_pointer(node.type) or is_array(node.type):
+            return source_error(
+                node.range,
+                f"the newest values of '{_text(node)}' may be on a device",
+                "between the loops pointers may be set to others, and compared; do all else before or after the region",
+            )
+        write = write or self.writes.meeting(node)
+        why = "" if write is None else f": '{_text(write)}' is written in the region (line {write.range.start.line})"
+        apart = write is None or _text(write).partition("[")[0] == _text(node).partition("[")[0]
+        same = "" if apart else ", and may be the same memory"
+        return source_error(
+            node.range,
+            f"the newest value of '{_text(node)}' may be on a device{why}{same}",
+            "let a statement of its own put it into a variable, and use that",
+        )
+
+
+def _changed_element(node: Node) -> Node | None:
+    """The element of an array that a node changes, or a member of; None where it changes none."""
+    changed = changed_operand(node)
+    while changed is not None and changed.kind == CursorKind.MEMBER_REF_EXPR and changed.children:
+        changed = strip(changed.children[0])
+    is_element = changed is not None and (changed.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(changed))
+    return changed if is_element else None
+
+
+def _is_any_byte(node: Node) -> bool:
+    """Whether an element is a byte that a pointer leads to, of an object of any type."""
+    whole = strip(node.children[0])
+    return is_byte(node.type) and not is_array(whole.type) and whole.kind != CursorKind.STRING_LITERAL
+
+
+def _may_change_bytes(type_: Any) -> bool:
+    """Whether it is a pointer to characters that are not constant."""
+    to = type_.get_canonical().get_pointee()
+    return is_byte(to) and not to.is_const_qualified()
+
+
+def _text(node: Node) -> str:
+    return node.unit.text(node.file)[node.start : node.end].decode(errors="replace")
+
+
+def _address_of(node: Node) -> Pointer | None:
+    """The pointer whose address an expression is; None where it is none."""
+    plain = strip(node)
+    if plain.kind != CursorKind.UNARY_OPERATOR or plain.unary_operator != "&":
+        return None
+    return _pointer(strip(plain.children[0]))
+
+
+def _through(parameter: Node) -> Pointer:
+    """The pointer that a parameter leads to."""
+    return Pointer(f"*{parameter.spelling}", parameter, parameter.key, parameter.type, parameter.range)
+
+
+def _pointer(node: Node) -> Pointer | None:
+    """The pointer that an expression names; None where it is none, or no plain name or path."""
+    if not (is_pointer(node.type) or is_array(node.type)):
+        return None
+    root, path = node, ""
+    while root.kind == CursorKind.MEMBER_REF_EXPR and root.children:
+        base = strip(root.children[0])
+        path = f"{'->' if is_pointer(base.type) else '.'}{root.spelling}{path}"
+        root = base
+    declaration = root.declaration if root.kind == CursorKind.DECL_REF_EXPR else None
+    if declaration is None or declaration.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
+        return None
+    return Pointer(declaration.spelling + path, declaration, declaration.key, node.type, node.range)
+
+
+def _values(node: Node) -> Iterator[Node]:
+    """The names that a pointer's value comes from; something else is handed on as it is."""
+    plain = strip(node)
+    if plain.kind == CursorKind.CONDITIONAL_OPERATOR:
+        yield from _values(plain.children[1])
+        yield from _values(plain.children[2])
+    else:
+        yield plain
+
+
+def _conditions(node: Node) -> Iterator[Node]:
+    plain = strip(node)
+    if plain.kind == CursorKind.CONDITIONAL_OPERATOR:
+        yield plain.children[0]
+        for branch in plain.children[1:]:
+            yield from _conditions(branch)

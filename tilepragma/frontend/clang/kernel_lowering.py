@@ -1,0 +1,120 @@
+"""The kernels of a file: each region lowered as one kernel and, where its loops end with conditions, taken apart (host_parts.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
+from tilepragma.frontend.clang.cursor_tree import CursorKind
+from tilepragma.frontend.clang.objects import is_variable_length
+from tilepragma.frontend.clang.outlined_kernels import is_in_innermost_loop, may_be_taken_apart, taken_apart
+from tilepragma.frontend.clang.regions import BoundStatement, Found, RegionBuilder
+from tilepragma.frontend.clang.statement_lowering import StatementLowering
+from tilepragma.ir.directives import LoopDirective
+from tilepragma.ir.loop_tree import Kernel
+
+
+def kernels(builder: RegionBuilder, found: tuple[Found, ...]) -> tuple[Kernel, ...]:
+    """The kernels of one file, in textual order; every fault is reported."""
+    bound = builder.bind_kernels(found)
+    loops = builder.bind_loops(found, bound)
+    made = []
+    for directive, statement in bound:
+        start, end = statement.range.start.offset, statement.range.end.offset
+        inside = {offset: one for offset, one in loops.items() if start <= offset < end}
+        kernel = _kernel(builder, directive, statement, inside)
+        if kernel is not None:
+            made.append(kernel)
+    return tuple(made)
+
+
+def _kernel(
+    builder: RegionBuilder, found: Found, statement: BoundStatement, loops: Mapping[int, LoopDirective]
+) -> Kernel | None:
+    """The kernel of a region; None where it is refused, which is reported."""
+    directive = found.kernel
+    assert directive is not None
+    diagnostics = Diagnostics()
+    name = builder.kernel_name(directive.name or statement.facts.node.spelling)
+    whole: Kernel | None = None
+    try:
+        context = builder.context(statement, loops, diagnostics)
+        body = StatementLowering(context).region(statement.node, statement.range)
+        whole = builder.kernel(context, body, directive, statement, name)
+    except SourceError as refusal:
+        diagnostics.add(refusal.diagnostic)
+    refused = diagnostics.has_errors
+    if not may_be_taken_apart(statement.node, None if refused or whole is None else whole.body):
+        builder.diagnostics.add_all(_grouped(diagnostics))
+        return whole
+    try:
+        parts = taken_apart(builder, directive, name, statement, loops, alone=refused)
+    except SourceError as refusal:
+        return _refused(builder, found, statement, None if refused else whole, diagnostics, refusal.diagnostic)
+    if refused or whole is None:
+        _say_what_keeps_loops_apart(builder, statement, diagnostics)
+        return replace(parts.data, parts=parts)
+    builder.diagnostics.add_all(_grouped(diagnostics))
+    return replace(whole, parts=parts)
+
+
+def _grouped(diagnostics: Diagnostics) -> Diagnostics:
+    """One error for all places of a region of which the same is said; the next place is in a note, with their number."""
+    same: dict[str, list[Diagnostic]] = {}
+    for one in diagnostics:
+        if one.severity is Severity.ERROR:
+            same.setdefault(one.message, []).append(one)
+    found = Diagnostics()
+    for one in diagnostics:
+        first, *others = same.get(one.message, [one])
+        if one is first and others:
+            more = "the same here" if len(others) == 1 else f"the same here, the first of {len(others)} other places"
+            found.add(replace(one, notes=(*one.notes, Diagnostic(Severity.NOTE, others[0].range, more))))
+        elif one is first or one.severity is not Severity.ERROR:
+            found.add(one)
+    return found
+
+
+def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatement, refusals: Diagnostics) -> None:
+    """Notes at arrays of variable length: without them nobody would know why each small loop is a launch."""
+    declared = [one for one in statement.node.walk() if one.kind == CursorKind.VAR_DECL]
+    arrays = {(one.file, one.start) for one in declared if is_variable_length(one)}
+    for one in refusals:
+        if (one.range.file, one.range.start.offset) in arrays:
+            message = f"the loop around runs on the host, and each loop in it is a launch of its own: {one.message}"
+            builder.diagnostics.add(replace(one, severity=Severity.NOTE, message=message))
+
+
+def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
+    """What is in the way of the host, with what is in the way of one kernel: to change either helps."""
+    first = next((one for one in refusals if one.severity is Severity.ERROR), None)
+    if first is None or first.range.start.line == why.range.start.line:
+        return why
+    message = f"the loops around run on the host because of this: {first.message}"
+    return replace(
+        why, notes=(*why.notes, replace(first, severity=Severity.NOTE, message=message, notes=()), *first.notes)
+    )
+
+
+def _refused(
+    builder: RegionBuilder,
+    found: Found,
+    statement: BoundStatement,
+    whole: Kernel | None,
+    diagnostics: Diagnostics,
+    why: Diagnostic,
+) -> Kernel | None:
+    """The region as one kernel, if it is one, with what keeps it from being taken apart."""
+    if whole is None:
+        # What cannot stand in a kernel may be the host's: only what is in the way of that is to be changed. Innermost loops are never the host's.
+        mine = why in diagnostics or any(is_in_innermost_loop(statement.node, one.range) for one in diagnostics)
+        builder.diagnostics.add_all(_grouped(diagnostics) if mine else (_with_cause(why, diagnostics),))
+        return None
+    builder.diagnostics.add_all(_grouped(diagnostics))
+    if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+        message = "this loop ends with a condition, and cannot run on the host around kernels of the loops inside"
+        reason = replace(why, severity=Severity.NOTE, notes=())
+        builder.diagnostics.add(Diagnostic(Severity.ERROR, found.range, message, (reason, *why.notes)))
+        return None
+    return replace(whole, in_the_way=why)

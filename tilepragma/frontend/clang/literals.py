@@ -1,0 +1,103 @@
+"""Constants: the user's own spelling where it stands in the text or in a macro's body, else one of the same bits."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from typing import cast
+
+from tilepragma.base.diagnostics import source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.cursor_tree import Node
+from tilepragma.ir.c_values import arithmetic_value, c_value
+from tilepragma.ir.expressions import Binary, Expression, FloatingLiteral, IntegerLiteral, Unary, integer
+from tilepragma.ir.types import INT, ScalarType, Type, promoted
+
+_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)\Z")
+_FLOATING = re.compile(
+    r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)([fFlL]?)\Z"
+)
+_SUFFIXES = {
+    "int": "",
+    "unsigned int": "u",
+    "long": "l",
+    "unsigned long": "ul",
+    "long long": "ll",
+    "unsigned long long": "ull",
+}
+_FLOAT_BITS = 32
+_DOUBLE_BITS = 64
+
+
+def integer_literal(node: Node, type_: Type) -> Expression:
+    """The IR of an integer literal."""
+    found = _INTEGER.match(node.token or "")
+    if found is not None:
+        digits = found.group(1)
+        octal = digits[0] == "0" and digits.isdigit()
+        return IntegerLiteral(int(digits, 8 if octal else 0), found.group(), type_, node.range)
+    value = node.evaluate()
+    if value is None:
+        raise source_error(node.range, "the value of this constant is not known", "write the number out")
+    return constant(int(value), type_, node.range)
+
+
+def constant(value: int, type_: Type, range_: SourceRange) -> Expression:
+    """An integer of a given value and type that the user did not spell as a number."""
+    spelling = type_.spelling if isinstance(type_, ScalarType) else "int"
+    suffix = _SUFFIXES.get(spelling, "")
+    if value >= 0:
+        return IntegerLiteral(value, f"{value}{suffix}", type_, range_)
+    if value in (-(1 << 31), -(1 << 63)):
+        # The magnitude is no literal of the type: C writes it as one less, minus one.
+        return Binary("-", constant(value + 1, type_, range_), integer(1), type_, range_)
+    return Unary("-", IntegerLiteral(-value, f"{-value}{suffix}", type_, range_), type_, range_)
+
+
+def as_c_computes(value: Expression) -> Expression:
+    """The expression; where it is a constant that C's types and conversions make another number than arithmetic does, that number."""
+    known = c_value(value)
+    if known is None or known == arithmetic_value(value):
+        return value
+    # C has no constants of narrower types, and on devices an `unsigned char` would be spelled as an `unsigned int`.
+    assert isinstance(value.type, ScalarType)
+    return constant(known, promoted(value.type), value.range)
+
+
+def character_literal(node: Node) -> Expression:
+    """The value of 'c', an int."""
+    value = node.evaluate()
+    if value is None:
+        raise source_error(node.range, "the value of this character is not known", "write its number")
+    return constant(int(value), INT, node.range)
+
+
+def floating_literal(node: Node, type_: ScalarType) -> FloatingLiteral:
+    """The IR of a floating literal, the same bits as in the host's code."""
+    found = _FLOATING.match(node.token or "")
+    if found is not None:
+        digits = found.group(1)
+        value = float.fromhex(digits) if digits[:2] in ("0x", "0X") else float(digits)
+        if type_.bits == _FLOAT_BITS and math.isfinite(value):
+            value = _rounded(value)
+        return FloatingLiteral(value, found.group(), type_, node.range)
+    evaluated = node.evaluate()
+    if evaluated is None or type_.bits > _DOUBLE_BITS:
+        raise source_error(node.range, "the value of this constant is not known", "write the number out")
+    return FloatingLiteral(float(evaluated), spell_floating(float(evaluated), type_), type_, node.range)
+
+
+def spell_floating(value: float, type_: ScalarType) -> str:
+    """The shortest decimal that reads back as the same double, with the type's suffix."""
+    text = repr(value)
+    if not re.search(r"[.en]", text):
+        text += ".0"
+    return text + {"float": "f", "long double": "l"}.get(type_.spelling, "")
+
+
+def _rounded(value: float) -> float:
+    try:
+        return cast(float, struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)

@@ -1,0 +1,264 @@
+"""Which outside variables may be read after a region before they are written again: a structured data flow over the function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
+from tilepragma.frontend.clang.lowering_context import FunctionFacts, Key, strip
+from tilepragma.frontend.pragma.text_scan import header_semicolons
+
+_LOOPS = {CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT}
+_UNSTRUCTURED = {
+    CursorKind.GOTO_STMT,
+    CursorKind.INDIRECT_GOTO_STMT,
+    CursorKind.LABEL_STMT,
+    CursorKind.SWITCH_STMT,
+    CursorKind.ASM_STMT,
+    CursorKind.StmtExpr,
+}
+_ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY}
+_LEAVING = {CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT}
+
+
+class _Effect(Enum):
+    """What running a piece of code does first with the variable."""
+
+    READS = "may read it before writing it"
+    KILLS = "writes it, or ends the function, on every path before reading it"
+    PASSES = "neither"
+
+
+class _Relation(Enum):
+    """What an lvalue is of a variable, or of the member of one."""
+
+    WHOLE = "it is all of it, and perhaps more"
+    PART = "it is a part of it"
+    APART = "it is another member of the same variable"
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """A variable, or the member of a struct that `members` lead to."""
+
+    key: Key
+    members: tuple[str, ...]
+
+    def relation(self, node: Node) -> _Relation | None:
+        """What `node` is of it; None where it is no variable or member, or one of another variable."""
+        names: list[str] = []
+        while node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+            names.append(node.spelling)
+            node = strip(node.children[0])
+        if not _is_reference(node, self.key):
+            return None
+        named = tuple(reversed(names))
+        shared = min(len(named), len(self.members))
+        if named[:shared] != self.members[:shared]:
+            return _Relation.APART
+        return _Relation.WHOLE if len(named) <= len(self.members) else _Relation.PART
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """The function around a region, and the statements from its body down to the region (`path`, region last)."""
+
+    facts: FunctionFacts
+    path: tuple[Node, ...]
+
+    def read_after(self, declaration: Node, members: tuple[str, ...] = ()) -> bool:
+        """Whether the value of the variable, or of a member of it, may be read after the region; true wherever that is not plain to see."""
+        parent = declaration.cursor.semantic_parent
+        automatic = parent is not None and parent.kind == CursorKind.FUNCTION_DECL
+        if not automatic or declaration.cursor.storage_class.name in ("STATIC", "EXTERN"):
+            return True
+        variable = _Variable(declaration.key, members)
+        if self._is_addressed(self.facts.node, variable):
+            return True
+        if any(node.kind in _UNSTRUCTURED for node in self.facts.node.walk()):
+            return True
+        return self._after(declaration, variable)
+
+    def _is_addressed(self, node: Node, variable: _Variable) -> bool:
+        """Whether the address of the variable, or of a part, is taken outside the region: in it functions get addresses, which keep none."""
+        if self._is_region(node):
+            return False
+        if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+            operand = strip(node.children[0])
+            while operand.kind in (CursorKind.MEMBER_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR) and operand.children:
+                operand = strip(operand.children[0])
+            if _is_reference(operand, variable.key):
+                return True
+        return any(self._is_addressed(child, variable) for child in node.children)
+
+    def _is_region(self, node: Node) -> bool:
+        return node.start == self.path[-1].start and node.end == self.path[-1].end
+
+    def forgets(self, declaration: Node, rank: int, members: tuple[str, ...] = ()) -> bool:
+        """Whether nobody reads the array, or member, after the region: an automatic one that the function, outside the region, uses by its
+        elements only.
+        """
+        is_array = declaration.kind == CursorKind.VAR_DECL and (declaration.type.kind in _ARRAYS or bool(members))
+        if not is_array or self.read_after(declaration, members):
+            return False
+        return not self._escapes(self.facts.node, _Variable(declaration.key, members), rank)
+
+    def _escapes(self, node: Node, array: _Variable, rank: int) -> bool:
+        """Whether the array, or a row of it, is mentioned as a pointer below `node`, outside the region."""
+        if self._is_region(node):
+            return False
+        if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+            return any(_is_reference(inner, array.key) for inner in node.walk())
+        if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            base, indices = node, []
+            while base.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+                indices.append(base.children[1])
+                base = strip(base.children[0])
+            if array.relation(base) is _Relation.WHOLE and len(indices) == rank:
+                return any(self._escapes(index, array, rank) for index in indices)
+        relation = array.relation(node)
+        if relation is not None:
+            return relation is not _Relation.APART
+        return any(self._escapes(child, array, rank) for child in node.children)
+
+    def _after(self, declaration: Node, variable: _Variable) -> bool:
+        for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
+            if parent.kind == CursorKind.COMPOUND_STMT:
+                position = next(n for n, node in enumerate(parent.children) if node is child)
+                effect = _sequence(parent.children[position + 1 :], variable)
+                if effect is _Effect.READS:
+                    return True
+                if effect is _Effect.KILLS and not self._leaves_early(parent, position):
+                    return False
+                if (
+                    parent.start < declaration.start < parent.end
+                ):  # every turn of a loop around has a variable of its own
+                    return False
+            elif parent.kind in _LOOPS and _around(parent, variable) is _Effect.READS:
+                return True
+        return False
+
+    def _leaves_early(self, block: Node, position: int) -> bool:
+        """Whether a `break` or `continue` behind the region may jump over the write that kills."""
+        return any(node.kind in _LEAVING for later in block.children[position + 1 :] for node in later.walk())
+
+
+def _is_reference(node: Node, variable: Key) -> bool:
+    if node.kind != CursorKind.DECL_REF_EXPR or node.declaration is None:
+        return False
+    return node.declaration.key == variable
+
+
+def _around(loop: Node, variable: _Variable) -> _Effect:
+    """The next turn of a loop around the region: its last part, its condition, its body from the start."""
+    if loop.kind == CursorKind.FOR_STMT:
+        header = for_parts(loop)
+        if header is None:
+            return _any(loop.children, variable)
+        _, condition, advance = header
+        parts = [part for part in (advance, condition, loop.children[-1]) if part is not None]
+    elif loop.kind == CursorKind.DO_STMT:
+        parts = [loop.children[1], loop.children[0]]
+    else:
+        parts = list(loop.children)
+    return _sequence(parts, variable)
+
+
+def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None] | None:
+    """First part, condition and last part of a `for`; None where a macro hides which of them are missing."""
+    parts = loop.children[:-1]
+    if len(parts) == 3:
+        return parts[0], parts[1], parts[2]
+    semicolons = header_semicolons(loop.unit.text(loop.file), loop.start, loop.unit.skipped(loop.file))
+    if semicolons is None:
+        return None
+    first = next((p for p in parts if p.start < semicolons[0]), None)
+    second = next((p for p in parts if semicolons[0] < p.start < semicolons[1]), None)
+    third = next((p for p in parts if p.start > semicolons[1]), None)
+    return first, second, third
+
+
+def _any(nodes: Iterable[Node], variable: _Variable) -> _Effect:
+    """The effect of code of which each part may run or not, in any order."""
+    reads = any(_effect(node, variable) is _Effect.READS for node in nodes)
+    return _Effect.READS if reads else _Effect.PASSES
+
+
+def _sequence(nodes: Iterable[Node], variable: _Variable) -> _Effect:
+    for node in nodes:
+        effect = _effect(node, variable)
+        if effect is not _Effect.PASSES:
+            return effect
+    return _Effect.PASSES
+
+
+def _effect(node: Node, variable: _Variable) -> _Effect:
+    kind = node.kind
+    relation = variable.relation(node)
+    if relation is not None:
+        return _Effect.PASSES if relation is _Relation.APART else _Effect.READS
+    if kind == CursorKind.BINARY_OPERATOR:
+        return _binary(node, variable)
+    if kind == CursorKind.FOR_STMT:
+        return _for(node, variable)
+    if kind == CursorKind.WHILE_STMT:
+        return _maybe(_effect(node.children[0], variable), _sequence(node.children[1:], variable))
+    if kind == CursorKind.DO_STMT:
+        effect = _sequence(node.children, variable)
+        leaves = any(inner.kind in _LEAVING for inner in node.walk())
+        return _Effect.PASSES if leaves and effect is _Effect.KILLS else effect
+    if kind in (CursorKind.IF_STMT, CursorKind.CONDITIONAL_OPERATOR):
+        return _choice(node, variable)
+    if kind == CursorKind.RETURN_STMT:
+        return _Effect.READS if _sequence(node.children, variable) is _Effect.READS else _Effect.KILLS
+    return _sequence(node.children, variable)
+
+
+def _binary(node: Node, variable: _Variable) -> _Effect:
+    operator = node.binary_operator
+    left, right = node.children
+    if operator == "=":
+        relation = variable.relation(strip(left))
+        if relation is _Relation.WHOLE:
+            return _Effect.READS if _effect(right, variable) is _Effect.READS else _Effect.KILLS
+        if relation is not None:
+            return _effect(right, variable)
+    if operator in ("&&", "||"):
+        return _maybe(_effect(left, variable), _effect(right, variable))
+    return _sequence((left, right), variable)
+
+
+def _maybe(always: _Effect, sometimes: _Effect) -> _Effect:
+    """The effect of what runs always, then of what may run."""
+    if always is not _Effect.PASSES:
+        return always
+    return _Effect.READS if sometimes is _Effect.READS else _Effect.PASSES
+
+
+def _choice(node: Node, variable: _Variable) -> _Effect:
+    condition = _effect(node.children[0], variable)
+    if condition is not _Effect.PASSES:
+        return condition
+    branches = [_effect(branch, variable) for branch in node.children[1:]]
+    if _Effect.READS in branches:
+        return _Effect.READS
+    both = len(branches) == 2 and all(effect is _Effect.KILLS for effect in branches)
+    return _Effect.KILLS if both else _Effect.PASSES
+
+
+def _for(node: Node, variable: _Variable) -> _Effect:
+    header = for_parts(node)
+    if header is None:
+        return _any(node.children, variable)
+    first, condition, advance = header
+    always = _sequence([part for part in (first, condition) if part is not None], variable)
+    if always is not _Effect.PASSES:
+        return always
+    body = node.children[-1]
+    turn: Sequence[Node] = [part for part in (body, advance) if part is not None]
+    effect = _sequence(turn, variable)
+    if advance is not None and effect is _Effect.KILLS and any(n.kind == CursorKind.CONTINUE_STMT for n in body.walk()):
+        effect = _effect(advance, variable)
+    return _maybe(always, effect)

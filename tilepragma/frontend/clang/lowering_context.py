@@ -1,0 +1,205 @@
+"""What lowering knows of the region or function it is in: names, objects, and facts about the user's function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tilepragma.base.diagnostics import Diagnostics, SourceError
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
+from tilepragma.frontend.clang.object_names import NameTable
+from tilepragma.frontend.clang.type_conversion import TypeConverter, is_array, is_pointer, is_record
+from tilepragma.ir.directives import LoopDirective
+from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.loop_tree import Declarator, Function
+
+Key = tuple[str, int]
+WRITING_UNARY = ("x++", "x--", "++", "--")
+
+
+def strip(node: Node) -> Node:
+    """The node without parentheses and implicit conversions."""
+    while node.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR) and len(node.children) == 1:
+        node = node.children[0]
+    return node
+
+
+@dataclass(frozen=True)
+class FunctionFacts:
+    """The user's function around a region: offsets of the writes to each variable, and whose address is taken.
+
+    A write in a file that the function includes has no offset: it may stand anywhere.
+    """
+
+    node: Node
+    writes: dict[Key, list[int | None]]
+    address_taken: set[Key]
+
+    def written_from(self, key: Key, offset: int, end: int | None = None) -> bool:
+        """Whether the variable is written, or may be, at or behind the offset (and before `end`)."""
+        return any(
+            position is None or (offset <= position and (end is None or position < end))
+            for position in self.writes.get(key, ())
+        )
+
+
+def member_key(name: str) -> Key:
+    """The key under which writes to the members of that name are kept, of whatever struct."""
+    return (f".{name}", 0)
+
+
+def function_facts(function: Node) -> FunctionFacts:
+    """Collect the facts of one function definition."""
+    facts = FunctionFacts(function, {}, set())
+    for node in function.walk():
+        if node.kind in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
+            operator = node.binary_operator
+            writes = operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
+            target = strip(node.children[0]) if writes else None
+        elif node.kind == CursorKind.UNARY_OPERATOR:
+            operator = node.unary_operator
+            target = strip(node.children[0]) if operator in WRITING_UNARY else None
+            operand = strip(node.children[0])
+            if operator == "&" and operand.kind == CursorKind.DECL_REF_EXPR and operand.declaration is not None:
+                facts.address_taken.add(operand.declaration.key)
+        else:
+            continue
+        if target is None:
+            continue
+        position = node.start if node.first_file == function.file else None
+        if target.kind == CursorKind.MEMBER_REF_EXPR:
+            facts.writes.setdefault(member_key(target.spelling), []).append(position)
+        elif target.kind == CursorKind.DECL_REF_EXPR and target.declaration is not None:
+            facts.writes.setdefault(target.declaration.key, []).append(position)
+    return facts
+
+
+def whole_uses(region: Node) -> set[Key]:
+    """The variables that the region uses other than as the root of a member path (`s.x`, `p->x`).
+
+    A struct of which the region writes no member may be passed to functions as one of constants besides (`const struct grid *`).
+    """
+    found: set[Key] = set()
+    changed = _changed_roots(region)
+    pending = [region]
+    while pending:
+        node = pending.pop()
+        if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+            root = _path_root(node)
+            if root is None:
+                pending += node.children
+        elif node.kind == CursorKind.DECL_REF_EXPR:
+            if node.declaration is not None:
+                found.add(node.declaration.key)
+        elif node.kind == CursorKind.CALL_EXPR:
+            pending += [one for one in node.children if _constant_struct(one) in changed | {None}]
+        else:
+            pending += node.children
+    return found
+
+
+def _constant_struct(argument: Node) -> Key | None:
+    """The variable that is passed as a pointer to a struct of constants (`g`, or `&g`); None for other arguments."""
+    if not is_pointer(argument.type):
+        return None
+    pointee = argument.type.get_canonical().get_pointee()
+    inner = strip(argument)
+    if inner.kind == CursorKind.UNARY_OPERATOR and inner.unary_operator == "&":
+        inner = strip(inner.children[0])
+    if not (pointee.is_const_qualified() and is_record(pointee) and inner.kind == CursorKind.DECL_REF_EXPR):
+        return None
+    return None if inner.declaration is None else inner.declaration.key
+
+
+def _changed_roots(region: Node) -> set[Key]:
+    """The variables of which the region assigns a member, or takes a member's address."""
+    found: set[Key] = set()
+    for node in region.walk():
+        changes = node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
+        changes |= node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator == "="
+        changes |= node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in (*WRITING_UNARY, "&")
+        if not changes:
+            continue
+        target = strip(node.children[0])
+        while target.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and is_array(strip(target.children[0]).type):
+            target = strip(target.children[0])
+        root = _path_root(target) if target.kind == CursorKind.MEMBER_REF_EXPR else target
+        if root is not None and root.declaration is not None and target.kind == CursorKind.MEMBER_REF_EXPR:
+            found.add(root.declaration.key)
+    return found
+
+
+def _path_root(member: Node) -> Node | None:
+    """The variable at the root of `a.b->c` or `(*a).b`, or None where something else is indexed or called on the way."""
+    node = member
+    while True:
+        if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+            node = strip(node.children[0])
+        elif (
+            node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*" and is_pointer(node.children[0].type)
+        ):
+            node = strip(node.children[0])
+            if node.kind not in (CursorKind.MEMBER_REF_EXPR, CursorKind.DECL_REF_EXPR):
+                return None
+        else:
+            return node if node.kind == CursorKind.DECL_REF_EXPR else None
+
+
+class Functions(Protocol):
+    """Whoever lowers the functions that kernels call."""
+
+    def require(self, definition: Node, call: Node, caller: Context) -> str:
+        """The name to call `definition` by. Raises SourceError for what a kernel cannot call."""
+
+    def implied(self, name: str) -> tuple[Any, ...]:
+        """The implied.Implied of a function that was required."""
+
+    def parameters(self, name: str) -> tuple[DataObject, ...]:
+        """The parameters of a function that was required, those included."""
+
+    def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
+        """The functions and all they call, callee first; and the records they use."""
+
+
+@dataclass
+class Context:
+    """The state of lowering one region or one called function.
+
+    `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those
+    of them that the body uses, in order; `roots` has their declarations. `refused` holds declarations that were
+    reported already, `values` the values of constants in statement expressions,
+    `aliases` the places.Pointer of each local pointer that never changes;
+    `constants` are declarations of constants from outside that a called function keeps as its own, `implied` the implied.Implied of each other
+    variable from outside that it uses.
+    `block_end` is where the block that is being lowered ends. `is_region` is false in called functions, which see nothing outside.
+    """
+
+    unit: ClangUnit
+    diagnostics: Diagnostics
+    types: TypeConverter
+    functions: Functions
+    facts: FunctionFacts
+    is_region: bool
+    whole: set[Key] = field(default_factory=set)
+    loops: dict[int, LoopDirective] = field(default_factory=dict)
+    names: NameTable = field(default_factory=NameTable)
+    declared: dict[Key, DataObject] = field(default_factory=dict)
+    known: dict[str, DataObject] = field(default_factory=dict)
+    used: dict[str, DataObject] = field(default_factory=dict)
+    roots: dict[str, Node] = field(default_factory=dict)
+    records: set[str] = field(default_factory=set)
+    aliases: dict[Key, Any] = field(default_factory=dict)
+    values: dict[Key, Expression] = field(default_factory=dict)
+    refused: dict[Key, SourceError] = field(default_factory=dict)
+    callees: list[str] = field(default_factory=list)
+    constants: list[Declarator] = field(default_factory=list)
+    implied: list[Any] = field(default_factory=list)
+    loop_count: int = 0
+    block_end: int = 0
+
+    def key_of(self, object_: DataObject) -> Key | None:
+        """The declaration that an object was made from; for a member path, that of its root."""
+        root = self.roots.get(object_.host)
+        if root is not None and self.known.get(object_.host) == object_:
+            return root.key
+        return next((key for key, declared in self.declared.items() if declared == object_), None)

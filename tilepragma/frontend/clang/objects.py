@@ -1,0 +1,339 @@
+"""Declarations to data objects: storage, lengths and names of what a region reads and writes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilepragma.base.diagnostics import source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.constant_arrays import table_values
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
+from tilepragma.frontend.clang.lowering_context import Context, strip
+from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Call,
+    Callee,
+    DataObject,
+    Expression,
+    Increment,
+    IntegerLiteral,
+    Scope,
+    Storage,
+)
+from tilepragma.ir.loop_tree import Declarator, Initializer
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INT, PointerType, RecordType, VoidType
+
+#: Lowers an expression node; given by the caller, which knows expressions.
+Lower = Callable[[Node], Expression]
+
+#: Types that hold all numbers below 2^31.
+_INTEGERS = {TypeKind.INT, TypeKind.UINT, TypeKind.LONG, TypeKind.ULONG, TypeKind.LONGLONG, TypeKind.ULONGLONG}
+_KNOWN_OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How a type lies in memory: array levels from the outside in, and the type of one element."""
+
+    storage: Storage
+    arrays: tuple[Any, ...]
+    """clang's array types for CONTIGUOUS dimensions that have one"""
+    rank: int
+    element: Any
+    restrict: bool
+
+
+def external_object(
+    context: Context, declaration: Node, host: str, clang_type: Any, range_: SourceRange, lower: Lower
+) -> DataObject:
+    """The object for an outside variable, or for a member path from it (`host`), of the type at the path's end."""
+    known = context.known.get(host)
+    if known is None:
+        known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL, lower)
+        if host == declaration.spelling and is_array(declaration.type) and is_constant(declaration):
+            initializer = declaration.unit.initializer(declaration)
+            values = () if initializer is None else table_values(known, initializer)
+            known = replace(known, table=_is_of_the_file(declaration), values=values)
+        context.known[host] = known
+        context.roots[host] = declaration
+    context.used.setdefault(host, known)
+    return known
+
+
+def pointer_test(context: Context, declaration: Node, pointer: str, range_: SourceRange) -> DataObject:
+    """The number that says whether an outside pointer, or one at a member path's end, is other than NULL."""
+    host = f"({pointer} != 0 ? 1 : 0)"  # as an int: compilers warn of comparisons of truth values with numbers
+    if host not in context.known:
+        name = context.names.unique(f"{pointer.replace('->', '_').replace('.', '_')}_is_set")
+        context.known[host] = DataObject(name, host, INT, Storage.SCALAR, Scope.EXTERNAL, const=True, range=range_)
+        context.roots[host] = declaration
+    context.used.setdefault(host, context.known[host])
+    return context.known[host]
+
+
+def declare(context: Context, declaration: Node, scope: Scope, lower: Lower) -> DataObject:
+    """The object for a variable declared in the region, or for a parameter of a called function."""
+    made = _make(context, declaration, declaration.spelling, declaration.type, declaration.range, scope, lower)
+    context.declared[declaration.key] = made
+    return made
+
+
+def is_constant(declaration: Node) -> bool:
+    """Whether a variable has its value from the translation on: const, and initialised where it is defined."""
+    shape = _shape(declaration.type, declaration.spelling, declaration.range)
+    if shape.storage is Storage.ROWS or is_pointer(declaration.type) or _is_volatile(declaration.type):
+        return False
+    const = any(level.is_const_qualified() for level in (shape.element, *shape.arrays))
+    return const and declaration.unit.initializer(declaration) is not None
+
+
+def is_variable_length(declaration: Node) -> bool:
+    """Whether the variable is an array with a length that the translation does not know."""
+    shape = _shape(declaration.type, declaration.spelling, declaration.range)
+    written = _written_lengths(declaration, shape)
+    return any(
+        array.kind == TypeKind.VARIABLEARRAY and (number not in written or known_value(written[number]) is None)
+        for number, array in enumerate(shape.arrays)
+    )
+
+
+def known_number(declaration: Node) -> int | None:
+    """The value, from 0 to 2^31 - 1, of a constant initialised with numbers and such constants: 6 of n in `const int r = 3, n = 2 * r;`."""
+    initializer = declaration.unit.initializer(declaration) if declaration.kind == CursorKind.VAR_DECL else None
+    if initializer is None or not _is_integer(declaration.type) or not is_constant(declaration):
+        return None
+    known = known_value(initializer)
+    return known if known is not None and 0 <= known < 2**31 else None
+
+
+def _is_integer(clang_type: Any) -> bool:
+    """Whether every number below 2^31 is a value of the type."""
+    return clang_type.get_canonical().kind in _INTEGERS
+
+
+def known_value(node: Node) -> int | None:
+    """The value of an expression of numbers and constants that are initialised with such; None where it is not known."""
+    node = strip(node)
+    if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
+        if node.declaration.kind == CursorKind.VAR_DECL:
+            return known_number(node.declaration)
+    elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in _KNOWN_OPERATORS:
+        left, right = (known_value(child) for child in node.children)
+        known = None if left is None or right is None else _KNOWN_OPERATORS[node.binary_operator](left, right)
+        # Beyond, C's types may make another number of it.
+        return known if known is not None and 0 <= known < 2**31 else None
+    value = node.evaluate() if _is_integer(node.type) else None
+    return value if isinstance(value, int) else None
+
+
+def _is_of_the_file(declaration: Node) -> bool:
+    parent = declaration.cursor.semantic_parent
+    return parent is not None and bool(parent.kind == CursorKind.TRANSLATION_UNIT)
+
+
+def own_constant(context: Context, declaration: Node, lower: Lower) -> DataObject | None:
+    """The called function's own copy of a constant of the file; None where `declaration` is no constant."""
+    definition = declaration.cursor.get_definition()
+    node = declaration if definition is None else Node(definition, declaration.unit)
+    initializer = node.unit.initializer(node)
+    if initializer is None or not is_constant(node):
+        return None
+    value = lower_initializer(initializer, lower)
+    object_ = declare(context, node, Scope.LOCAL, lower)
+    context.declared[declaration.key] = object_
+    context.constants.append(Declarator(object_, value))
+    return object_
+
+
+def lower_initializer(node: Node, lower: Lower) -> Initializer:
+    """What stands behind the `=` of a declaration. Raises SourceError for designators."""
+    if node.kind == CursorKind.INIT_LIST_EXPR:
+        for item in node.children:
+            if item.kind == CursorKind.UNEXPOSED_EXPR and len(item.children) > 1:
+                raise source_error(item.range, "a designator cannot be used in a kernel", "give all values in order")
+        return tuple(lower_initializer(item, lower) for item in node.children)
+    return lower(node)
+
+
+def _make(
+    context: Context,
+    declaration: Node,
+    host: str,
+    clang_type: Any,
+    range_: SourceRange,
+    scope: Scope,
+    lower: Lower,
+) -> DataObject:
+    shape = _shape(clang_type, host, range_)
+    element = context.types.convert(shape.element, range_)
+    if isinstance(element, (PointerType, VoidType)):
+        raise source_error(
+            range_,
+            f"'{host}' points to data of no known size",
+            "give it the type of what it points to",
+        )
+    if isinstance(element, RecordType):
+        context.records.add(element.spelling)
+    if _is_volatile(clang_type) or shape.element.is_volatile_qualified():
+        raise source_error(
+            range_,
+            f"'{host}' is volatile; a kernel cannot keep the order of accesses to it",
+            "copy it to an ordinary variable before the kernel, and back after it",
+        )
+    if shape.storage is Storage.ROWS:
+        lengths: tuple[Expression | None, ...] = (None,) * shape.rank
+    elif shape.storage is Storage.CONTIGUOUS:
+        lengths = _lengths(context, declaration, shape, clang_type, range_, scope, lower)
+    else:
+        lengths = ()
+    restrict = shape.restrict or (bool(shape.arrays) and _says_restrict(declaration))
+    return DataObject(
+        name=context.names.unique(host.replace("->", "_").replace(".", "_")),
+        host=host,
+        element=element,
+        storage=shape.storage,
+        scope=scope,
+        lengths=lengths,
+        # clang's canonical arrays carry the qualifiers of their elements.
+        const=any(level.is_const_qualified() for level in (shape.element, *shape.arrays)),
+        restrict=restrict,
+        range=declaration.range,
+        is_variable=declaration.kind == CursorKind.VAR_DECL
+        and host == declaration.spelling
+        and shape.storage is not Storage.ROWS
+        and not is_pointer(clang_type),
+    )
+
+
+def _says_restrict(declaration: Node) -> bool:
+    """Whether a parameter is declared as in `double a[restrict n]`, which libclang's type does not tell."""
+    text = declaration.unit.text(declaration.file)[declaration.start : declaration.end]
+    return declaration.kind == CursorKind.PARM_DECL and b"restrict" in text
+
+
+def _is_volatile(clang_type: Any) -> bool:
+    return bool(clang_type.get_canonical().is_volatile_qualified())
+
+
+def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
+    """Take the levels of a type apart. Raises SourceError for mixtures that no storage covers."""
+    restrict = bool(clang_type.get_canonical().is_restrict_qualified())
+    outer, inner = _take_arrays(clang_type.get_canonical())
+    if not is_pointer(inner):
+        storage = Storage.CONTIGUOUS if outer else Storage.SCALAR
+        return _Shape(storage, outer, len(outer), inner, restrict)
+    stars = 0
+    level = inner
+    while level.kind == TypeKind.POINTER:
+        stars += 1
+        level = level.get_pointee().get_canonical()
+    below, element = _take_arrays(level)
+    if not outer and stars == 1 and not is_pointer(element):
+        return _Shape(Storage.CONTIGUOUS, below, 1 + len(below), element, restrict)
+    if len(outer) <= 1 and not below:
+        return _Shape(Storage.ROWS, (), len(outer) + stars, level, restrict)
+    raise source_error(
+        range_,
+        f"'{host}' mixes arrays and pointers in a way that kernels cannot copy ('{clang_type.spelling}')",
+        "use an array, a pointer to its first row, or pointers to rows (T **)",
+    )
+
+
+def _take_arrays(canonical: Any) -> tuple[tuple[Any, ...], Any]:
+    found = []
+    while is_array(canonical):
+        found.append(canonical)
+        canonical = canonical.element_type.get_canonical()
+    return tuple(found), canonical
+
+
+def _lengths(
+    context: Context,
+    declaration: Node,
+    shape: _Shape,
+    clang_type: Any,
+    range_: SourceRange,
+    scope: Scope,
+    lower: Lower,
+) -> tuple[Expression | None, ...]:
+    """One length a dimension; None for the first where C does not tell it."""
+    written = _written_lengths(declaration, shape)
+    lengths: list[Expression | None] = [None] * (shape.rank - len(shape.arrays))
+    for number, array in enumerate(shape.arrays):
+        if array.kind == TypeKind.CONSTANTARRAY:
+            lengths.append(IntegerLiteral(array.element_count, str(array.element_count)))
+        elif array.kind == TypeKind.INCOMPLETEARRAY:
+            lengths.append(None)
+        else:
+            lengths.append(
+                _variable_length(context, declaration, written.get(number), scope, range_, lower, not lengths)
+            )
+    if any(length is None for length in lengths[1:]):
+        raise source_error(range_, f"only the first length of '{declaration.spelling}' may be left open")
+    return tuple(lengths)
+
+
+def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
+    """The length expressions of the declaration, by the number of their array level; libclang gives the innermost first."""
+    initializer = declaration.unit.initializer(declaration)
+    expressions = [
+        child
+        for child in declaration.children
+        if child.kind.is_expression() and (initializer is None or child.cursor != initializer.cursor)
+    ]
+    numbers = [n for n, array in enumerate(shape.arrays) if array.kind != TypeKind.INCOMPLETEARRAY]
+    if len(expressions) < len(numbers):
+        return {}
+    return dict(zip(reversed(numbers), expressions, strict=False))
+
+
+def _variable_length(
+    context: Context,
+    declaration: Node,
+    node: Node | None,
+    scope: Scope,
+    range_: SourceRange,
+    lower: Lower,
+    is_first: bool,
+) -> Expression | None:
+    """The length of a VLA's dimension, as an expression that still holds at the region."""
+    name = declaration.spelling
+    if node is None:
+        raise source_error(
+            range_, f"a length of '{name}' is hidden in a typedef", "write the lengths in the declaration of the array"
+        )
+    if scope is not Scope.EXTERNAL:
+        known = known_value(node)
+        return lower(node) if known is None else IntegerLiteral(known, str(known))
+    used = dict(context.used)
+    length = lower(node)
+    context.used.clear()
+    context.used.update(used)
+    changed = _unstable_name(context, length, declaration.start)
+    if changed is None:
+        return length
+    if is_first:
+        return None
+    raise source_error(
+        range_,
+        f"the length of '{name}' is not known at the kernel: {changed} after '{name}' is declared",
+        "keep the lengths of arrays in variables that are not changed",
+    )
+
+
+def _unstable_name(context: Context, length: Expression, since: int) -> str | None:
+    """Why the expression may have another value at the region than where the array was declared; None where it has not."""
+    for node in walk(length):
+        if isinstance(node, (Assignment, Increment)) or (isinstance(node, Call) and node.callee is Callee.USER):
+            return "it has side effects"
+        if isinstance(node, Access):
+            root = context.roots.get(node.object.host)
+            if root is not None and context.facts.written_from(root.key, since):
+                return f"'{node.object.host}' is changed"
+    return None

@@ -1,0 +1,330 @@
+"""Regions whose loops end with conditions (`while (residual > tolerance)`), taken apart: kernels of the loops inside, the rest is the host's.
+
+What stands between those loops stays the user's text and runs on the host, where it is: conditions, scalars, pointers that change places, output.
+The newest values of arrays may then be on a device, so that such text must name none of their elements: where a statement does, it is a
+kernel of its own, which runs as written with its arrays brought home; elsewhere the region is not taken apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from tilepragma.base.diagnostics import Diagnostics, Severity, SourceError, source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
+from tilepragma.frontend.clang.data_regions import exits
+from tilepragma.frontend.clang.host_statements import HostText, Pointer
+from tilepragma.frontend.clang.lowering_context import Context, member_key
+from tilepragma.frontend.clang.objects import external_object
+from tilepragma.frontend.clang.regions import BoundStatement, RegionBuilder
+from tilepragma.frontend.clang.statement_lowering import StatementLowering
+from tilepragma.frontend.pragma.text_scan import skip_blank
+from tilepragma.ir.directives import KernelDirective, LoopDirective
+from tilepragma.ir.expressions import DataObject, Storage, integer
+from tilepragma.ir.loop_tree import Block, Exchanged, ForLoop, Kernel, Loop, Parts, While
+from tilepragma.ir.traversal import loops_in, walk
+
+_WHILES = (CursorKind.WHILE_STMT, CursorKind.DO_STMT)
+_LOOPS = (CursorKind.FOR_STMT, *_WHILES)
+_LEAVING = (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
+_WORDS = {CursorKind.COMPOUND_STMT: b"{", CursorKind.IF_STMT: b"if", CursorKind.DO_STMT: b"do"}
+_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
+
+
+def may_be_taken_apart(region: Node, body: Block | None) -> bool:
+    """Whether loops with loops in them end with conditions. `body` is the region as one kernel; where it is none, loops in loops are enough."""
+    if body is not None:
+        return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in walk(body))
+    return any(node.kind in _LOOPS and _has_loop(node) for node in region.walk())
+
+
+def is_in_innermost_loop(region: Node, range_: SourceRange) -> bool:
+    """Whether the text stands in a loop of the region that has no loop in it."""
+    at = range_.start.offset
+    innermost = (node for node in region.walk() if node.kind in _LOOPS and not _has_loop(node))
+    return any(node.file == range_.file and node.start <= at < node.end for node in innermost)
+
+
+def taken_apart(
+    builder: RegionBuilder,
+    directive: KernelDirective,
+    name: str,
+    statement: BoundStatement,
+    loops: Mapping[int, LoopDirective],
+    *,
+    alone: bool,
+) -> Parts:
+    """The parts of a region. Raises SourceError for what can be neither the host's nor a kernel's."""
+    if directive.asynchronous is not None or directive.asynchronous_default:
+        raise source_error(
+            directive.range,
+            "'async' cannot be kept here: the host looks at what kernels compute to know whether a loop goes on",
+            "remove it, or put the kernel before the loops inside",
+        )
+    for leaving in exits(statement.node):
+        raise source_error(leaving.range, "this would leave the region", "set a variable and test it after the region")
+    splitting = _Splitting(builder, directive, statement, loops)
+    splitting.statement(statement.path, conditional=False)
+    if not splitting.pieces:
+        raise source_error(statement.range, "it has no loop inside that could be a kernel")
+    splitting.check_places()
+    return splitting.parts(name, alone)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A statement that becomes a kernel, still without its name. `conditional`: a condition of the host's may leave it out."""
+
+    statement: BoundStatement
+    kernel: Kernel
+    diagnostics: Diagnostics
+    conditional: bool
+
+
+@dataclass
+class _Splitting:
+    """Goes through a region and collects what become kernels."""
+
+    builder: RegionBuilder
+    directive: KernelDirective
+    region: BoundStatement
+    loops: Mapping[int, LoopDirective]
+    pieces: list[_Piece] = field(default_factory=list)
+    shared: set[int] = field(default_factory=set)
+    """where several statements come out of one macro"""
+    host: HostText = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.host = HostText.around(self.region.node)
+
+    def statement(self, path: tuple[Node, ...], conditional: bool) -> None:
+        """Go through one statement."""
+        node = path[-1]
+        if self._is_macro(node) and _has_loop(node) and path != self.region.path:
+            diagnostics = Diagnostics()
+            self._take(self._piece(path, conditional, diagnostics), diagnostics)
+        elif node.kind == CursorKind.COMPOUND_STMT:
+            starts = Counter(child.start for child in node.children)
+            self.shared |= {start for start, count in starts.items() if count > 1}
+            for child in node.children:
+                self.statement((*path, child), conditional)
+        elif node.kind in _WHILES and _has_loop(node):
+            self._host_loop(path, conditional)
+        elif node.kind == CursorKind.FOR_STMT:
+            self._for(path, conditional)
+        elif node.kind == CursorKind.IF_STMT and (_has_loop(node) or exits(node)):
+            self._value(node.children[0], "this condition")
+            for branch in node.children[1:]:
+                self.statement((*path, branch), conditional=True)
+        elif node.kind not in _LEAVING:
+            self._leaf(path, conditional)
+
+    def _is_macro(self, node: Node) -> bool:
+        """Whether a block, a condition or a do loop comes out of a macro: what is in it has no text of its own."""
+        word = _WORDS.get(node.kind)
+        return word is not None and not self.builder.unit.text(node.file).startswith(word, node.start)
+
+    def _host_loop(self, path: tuple[Node, ...], conditional: bool) -> None:
+        """A loop that the host runs: its header is the host's, its body is gone through."""
+        node = path[-1]
+        said = self.loops.get(node.start)
+        if said is not None and (said.tiles or said.independent or said.collapse > 1 or said.reductions):
+            raise source_error(
+                said.range,
+                "this loop runs on the host, so that it has no tiles",
+                "put the directive before a loop inside",
+            )
+        body = node.children[0] if node.kind == CursorKind.DO_STMT else node.children[-1]
+        for part in node.children:
+            if part != body:
+                self._value(part, "the head of this loop")
+        self.statement((*path, body), conditional)
+
+    def _for(self, path: tuple[Node, ...], conditional: bool) -> None:
+        """A kernel where the loop is one whose iterations can be counted; else the host's, around others, as the region itself is."""
+        if path == self.region.path:
+            self._host_loop(path, conditional)
+            return
+        diagnostics = Diagnostics()
+        piece = self._piece(path, conditional, diagnostics)
+        counted = piece is not None and isinstance(piece.kernel.body.statements[0], Loop)
+        if not counted and _has_loop(path[-1]):
+            known = len(self.pieces)
+            try:
+                self._host_loop(path, conditional)
+                return
+            except SourceError:
+                if piece is None:
+                    raise
+                del self.pieces[known:]
+        self._take(piece, diagnostics)
+
+    def _leaf(self, path: tuple[Node, ...], conditional: bool) -> None:
+        """A statement of the host's, or a kernel where it names elements of arrays."""
+        node = path[-1]
+        refusal = self.host.refusal(node)
+        if refusal is None:
+            return
+        if node.kind == CursorKind.DECL_STMT or exits(node):
+            raise refusal
+        piece = self._piece(path, conditional, Diagnostics())
+        if piece is None:
+            raise refusal
+        self.pieces.append(piece)
+
+    def _value(self, node: Node, what: str) -> None:
+        refusal = self.host.refusal(node)
+        if refusal is None:
+            return
+        found = refusal.diagnostic
+        raise SourceError(replace(found, message=f"{what} is the host's: {found.message}"))
+
+    def _take(self, piece: _Piece | None, diagnostics: Diagnostics) -> None:
+        if piece is None:
+            raise SourceError(next(one for one in diagnostics if one.severity is Severity.ERROR))
+        self.pieces.append(piece)
+
+    def _piece(self, path: tuple[Node, ...], conditional: bool, diagnostics: Diagnostics) -> _Piece | None:
+        """The statement as a kernel; None where it cannot be one, and the diagnostics say why."""
+        statement = self.builder.bound(self.region.facts, path)
+        context = self.builder.context(statement, self.loops, diagnostics)
+        try:
+            body = StatementLowering(context).region(statement.node, statement.range)
+            directive = replace(narrowed(self.directive, context.used), range=self._place(statement))
+            kernel = self.builder.kernel(context, body, directive, statement, "")
+        except SourceError as refusal:
+            diagnostics.add(refusal.diagnostic)
+        if diagnostics.has_errors or not body.statements:
+            return None
+        return _Piece(statement, kernel, diagnostics, conditional)
+
+    def _place(self, statement: BoundStatement) -> SourceRange:
+        """Where a directive of the statement's own would stand: before the pragmas of others that are the statement's."""
+        text, start = self.builder.unit.text(statement.range.file), statement.range.start.offset
+        for pragma in _PRAGMA.finditer(text, statement.path[-2].start, start):
+            if skip_blank(text, pragma.start()) == start:
+                position = self.builder.unit.position(statement.range.file, pragma.start())
+                return SourceRange(position, position)
+        return SourceRange(statement.range.start, statement.range.start)
+
+    def check_places(self) -> None:
+        """Refuse kernels that stand in one use of a macro."""
+        ends = 0
+        for piece in self.pieces:
+            range_ = piece.statement.range
+            start = range_.start.offset
+            if range_.file != self.region.range.file or start < ends or start in self.shared:
+                raise source_error(
+                    range_, "several statements come out of one macro here", "write these statements without the macro"
+                )
+            ends = range_.end.offset
+
+    def parts(self, name: str, alone: bool) -> Parts:
+        """All that was found."""
+        for piece in self.pieces:
+            self.builder.diagnostics.add_all(piece.diagnostics)
+        kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
+        context = self.builder.context(self.region, self.loops, self.builder.diagnostics)
+        lowering = StatementLowering(context)
+        blocks = []
+        for piece in self.pieces:
+            block = lowering.region(piece.statement.node, piece.statement.range)
+            blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
+        body = Block(tuple(one for block in blocks for one in block.statements), self.region.range)
+        exchanged = tuple(self._exchanged(context, lowering))
+        data = self.builder.kernel(context, body, self.directive, self.region, name)
+        changed = frozenset(one for one in context.used.values() if self._changes(context, one))
+        reads = tuple(self.builder.types.convert(one.type, one.range) for one in self.host.reads.values())
+        return Parts(kernels, alone, data, changed, exchanged, reads)
+
+    def _named(self, piece: _Piece, wanted: str) -> Kernel:
+        """The kernel of a piece, which may have parts of its own."""
+        kernel = replace(piece.kernel, name=self.builder.kernel_name(wanted))
+        if not may_be_taken_apart(piece.statement.node, kernel.body):
+            return kernel
+        try:
+            parts = taken_apart(self.builder, kernel.directive, kernel.name, piece.statement, self.loops, alone=False)
+        except SourceError as refusal:
+            return replace(kernel, in_the_way=refusal.diagnostic)
+        return replace(kernel, parts=parts)
+
+    def _changes(self, context: Context, object_: DataObject) -> bool:
+        """Whether a scalar may have several values in the region, or an object begins in it."""
+        facts, range_ = self.region.facts, self.region.range
+        root = context.roots[object_.host]
+        start, end = range_.start.offset, range_.end.offset
+        if root.file == range_.file and start <= root.start < end:
+            return True
+        if object_.storage is not Storage.SCALAR:
+            return False
+        members = re.split(r"->|\.", object_.host)[1:]
+        keys = [root.key, *(member_key(one) for one in members)]
+        automatic = root.cursor.semantic_parent.kind == CursorKind.FUNCTION_DECL
+        hidden = self.host.calls and not object_.const and not (automatic and not members)
+        return hidden or root.key in facts.address_taken or any(facts.written_from(key, start, end) for key in keys)
+
+    def _exchanged(self, context: Context, lowering: StatementLowering) -> Iterator[Exchanged]:
+        """The groups of arrays that are pointers set to each other."""
+        used = dict(context.used)
+        for group in self.host.groups():
+            known = tuple(used[one.host] for one in group if one.host in used)
+            there = tuple(
+                external_object(context, one.declaration, one.host, one.type, one.range, lowering.expressions.lower)
+                for one in group
+                if self._is_there(one) and self.host.has_value_before(one)
+            )
+            context.used.clear()
+            context.used.update(used)
+            if known:
+                yield Exchanged(known, there)
+
+    def _is_there(self, pointer: Pointer) -> bool:
+        """Whether a pointer is a variable of the function's, or of the file's, where the region begins."""
+        declaration, range_ = pointer.declaration, self.region.range
+        parent = declaration.cursor.semantic_parent
+        own = Node(parent, declaration.unit).key == self.region.facts.node.key
+        if not own and parent.kind != CursorKind.TRANSLATION_UNIT:
+            return False
+        return not (declaration.file == range_.file and range_.start.offset <= declaration.start < range_.end.offset)
+
+
+def narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:
+    """What a region's directive says of one of its kernels: nothing of what that does not use, nor of what enters and leaves the region."""
+    names = {"".join(host.split()) for host in used}
+    data = [
+        replace(
+            clause,
+            name="data",
+            live=None,
+            sections=tuple(one for one in clause.sections if "".join(one.path.split()) in names),
+        )
+        for clause in directive.data
+    ]
+    reductions = [replace(one, names=_known(one.names, names)) for one in directive.reductions]
+    privates = [replace(one, names=_known(one.names, names)) for one in directive.privates]
+    return replace(
+        directive,
+        data=tuple(one for one in data if one.sections),
+        reductions=tuple(one for one in reductions if one.names),
+        privates=tuple(one for one in privates if one.names),
+        waits=(),
+        wait_all=False,
+    )
+
+
+def _known(names: Iterable[str], used: set[str]) -> tuple[str, ...]:
+    return tuple(one for one in names if one in used)
+
+
+def _has_loop(node: Node) -> bool:
+    pending = list(node.children)
+    while pending:
+        child = pending.pop()
+        if child.kind == CursorKind.FOR_STMT:
+            return True
+        if child.kind != CursorKind.StmtExpr:  # what is in a value is no statement of the region
+            pending += child.children
+    return False

@@ -1,0 +1,396 @@
+"""Binds directives to statements and builds the kernels of a translation unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
+from tilepragma.base.reserved_words import RESERVED
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.clause_objects import resolve_clauses
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
+from tilepragma.frontend.clang.functions import FunctionCollector
+from tilepragma.frontend.clang.implied_parameters import check_implied
+from tilepragma.frontend.clang.liveness import Liveness
+from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts, Key, function_facts, whole_uses
+from tilepragma.frontend.clang.object_names import NameTable
+from tilepragma.frontend.clang.statement_extents import Wrapped, statement_extent
+from tilepragma.frontend.clang.statement_lowering import StatementLowering
+from tilepragma.frontend.clang.type_conversion import TypeConverter, records_used
+from tilepragma.frontend.clang.written_objects import Written, written_in
+from tilepragma.frontend.pragma.scanner import LocatedDirective
+from tilepragma.frontend.pragma.text_scan import (
+    declaration_start,
+    macro_use_end,
+    next_statement,
+)
+from tilepragma.ir.accesses import implied_objects
+from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.loop_tree import Block, Enclosing, Kernel, Parameter, SourceFile
+from tilepragma.ir.types import RecordType, Type
+
+
+@dataclass(frozen=True)
+class Found:
+    """A directive with the file it stands in and the offset of the statement that follows; None at the end of the file."""
+
+    located: LocatedDirective
+    path: str
+    statement: int | None
+
+    @property
+    def range(self) -> SourceRange:
+        """Where the directive stands."""
+        return self.located.range
+
+    @property
+    def kernel(self) -> KernelDirective | None:
+        """The kernel part of the directive."""
+        directive = self.located.directive
+        if isinstance(directive, tuple):
+            return directive[0]
+        return directive if isinstance(directive, KernelDirective) else None
+
+    @property
+    def loop(self) -> LoopDirective | None:
+        """The loop part of the directive."""
+        directive = self.located.directive
+        if isinstance(directive, tuple):
+            return directive[1]
+        return directive if isinstance(directive, LoopDirective) else None
+
+    @property
+    def data(self) -> DataDirective | WaitDirective | None:
+        """The data directive, `wait` among them."""
+        directive = self.located.directive
+        return directive if isinstance(directive, (DataDirective, WaitDirective)) else None
+
+
+@dataclass(frozen=True)
+class BoundStatement:
+    """The statement after a directive: the path of nodes from the function's body down to it, and its whole range."""
+
+    facts: FunctionFacts
+    path: tuple[Node, ...]
+    range: SourceRange
+
+    @property
+    def node(self) -> Node:
+        """The statement."""
+        return self.path[-1]
+
+    @property
+    def enclosing(self) -> Enclosing:
+        """The function around it."""
+        function = self.facts.node
+        file = self.range.file
+        insertion = declaration_start(function.unit.text(file), function.start)
+        return Enclosing(function.spelling, file, insertion)
+
+
+@dataclass
+class RegionBuilder:
+    """Turns the directives of all files into kernels; shared state of one translation unit."""
+
+    unit: ClangUnit
+    diagnostics: Diagnostics
+    skipped: dict[str, tuple[tuple[int, int], ...]]
+    types: TypeConverter = field(default_factory=TypeConverter)
+    names: NameTable = field(default_factory=NameTable)
+    functions: FunctionCollector = field(init=False)
+    wrapped: list[Wrapped] = field(default_factory=list)
+    """statements that a macro begins or ends"""
+    _facts: dict[Key, FunctionFacts] = field(default_factory=dict)
+    _definitions: list[Node] | None = None
+
+    def __post_init__(self) -> None:
+        self.functions = FunctionCollector(self.unit, self.diagnostics, self.types)
+
+    def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[Found, ...]:
+        """Find the statement after each directive of a file."""
+        ends = {d.range.start.offset: d.end_offset for d in directives}
+        return tuple(Found(d, file.path, self._statement_after(file, d, ends)) for d in directives)
+
+    def _statement_after(self, file: SourceFile, directive: LocatedDirective, ends: Mapping[int, int]) -> int | None:
+        """Where the statement after a directive begins; macros that stand for nothing or for a pragma are passed over."""
+        skipped = self.skipped.get(file.path, ())
+        first = offset = next_statement(file.text, directive.end_offset, ends, skipped)
+        function = None if first is None else self._function_at(file.path, directive.range.start.offset)
+        body = None if function is None else _body(function)
+        while body is not None and offset is not None and find_statement(body, offset) is None:
+            behind = macro_use_end(file.text, offset)
+            offset = None if behind is None else next_statement(file.text, behind, ends, skipped)
+        return first if offset is None else offset
+
+    def bind(self, found: Found, offset: int, what: str) -> BoundStatement:
+        """The statement at `offset` in the function around the directive. Raises SourceError where there is none."""
+        facts = self.function_around(found, what)
+        path = find_statement(_body(facts.node), offset)
+        if path is None:
+            raise source_error(
+                found.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
+            )
+        return self.bound(facts, path)
+
+    def bound(self, facts: FunctionFacts, path: tuple[Node, ...]) -> BoundStatement:
+        """The statement at a path's end. Raises SourceError where its text is not one piece of the function's file."""
+        extent = statement_extent(path[-1], facts.node)
+        if extent.in_macro:
+            self.wrapped.append(Wrapped(facts.node, path[-1], extent.range))
+        return BoundStatement(facts, path, extent.range)
+
+    def function_around(self, found: Found, what: str) -> FunctionFacts:
+        """The function that the directive stands in. Raises SourceError outside of functions."""
+        offset = found.range.start.offset
+        function = self._function_at(found.path, offset)
+        if function is None:
+            raise source_error(
+                found.range,
+                f"'{what}' stands outside every function",
+                "put it inside a function, before the statement it is about",
+            )
+        if function.file != found.path:
+            raise source_error(
+                found.range,
+                f"'{what}' stands in a file that is included inside a function, where no launch can be put around a loop",
+                "write the function in that file, or the loop in the function's file",
+            )
+        if len(self._definitions_at(found.path, offset)) > 1:
+            raise source_error(
+                found.range,
+                f"'{function.file}' is included more than once, each time with this text, which then stands for several kernels",
+                "include it once, or write a function for each of them",
+            )
+        if function.key not in self._facts:
+            self._facts[function.key] = function_facts(function)
+        return self._facts[function.key]
+
+    def _function_at(self, path: str, offset: int) -> Node | None:
+        node = self.unit.node_at(path, offset)
+        if node is not None and (node.kind.is_statement() or node.kind.is_expression()):
+            parent = node.cursor.semantic_parent
+            if parent is not None and parent.kind == CursorKind.FUNCTION_DECL:
+                return Node(parent, self.unit)
+        return next(iter(self._definitions_at(path, offset)), None)
+
+    def _definitions_at(self, path: str, offset: int) -> list[Node]:
+        """The functions whose definitions have the place: several where the file is included several times."""
+        if self._definitions is None:
+            self._definitions = [
+                one
+                for one in self.unit.file_scope()
+                if one.kind == CursorKind.FUNCTION_DECL and one.cursor.is_definition()
+            ]
+        return [one for one in self._definitions if one.start <= offset < one.end and one.file == path]
+
+    def bind_kernels(self, found: tuple[Found, ...]) -> list[tuple[Found, BoundStatement]]:
+        """The kernel directives of one file with their statements, in textual order; every fault is reported."""
+        bound: list[tuple[Found, BoundStatement]] = []
+        for directive in found:
+            if directive.kernel is None:
+                continue
+            try:
+                statement = self._kernel_statement(directive)
+                self._refuse_nesting(directive, statement, [s for _, s in bound])
+            except SourceError as refusal:
+                self.diagnostics.add(refusal.diagnostic)
+                continue
+            bound.append((directive, statement))
+        return bound
+
+    def _kernel_statement(self, directive: Found) -> BoundStatement:
+        what = "#pragma tilek kernel" if directive.loop is None else "#pragma tilek kernel loop"
+        facts = self.function_around(directive, what)
+        no_loop = source_error(
+            directive.range,
+            f"no loop follows '{what}'",
+            "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
+        )
+        path = None if directive.statement is None else find_statement(_body(facts.node), directive.statement)
+        if path is None:
+            raise no_loop
+        wanted = (
+            {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
+        )
+        if directive.loop is None:
+            wanted |= {CursorKind.WHILE_STMT, CursorKind.DO_STMT}
+        if path[-1].kind not in wanted:
+            raise no_loop
+        return self.bound(facts, path)
+
+    def _refuse_nesting(self, directive: Found, statement: BoundStatement, earlier: list[BoundStatement]) -> None:
+        for other in earlier:
+            if other.range.start.offset == statement.range.start.offset and other.range.file == statement.range.file:
+                raise source_error(
+                    directive.range, "two 'kernel' directives stand before one statement", "keep one of them"
+                )
+            if _contains(other.range, directive.range.start.offset):
+                raise source_error(
+                    directive.range,
+                    "a kernel cannot stand inside a kernel",
+                    "take the inner '#pragma tilek kernel' out; use '#pragma tilek loop' for loops of the outer kernel",
+                )
+
+    def bind_loops(
+        self, found: tuple[Found, ...], kernels: list[tuple[Found, BoundStatement]]
+    ) -> dict[int, LoopDirective]:
+        """Loop directives by the offset of their `for`; every fault is reported."""
+        loops: dict[int, LoopDirective] = {}
+        for directive in found:
+            if directive.loop is None:
+                continue
+            offset = directive.statement
+            try:
+                self._check_loop(directive, kernels)
+            except SourceError as refusal:
+                self.diagnostics.add(refusal.diagnostic)
+                continue
+            assert offset is not None
+            if offset in loops:
+                self.diagnostics.error(
+                    directive.range, "two 'loop' directives stand before one loop", "put all clauses into one of them"
+                )
+            loops[offset] = directive.loop
+        return loops
+
+    def _check_loop(self, directive: Found, kernels: list[tuple[Found, BoundStatement]]) -> None:
+        offset = directive.statement
+        facts = self.function_around(directive, "#pragma tilek loop")
+        around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
+        if not around and directive.kernel is not None:
+            raise source_error(
+                directive.range, "no loop follows '#pragma tilek kernel loop'", "put it right before a 'for' loop"
+            )
+        path = None if offset is None else find_statement(_body(facts.node), offset)
+        if path is None or path[-1].kind != CursorKind.FOR_STMT:
+            raise source_error(
+                directive.range, "no loop follows '#pragma tilek loop'", "put it right before a 'for' loop"
+            )
+        if not around:
+            raise source_error(
+                directive.range,
+                "'#pragma tilek loop' stands outside every kernel",
+                "put '#pragma tilek kernel' before the outermost loop, or write '#pragma tilek kernel loop'",
+            )
+
+    def context(
+        self, statement: BoundStatement, loops: Mapping[int, LoopDirective], diagnostics: Diagnostics
+    ) -> Context:
+        """What lowering a statement of the function begins with; `loops` are the directives in it by the offset of their `for`."""
+        functions = FunctionCollector(self.unit, diagnostics, self.types)
+        return Context(
+            self.unit,
+            diagnostics,
+            self.types,
+            functions,
+            statement.facts,
+            is_region=True,
+            whole=whole_uses(statement.node),
+            loops=dict(loops),
+        )
+
+    def kernel(
+        self, context: Context, body: Block, directive: KernelDirective, statement: BoundStatement, name: str
+    ) -> Kernel:
+        """The kernel of a body that was lowered in the context. Raises SourceError for what no kernel can be."""
+        lower = StatementLowering(context).expressions.lower
+        directive = resolve_clauses(context, directive, statement.range.start.offset, lower)
+        written = written_in(body)
+        _refuse_overlap(context, written, statement.range)
+        check_implied(implied_objects(body), directive, written.objects | written.addressed)
+        functions, records = context.functions.closure(context.callees)
+        declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
+        liveness = Liveness(statement.facts, statement.path)
+        read_after = frozenset(
+            o.name
+            for o in context.used.values()
+            if o.storage is Storage.SCALAR
+            and (o in written.objects or o in written.addressed)
+            and ("->" in o.host or liveness.read_after(context.roots[o.host], _members(o)))
+        )
+        return Kernel(
+            name=name,
+            directive=directive,
+            body=body,
+            objects=(*context.used.values(), *declared_here),
+            functions=functions,
+            records=records_used(self.types, context.records | records),
+            read_after=read_after,
+            enclosing=replace(statement.enclosing, parameters=self._parameters(statement.facts.node)),
+            range=statement.range,
+            forgotten=frozenset(
+                o.name
+                for o in context.used.values()
+                if o.storage is Storage.CONTIGUOUS
+                and o in written.objects | written.addressed
+                and "->" not in o.host
+                and liveness.forgets(context.roots[o.host], o.rank, _members(o))
+            ),
+        )
+
+    def _parameters(self, function: Node) -> tuple[Parameter, ...]:
+        return tuple(
+            Parameter(child.spelling, self._known_type(child))
+            for child in function.children
+            if child.kind == CursorKind.PARM_DECL
+        )
+
+    def _known_type(self, declaration: Node) -> Type | None:
+        try:
+            return self.types.convert(declaration.type, declaration.range)
+        except SourceError:
+            return None
+
+    def kernel_name(self, wanted: str) -> str:
+        """A name for a kernel that no other one has."""
+        if wanted in RESERVED or wanted == "main":
+            wanted = f"{wanted}_kernel"
+        return self.names.unique(wanted)
+
+
+def _members(object_: DataObject) -> tuple[str, ...]:
+    """The members that lead to an object from its variable."""
+    return tuple(object_.host.split(".")[1:])
+
+
+def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> None:
+    """Refuse `s->a` as a whole beside `s->a.x`, two objects of which one lies in the other, where one is written."""
+    for outer in context.used.values():
+        if not isinstance(outer.element, RecordType):
+            continue
+        for inner in context.used.values():
+            if inner.lengths and inner.lengths[0] is None:
+                continue  # what a pointer leads to is no part of the struct
+            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and (
+                written.objects | written.addressed
+            ) & {outer, inner}:
+                raise source_error(
+                    range_,
+                    f"the kernel uses '{outer.host}' as a whole and its part '{inner.host}', and writes one of them",
+                    "copy the struct to a variable before the kernel and use that",
+                )
+
+
+def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
+    """The nodes from `body` down to the statement that begins at `offset`; None where none does."""
+    path = [body]
+    while True:
+        inner = None
+        for child in path[-1].children:
+            if child.start == offset and child.first_file == body.file:
+                return (*path, child)
+            if child.start < offset < child.end and child.first_file == child.last_file == body.file:
+                inner = child
+        if inner is None:
+            return None
+        path.append(inner)
+
+
+def _body(function: Node) -> Node:
+    return next(child for child in function.children if child.kind == CursorKind.COMPOUND_STMT)
+
+
+def _contains(range_: SourceRange, offset: int) -> bool:
+    return range_.start.offset <= offset < range_.end.offset

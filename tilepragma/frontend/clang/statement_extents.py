@@ -1,0 +1,150 @@
+"""What text a statement has: libclang's extent and the semicolon that this leaves out, proved where a macro begins or ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from tilepragma.base.diagnostics import Diagnostics, source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
+from tilepragma.frontend.pragma.text_scan import next_statement
+
+_BEFORE_A_STATEMENT = (
+    CursorKind.FOR_STMT,
+    CursorKind.WHILE_STMT,
+    CursorKind.IF_STMT,
+    CursorKind.SWITCH_STMT,
+    CursorKind.LABEL_STMT,
+    CursorKind.CASE_STMT,
+    CursorKind.DEFAULT_STMT,
+)
+#: Their extents have their last tokens.
+_COMPLETE = (CursorKind.COMPOUND_STMT, CursorKind.NULL_STMT, CursorKind.DECL_STMT)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The text of a statement. `in_macro`: a macro begins or ends it, and may hold more than its tokens."""
+
+    range: SourceRange
+    in_macro: bool
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A statement of a function that a macro begins or ends, and the text that was taken for it."""
+
+    function: Node
+    node: Node
+    range: SourceRange
+
+
+def statement_extent(statement: Node, function: Node) -> Extent:
+    """The text of a statement, its semicolon included. Raises SourceError where it is not one piece of the function's file."""
+    unit, file = statement.unit, function.file
+    for where in (statement.first_file, statement.last_file):
+        if where != file:
+            raise source_error(
+                unit.span(file, statement.start, statement.start + 1)
+                if statement.first_file == file
+                else statement.range,
+                f"a part of this statement's text stands in '{where}', where no launch can be put around it",
+                "write its first and its last token in the same file",
+            )
+    text, skipped, uses = unit.text(file), unit.skipped(file), unit.macro_uses(file)
+    end = statement.end
+    if statement.ends_in_argument:
+        end = next((behind for start, behind in uses if start <= end < behind), end)
+    in_macro = any(start == statement.start or behind == end for start, behind in uses)
+    if _lacks_semicolon(statement):
+        following = next_statement(text, end, {}, skipped)
+        if following is not None and text.startswith(b";", following):
+            end = following + 1
+        elif not any(behind == end for _, behind in uses):
+            end = next((behind for start, behind in uses if start == following), end)
+            in_macro = True
+    return Extent(unit.span(file, statement.start, end), in_macro)
+
+
+def _lacks_semicolon(statement: Node) -> bool:
+    """Whether a semicolon behind the extent is the statement's."""
+    while statement.kind in _BEFORE_A_STATEMENT:
+        statement = statement.children[-1]
+    return statement.kind not in _COMPLETE
+
+
+def check_wrapped(
+    unit: ClangUnit, statements: Iterable[Wrapped], launched: Collection[SourceRange], diagnostics: Diagnostics
+) -> None:
+    """Report those of the `launched` statements whose text has other tokens than theirs, since a macro at their begin or end holds more.
+
+    They are put in braces, and the text is parsed again: each pair of braces must hold its statement, and nothing else may have changed.
+    """
+    checked = list({one.range: one for one in statements if one.range in launched}.values())
+    if not checked or _hold_alone(unit, checked):
+        return
+    wrong = [one for one in checked if not _hold_alone(unit, [one])] if len(checked) > 1 else checked
+    for one in wrong or checked:
+        diagnostics.error(
+            one.range,
+            "a macro that begins or ends this statement holds other tokens than the statement's",
+            "write the statement's first and last token without the macro, or let the macro hold the whole statement and no more",
+        )
+
+
+def _hold_alone(unit: ClangUnit, statements: Sequence[Wrapped]) -> bool:
+    """Whether braces around the statements hold them alone, and change nothing else."""
+    texts, places = {}, {}
+    for file in {one.range.file for one in statements}:
+        braces = _braces([one.range for one in statements if one.range.file == file])
+        texts[file] = _with_braces(unit.text(file), braces)
+        for index, (offset, mark, range_) in enumerate(braces):
+            places[range_, mark] = offset + index
+    again = unit.reparsed(texts)
+    if again is None or any(again.errors()):
+        return False
+    inserted = {(range_.file, offset) for (range_, mark), offset in places.items() if mark == b"{"}
+    functions = {node.spelling: node for node in again.file_scope() if _is_definition(node)}
+    for one in statements:
+        function = functions.get(one.function.spelling)
+        if function is None or _kinds(function, inserted) != _kinds(one.function):
+            return False
+        span = places[one.range, b"{"], places[one.range, b"}"] + 1
+        block = next((node for node in function.walk() if _is_block(node, one.range.file, *span)), None)
+        if block is None or _kinds(block, inserted) != _kinds(one.node):
+            return False
+    return True
+
+
+def _braces(ranges: Sequence[SourceRange]) -> list[tuple[int, bytes, SourceRange]]:
+    """The braces around ranges of a file in the order of the text."""
+    braces = [(one.start.offset, b"{", one) for one in ranges] + [(one.end.offset, b"}", one) for one in ranges]
+    # At one place what closes comes first, the inner before the outer one; what opens is the other way round.
+    return sorted(braces, key=lambda b: (b[0], b[1] == b"{", -(b[2].end if b[1] == b"{" else b[2].start).offset))
+
+
+def _with_braces(text: bytes, braces: Iterable[tuple[int, bytes, SourceRange]]) -> bytes:
+    pieces, behind = [], 0
+    for offset, mark, _ in braces:
+        pieces += [text[behind:offset], mark]
+        behind = offset
+    return b"".join((*pieces, text[behind:]))
+
+
+def _is_definition(node: Node) -> bool:
+    return node.kind == CursorKind.FUNCTION_DECL and bool(node.cursor.is_definition())
+
+
+def _is_block(node: Node, file: str, start: int, end: int) -> bool:
+    return node.kind == CursorKind.COMPOUND_STMT and node.first_file == file and (node.start, node.end) == (start, end)
+
+
+def _kinds(node: Node, without: Collection[tuple[str, int]] = ()) -> list[CursorKind]:
+    """What a node is and has below it, but for empty statements and the blocks that begin at the places `without`."""
+    return [
+        each.kind
+        for each in node.walk()
+        if each.kind != CursorKind.NULL_STMT
+        and not (each.kind == CursorKind.COMPOUND_STMT and (each.first_file, each.start) in without)
+    ]

@@ -1,0 +1,332 @@
+"""Cursors of statements to the LoopTree's statements; each refusal is reported and the next statement tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.canonical_loops import iterator_of, make_loop
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
+from tilepragma.frontend.clang.expression_lowering import ExpressionLowering
+from tilepragma.frontend.clang.literals import constant
+from tilepragma.frontend.clang.liveness import for_parts
+from tilepragma.frontend.clang.loop_headers import Header
+from tilepragma.frontend.clang.lowering_context import Context
+from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
+from tilepragma.frontend.clang.storage_accesses import declare_alias, set_once
+from tilepragma.frontend.clang.type_conversion import is_pointer
+from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
+from tilepragma.ir.loop_tree import (
+    Block,
+    Break,
+    CaseLabel,
+    Continue,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    ForLoop,
+    If,
+    Loop,
+    Return,
+    Statement,
+    Switch,
+    While,
+)
+from tilepragma.ir.traversal import children
+
+_REFUSED = {
+    CursorKind.GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
+    CursorKind.INDIRECT_GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
+    CursorKind.LABEL_STMT: ("a label cannot stand in a kernel", "write it with 'if', 'break' or 'continue'"),
+    CursorKind.CASE_STMT: (
+        "a 'case' stands inside another statement of its 'switch'",
+        "put it among the statements of the 'switch' itself",
+    ),
+    CursorKind.DEFAULT_STMT: (
+        "a 'default' stands inside another statement of its 'switch'",
+        "put it among the statements of the 'switch' itself",
+    ),
+    CursorKind.ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
+    CursorKind.MS_ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
+}
+#: Declarations that mean nothing at run time.
+_PASSED_OVER = {CursorKind.TYPEDEF_DECL, CursorKind.ENUM_DECL, CursorKind.FUNCTION_DECL, CursorKind.STATIC_ASSERT}
+
+
+def _continues(node: Block) -> Iterator[Continue]:
+    """Every `continue` under `node` that belongs to a loop around it."""
+    for child in children(node):
+        if isinstance(child, Continue):
+            yield child
+        elif not isinstance(child, (Loop, ForLoop, While)):
+            yield from _continues(child)
+
+
+@dataclass(frozen=True)
+class StatementLowering:
+    """Lowers the statements of one region or called function."""
+
+    context: Context
+
+    @property
+    def expressions(self) -> ExpressionLowering:
+        """The lowering of expressions in the same context."""
+        return ExpressionLowering(self.context)
+
+    def region(self, node: Node, range_: SourceRange) -> Block:
+        """The body of a kernel region: the statements of its block, or the one statement."""
+        nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
+        return Block(self._statements(nodes, Scope.REGION, in_loop=False), range_)
+
+    def function_body(self, node: Node) -> Block:
+        """The body of a called function, behind the outside constants that it reads."""
+        body = self._block(node, in_loop=False)
+        constants = tuple(Declaration((one,), one.object.range) for one in self.context.constants)
+        return Block((*constants, *body.statements), body.range)
+
+    def _block(self, node: Node, in_loop: bool) -> Block:
+        """The body of a loop or condition, in braces or not."""
+        nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
+        return Block(self._statements(nodes, Scope.LOCAL, in_loop), node.range)
+
+    def _statements(self, nodes: tuple[Node, ...], scope: Scope, in_loop: bool) -> tuple[Statement, ...]:
+        found: list[Statement] = []
+        outer_end = self.context.block_end
+        self.context.block_end = nodes[-1].end if nodes else outer_end
+        for node in nodes:
+            try:
+                statement = self._statement(node, scope, in_loop)
+            except SourceError as refusal:
+                self.context.diagnostics.add(refusal.diagnostic)
+                continue
+            if statement is not None:
+                found.append(statement)
+        self.context.block_end = outer_end
+        return tuple(found)
+
+    def _statement(self, node: Node, scope: Scope, in_loop: bool) -> Statement | None:
+        kind = node.kind
+        if kind == CursorKind.COMPOUND_STMT:
+            return self._block(node, in_loop)
+        if kind == CursorKind.FOR_STMT:
+            return self._for(node)
+        if kind == CursorKind.DECL_STMT:
+            return self._declaration(node, scope, in_loop)
+        if kind == CursorKind.IF_STMT:
+            return self._if(node, in_loop)
+        if kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+            return self._while(node)
+        if kind == CursorKind.SWITCH_STMT:
+            return self._switch(node, in_loop)
+        if kind == CursorKind.NULL_STMT:
+            return None
+        if kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT):
+            if not in_loop:
+                raise source_error(
+                    node.range,
+                    f"'{'break' if kind == CursorKind.BREAK_STMT else 'continue'}' would leave the kernel",
+                    "put the kernel around the whole loop, or write the condition with 'if'",
+                )
+            return Break(node.range) if kind == CursorKind.BREAK_STMT else Continue(node.range)
+        if kind == CursorKind.RETURN_STMT:
+            return self._return(node)
+        if kind in _REFUSED:
+            message, remedy = _REFUSED[kind]
+            raise source_error(node.range, message, remedy)
+        pointer = set_once(self.context, node)
+        if pointer is not None:
+            lower = self.expressions.lower
+            reason = declare_alias(self.context, pointer, node.children[1], node.start, self.context.block_end, lower)
+            if reason is not None:
+                message = f"the pointer '{pointer.spelling}' cannot be set in a kernel: {reason}"
+                raise source_error(node.range, message, "index the array itself instead")
+            return None
+        if kind.is_expression():
+            return ExpressionStatement(self.expressions.lower(node), node.range)
+        raise source_error(node.range, "this statement cannot stand in a kernel", "write it in plain C99")
+
+    def _return(self, node: Node) -> Return:
+        if self.context.is_region:
+            raise source_error(
+                node.range,
+                "'return' would leave the kernel",
+                "set a variable and test it after the kernel",
+            )
+        value = self.expressions.lower(node.children[0]) if node.children else None
+        return Return(value, node.range)
+
+    def _if(self, node: Node, in_loop: bool) -> If:
+        condition = self.expressions.truth(node.children[0])
+        then = self._block(node.children[1], in_loop)
+        otherwise = self._block(node.children[2], in_loop) if len(node.children) > 2 else None
+        return If(condition, then, otherwise, node.range)
+
+    def _while(self, node: Node) -> While | Block:
+        test_last = node.kind == CursorKind.DO_STMT
+        condition, body = reversed(node.children) if test_last else node.children
+        lowered = self._block(body, in_loop=True)
+        test = self.expressions.lower(condition)
+        if test_last and isinstance(test, IntegerLiteral) and test.value == 0 and not leaves_early(lowered):
+            # How macros of several statements are written.
+            return lowered
+        return While(test, lowered, test_last, node.range)
+
+    def _switch(self, node: Node, in_loop: bool) -> Switch:
+        condition, body = node.children
+        statements: list[Statement] = []
+        for part in body.children if body.kind == CursorKind.COMPOUND_STMT else (body,):
+            if part.kind == CursorKind.DECL_STMT:
+                raise source_error(
+                    part.range,
+                    "a variable is declared between the cases of a 'switch'",
+                    "declare it before the 'switch'",
+                )
+            while part.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
+                statements.append(self._label(part))
+                part = part.children[-1]
+            statements += self._statements((part,), Scope.LOCAL, in_loop=True)
+        block = Block(tuple(statements), body.range)
+        outside = next((child for child in _continues(block)), None)
+        if outside is not None and not in_loop:
+            raise source_error(
+                outside.range,
+                "'continue' would leave the kernel",
+                "put the kernel around the whole loop, or use 'break'",
+            )
+        return Switch(self.expressions.lower(condition), block, node.range)
+
+    def _label(self, node: Node) -> CaseLabel:
+        if node.kind == CursorKind.DEFAULT_STMT:
+            return CaseLabel(None, node.range)
+        value = node.children[0]
+        if len(node.children) > 2:
+            raise source_error(
+                node.range, "a range of cases cannot be used in a kernel", "write one 'case' for each value"
+            )
+        number = value.evaluate()
+        if number is None:
+            raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
+        type_ = self.expressions.type_of(value)
+        return CaseLabel(constant(int(number), type_, value.range), node.range)
+
+    def _for(self, node: Node) -> Loop | ForLoop:
+        context = self.context
+        index = context.loop_count
+        context.loop_count += 1
+        first, condition, last = self._header_nodes(node)
+        initialization: Declaration | Expression | None = None
+        if first is not None and first.kind == CursorKind.DECL_STMT:
+            initialization = self._declaration(first, Scope.LOCAL, in_loop=False)
+        elif first is not None:
+            initialization = self.expressions.lower(first)
+        header = Header(
+            initialization,
+            None if condition is None else self.expressions.lower(condition),
+            None if last is None else self.expressions.lower(last),
+            self._header_range(node),
+        )
+        body = self._block(node.children[-1], in_loop=True)
+        iterator = iterator_of(header)
+        addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
+        directive = context.loops.pop(node.start, None) if node.first_file == context.facts.node.file else None
+        return make_loop(index, header, body, directive, node.range, addressed)
+
+    def _header_nodes(self, node: Node) -> tuple[Node | None, Node | None, Node | None]:
+        """The parts of the header; libclang leaves absent ones out, so the semicolons tell which are there."""
+        header = for_parts(node)
+        if header is None:
+            raise source_error(
+                node.range, "a loop with parts left out comes out of a macro here", "write the loop without the macro"
+            )
+        return header
+
+    def _header_range(self, node: Node) -> SourceRange:
+        body = node.children[-1]
+        text = self.context.unit.text(node.file)
+        end = text.rfind(b")", node.start, body.start) + 1
+        if end <= node.start or body.range.file != node.range.file:
+            return node.range
+        return self.context.unit.span(node.range.file, node.start, end)
+
+    def _declaration(self, node: Node, scope: Scope, in_loop: bool) -> Declaration | None:
+        declarators: list[Declarator] = []
+        for child in node.children:
+            if child.kind == CursorKind.VAR_DECL and is_pointer(child.type):
+                self._alias(child)
+            elif child.kind == CursorKind.VAR_DECL:
+                declarators.append(self._declarator(child, scope, in_loop))
+            elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
+                raise source_error(
+                    child.range, "a type is defined inside the kernel", "define it before the function, at file scope"
+                )
+            elif child.kind not in _PASSED_OVER:
+                raise source_error(
+                    child.range, "this declaration cannot stand in a kernel", "move it before the kernel"
+                )
+        return Declaration(tuple(declarators), node.range) if declarators else None
+
+    def _alias(self, node: Node) -> None:
+        """A pointer declared in the kernel stands for the element it is set to; nothing is left of its declaration."""
+        context = self.context
+        initializer = node.unit.initializer(node)
+        refusal = self._declarator_refusal(node, Scope.REGION, in_loop=False)
+        if refusal is None:
+            try:
+                reason = (
+                    "it has no value from the start"
+                    if initializer is None
+                    else declare_alias(
+                        context, node, initializer, node.start, context.block_end, self.expressions.lower
+                    )
+                )
+            except SourceError as fault:
+                context.refused[node.key] = fault
+                raise
+            if reason is None:
+                return
+            refusal = source_error(
+                node.range,
+                f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}",
+                "index the array itself instead",
+            )
+        context.refused[node.key] = refusal
+        raise refusal
+
+    def _declarator(self, node: Node, scope: Scope, in_loop: bool) -> Declarator:
+        refusal = self._declarator_refusal(node, scope, in_loop)
+        if refusal is not None:
+            self.context.refused[node.key] = refusal
+            raise refusal
+        initializer_node = node.unit.initializer(node)
+        object_ = declare(self.context, node, scope, self.expressions.lower)
+        initializer = None if initializer_node is None else lower_initializer(initializer_node, self.expressions.lower)
+        return Declarator(object_, initializer)
+
+    def _declarator_refusal(self, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
+        """Why a variable cannot be declared here; None where it can."""
+        storage = node.cursor.storage_class.name
+        name = node.spelling
+        if storage == "STATIC" and is_constant(node):
+            return None
+        if storage == "STATIC" and not self.context.is_region:
+            return source_error(
+                node.range,
+                f"a function called from a kernel keeps '{name}' from call to call",
+                "pass it as an argument",
+            )
+        if storage in ("STATIC", "EXTERN"):
+            return source_error(
+                node.range,
+                f"'{name}' is declared '{storage.lower()}' inside the kernel",
+                "declare it before the kernel",
+            )
+        if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
+            return source_error(
+                node.range,
+                f"the length of '{name}' is known at run time only, and each iteration would need its own copy",
+                "give it a constant length",
+            )
+        return None

@@ -1,0 +1,400 @@
+"""Brings every spelling of a storage access (`a[i][j]`, `*(a + i)`, `(*p).x`, `p->x[i]`) to one normal form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tilepragma.base.diagnostics import source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
+from tilepragma.frontend.clang.implied_parameters import implied_parameter
+from tilepragma.frontend.clang.lowering_context import Context, member_key, strip
+from tilepragma.frontend.clang.objects import external_object, own_constant, pointer_test
+from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Binary,
+    Call,
+    Cast,
+    DataObject,
+    Expression,
+    Increment,
+    Index,
+    IntegerLiteral,
+    Member,
+    Unary,
+    integer,
+)
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INT, LONG, ArrayType, PointerType, RecordType, ScalarType, Type
+
+Lower = Callable[[Node], Expression]
+
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict)\b")
+
+
+@dataclass(frozen=True)
+class MemberStep:
+    """`.name`; `type` is clang's type of what is reached."""
+
+    name: str
+    type: Any
+    is_bit_field: bool
+
+
+@dataclass(frozen=True)
+class IndexStep:
+    """`[index]`; `arrow` marks the plain dereference of `p->x` and `*p`."""
+
+    index: Expression
+    arrow: bool
+    type: Any
+
+
+@dataclass(frozen=True)
+class Place:
+    """An lvalue: steps from a variable. `type` is clang's type of what is reached."""
+
+    root: Node
+    steps: tuple[MemberStep | IndexStep, ...]
+    type: Any
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The address of `place` itself (`address`), or of element `offset` (0 where None) of the array that `place` is or points to."""
+
+    place: Place
+    offset: Expression | None
+    address: bool = False
+
+
+def access(context: Context, node: Node, lower: Lower) -> Access:
+    """The access that an lvalue denotes. Raises SourceError where it has no normal form."""
+    return _resolve(context, _place(context, node, lower), node.range, lower)
+
+
+def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
+    """The address that a call passes on: an array, a row, or `&x[i]`."""
+    inner = strip(node)
+    if not is_address(inner.type) or not _same_pointee(node.type, inner.type):
+        raise source_error(
+            node.range,
+            f"an address of type '{inner.type.spelling}' is passed as '{node.type.spelling}'",
+            "pass an array of the parameter's type",
+        )
+    pointer = _pointer(context, node, lower)
+    type_ = context.types.convert(node.type, node.range)
+    if isinstance(type_, ArrayType):
+        type_ = PointerType(type_.element, node.type.get_canonical().element_type.is_const_qualified())
+    if pointer.address:
+        return AddressOf(_resolve(context, pointer.place, node.range, lower), type_, node.range)
+    if pointer.offset is None:
+        row = _resolve(context, pointer.place, node.range, lower, pointee=True)
+        return Access(row.object, row.subscripts, row.path, type_, node.range)
+    target = _dereference(pointer, arrow=False)
+    return AddressOf(_resolve(context, target, node.range, lower, pointee=True), type_, node.range)
+
+
+def null_test(context: Context, node: Node, lower: Lower) -> Access:
+    """A number that says whether a pointer from outside the region is other than NULL, as it is where it points to an array that may be missing."""
+    inner = strip(node)
+    if context.is_region and inner.kind in (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR):
+        place = _place(context, inner, lower)
+        if place.root.key not in context.declared and place.root.key not in context.aliases:
+            host, clang_type, steps = _invariant_path(place.root.spelling, place.root.type, place.steps)
+            if not steps and is_pointer(clang_type):
+                return Access(pointer_test(context, place.root, host, node.range), (), (), INT, node.range)
+    raise source_error(
+        node.range,
+        "an address is tested here, which kernels can do for pointers that are declared before them only",
+        "test it outside",
+    )
+
+
+def _place(context: Context, node: Node, lower: Lower) -> Place:
+    node = strip(node)
+    kind = node.kind
+    if kind == CursorKind.DECL_REF_EXPR:
+        declaration = node.declaration
+        if declaration is not None and declaration.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
+            return Place(declaration, (), declaration.type)
+    elif kind == CursorKind.MEMBER_REF_EXPR and node.children:
+        base = node.children[0]
+        is_arrow = is_pointer(base.type)
+        place = _dereference(_pointer(context, base, lower), True) if is_arrow else _place(context, base, lower)
+        if node.spelling:
+            step = MemberStep(node.spelling, node.type, node.cursor.referenced.is_bitfield())
+            return Place(place.root, (*place.steps, step), node.type)
+    elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+        base, index = node.children
+        if not (is_pointer(base.type) or is_array(base.type)):
+            base, index = index, base
+        pointer = _pointer(context, base, lower)
+        return _dereference(_advanced(pointer, "+", lower(index)), arrow=False)
+    elif kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*":
+        return _dereference(_pointer(context, node.children[0], lower), arrow=True)
+    raise source_error(
+        node.range,
+        f"{_what(node)} is used as a variable or an array here, which kernels cannot do",
+        "name the array and index it",
+    )
+
+
+def _what(node: Node) -> str:
+    names = {
+        CursorKind.CALL_EXPR: "the result of a call",
+        CursorKind.CONDITIONAL_OPERATOR: "a choice between addresses",
+        CursorKind.COMPOUND_LITERAL_EXPR: "a compound literal",
+        CursorKind.STRING_LITERAL: "a string",
+        CursorKind.CSTYLE_CAST_EXPR: "an address turned to another type",
+        CursorKind.BINARY_OPERATOR: "an address that is computed",
+    }
+    return names.get(node.kind, "an address that is computed")
+
+
+def declare_alias(
+    context: Context, declaration: Node, initializer: Node, start: int, block_end: int, lower: Lower
+) -> str | None:
+    """Let a local pointer stand for what it is set to at `start`: what is written with it is read as written without it.
+
+    Returns the reason where that may not mean the same (the pointer or its index may change before `block_end`).
+    """
+    key = declaration.key
+    if context.facts.written_from(key, start + 1) or key in context.facts.address_taken:
+        return "it is changed after its declaration"
+    if not (is_address(strip(initializer).type) and _same_pointee(declaration.type, strip(initializer).type)):
+        return "it is not set to the address of an element"
+    pointer = _pointer(context, initializer, lower)
+    indices = [step.index for step in pointer.place.steps if isinstance(step, IndexStep)]
+    for index in indices if pointer.offset is None else [*indices, pointer.offset]:
+        changing = _changing(context, index, start, block_end)
+        if changing is not None:
+            return f"its index depends on {changing}, which may change while the pointer is used"
+    context.aliases[key] = pointer
+    return None
+
+
+def set_once(context: Context, node: Node) -> Node | None:
+    """The pointer that the statement `node` sets, where all else that is done with it stands behind in the same block; None for others."""
+    if not context.is_region or node.kind != CursorKind.BINARY_OPERATOR or node.binary_operator != "=":
+        return None
+    target = strip(node.children[0])
+    pointer = target.declaration if target.kind == CursorKind.DECL_REF_EXPR else None
+    if pointer is None or not is_pointer(pointer.type) or pointer.kind != CursorKind.VAR_DECL:
+        return None
+    parent = pointer.cursor.semantic_parent
+    if parent is None or parent.kind != CursorKind.FUNCTION_DECL or pointer.cursor.storage_class.name == "STATIC":
+        return None
+    uses = [
+        one.start
+        for one in context.facts.node.walk()
+        if one.kind == CursorKind.DECL_REF_EXPR and one.declaration is not None and one.declaration.key == pointer.key
+    ]
+    return pointer if min(uses) == target.start and max(uses) < context.block_end else None
+
+
+def _changing(context: Context, index: Expression, start: int, end: int) -> str | None:
+    """What may give the index another value between two offsets of the function; None where nothing does."""
+    for node in walk(index):
+        if isinstance(node, (Assignment, Increment, Call)):
+            return "a call or an assignment"
+        if isinstance(node, Access):
+            key = context.key_of(node.object)
+            member = member_key(re.split(r"\.|->", node.object.host)[-1])
+            written = [k for k in (key, member) if k is not None and context.facts.written_from(k, start, end)]
+            if node.subscripts or node.path or written or key is None or key in context.facts.address_taken:
+                return f"'{node.object.host}'"
+    return None
+
+
+def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
+    node = strip(node)
+    if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
+        alias = context.aliases.get(node.declaration.key)
+        if alias is not None:
+            return cast(Pointer, alias)
+    if node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in ("+", "-"):
+        base, index = node.children
+        if not (is_pointer(base.type) or is_array(base.type)):
+            base, index = index, base
+        if not is_pointer(index.type):
+            return _advanced(_pointer(context, base, lower), node.binary_operator, lower(index))
+    if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+        place = _place(context, node.children[0], lower)
+        last = place.steps[-1] if place.steps else None
+        if isinstance(last, IndexStep):
+            outer = place.steps[-2].type if len(place.steps) > 1 else place.root.type
+            return Pointer(Place(place.root, place.steps[:-1], outer), last.index)
+        return Pointer(place, None, address=True)
+    if node.kind == CursorKind.CSTYLE_CAST_EXPR:
+        inner = strip(node.children[-1])
+        if _same_pointee(node.type, inner.type, cast=True):
+            return _pointer(context, inner, lower)
+    return Pointer(_place(context, node, lower), None)
+
+
+def is_address(clang_type: Any) -> bool:
+    """Whether values of the type are addresses; parameters `T a[]` count, whose type libclang leaves an array."""
+    return is_pointer(clang_type) or is_array(clang_type)
+
+
+def _same_pointee(one: Any, other: Any, *, cast: bool = False) -> bool:
+    """Whether a conversion between the two only changes qualifiers. Lengths of VLAs are taken to be equal where C demands it: not in a `cast`."""
+    inner, others = _pointee_words(one), _pointee_words(other)
+    return len(inner) == len(others) and all(
+        mine == theirs or (not cast and _is_open(mine, theirs)) for mine, theirs in zip(inner, others, strict=True)
+    )
+
+
+def _pointee_words(clang_type: Any) -> list[str]:
+    """The words of the type that is pointed to, without qualifiers; each length in brackets is one."""
+    canonical = clang_type.get_canonical()
+    inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
+    return re.findall(r"\[[^\]]*\]|\w+|[^\w\s]", _QUALIFIERS.sub("", inner.spelling))
+
+
+def _is_open(one: str, other: str) -> bool:
+    """Whether both are lengths of which one is known at run time only."""
+    lengths = [text[1:-1] for text in (one, other) if text.startswith("[")]
+    return len(lengths) == 2 and not all(length.isdigit() for length in lengths)
+
+
+def _advanced(pointer: Pointer, operator: str, index: Expression) -> Pointer:
+    if pointer.address:
+        raise source_error(index.range, "the address of a single variable is moved here", "index an array")
+    if pointer.offset is not None and isinstance(index, IntegerLiteral) and index.value == 0:
+        return pointer
+    if pointer.offset is None:
+        offset = index if operator == "+" else _negated(index)
+    else:
+        offset = Binary(operator, _wide(pointer.offset), index, LONG, index.range)
+    return Pointer(pointer.place, offset)
+
+
+def _negated(index: Expression) -> Expression:
+    return Unary("-", _wide(index), LONG, index.range) if index.type != INT else Unary("-", index, INT, index.range)
+
+
+def _wide(index: Expression) -> Expression:
+    """The index in 64 bits: C adds each index to an address on its own, never to another one in 32 bits."""
+    if isinstance(index.type, ScalarType) and index.type.bits >= LONG.bits:
+        return index
+    return Cast(LONG, index, index.range)
+
+
+def _dereference(pointer: Pointer, arrow: bool) -> Place:
+    place = pointer.place
+    if pointer.address:
+        return place
+    canonical = place.type.get_canonical()
+    inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
+    index = integer(0) if pointer.offset is None else pointer.offset
+    return Place(place.root, (*place.steps, IndexStep(index, arrow and pointer.offset is None, inner)), inner)
+
+
+def _resolve(context: Context, place: Place, range_: SourceRange, lower: Lower, pointee: bool = False) -> Access:
+    """The access of a place; with `pointee`, fewer subscripts than dimensions are allowed (a row is meant)."""
+    object_, steps = _object(context, place, range_, lower)
+    subscripts: list[Expression] = []
+    while len(subscripts) < object_.rank and steps and isinstance(steps[0], IndexStep):
+        subscripts.append(steps[0].index)
+        steps = steps[1:]
+    if len(subscripts) < object_.rank and not (pointee and not steps):
+        raise source_error(
+            range_,
+            f"'{object_.host}' is used as an address here, which kernels cannot do",
+            "index its elements; a pointer to a row may only be passed to a function of this file",
+        )
+    path = tuple(_path_step(step, place, range_, object_) for step in steps)
+    for before, step in zip(steps, steps[1:], strict=False):
+        if isinstance(step, IndexStep) and not is_array(before.type):
+            raise _pointer_inside(range_, object_)
+    if is_pointer(place.type) and (path or not pointee):
+        raise _pointer_inside(range_, object_)
+    if is_array(place.type) and not pointee:
+        raise _pointer_inside(range_, object_)
+    if is_record(place.type):
+        context.records.add(_record_spelling(context, place, range_))
+    type_: Type = context.types.convert(place.type, range_)
+    return Access(object_, tuple(subscripts), path, type_, range_)
+
+
+def _record_spelling(context: Context, place: Place, range_: SourceRange) -> str:
+    record = context.types.convert(place.type, range_)
+    return record.spelling if isinstance(record, RecordType) else ""
+
+
+def _path_step(step: MemberStep | IndexStep, place: Place, range_: SourceRange, object_: DataObject) -> Member | Index:
+    if isinstance(step, MemberStep):
+        return Member(step.name)
+    if step.arrow and not is_array(place.root.type) and not object_.rank:
+        raise _pointer_inside(range_, object_)
+    return Index(step.index)
+
+
+def _pointer_inside(range_: SourceRange, object_: DataObject) -> Exception:
+    return source_error(
+        range_,
+        f"a pointer inside '{object_.host}' is followed here, and what it points to is not copied to a device",
+        "copy the pointer to a variable before the kernel and index that",
+    )
+
+
+def _object(
+    context: Context, place: Place, range_: SourceRange, lower: Lower
+) -> tuple[DataObject, tuple[MemberStep | IndexStep, ...]]:
+    """The data object that a place lies in, and the steps inside it."""
+    declared = context.declared.get(place.root.key)
+    if declared is not None:
+        return declared, place.steps
+    if place.root.key in context.refused:
+        raise context.refused[place.root.key]
+    if not context.is_region:
+        constant = own_constant(context, place.root, lower)
+        if constant is not None:
+            return constant, place.steps
+        return implied_parameter(context, place.root, range_, lower), place.steps
+    host, clang_type, steps = place.root.spelling, place.root.type, place.steps
+    if place.root.key not in context.whole:
+        host, clang_type, steps = _invariant_path(host, clang_type, steps)
+        last = place.steps[-len(steps) - 1] if len(steps) < len(place.steps) else None
+        if isinstance(last, MemberStep) and last.is_bit_field:
+            # It has no address, and compilers differ in the type of its value.
+            raise source_error(
+                range_, f"'{host}' is a bit-field, which kernels cannot use", "copy it to a variable before the kernel"
+            )
+    return external_object(context, place.root, host, clang_type, range_, lower), steps
+
+
+def _invariant_path(
+    host: str, clang_type: Any, steps: tuple[MemberStep | IndexStep, ...]
+) -> tuple[str, Any, tuple[MemberStep | IndexStep, ...]]:
+    """Follow members and plain dereferences of structs from an outside variable, as in `grid->u`."""
+    while steps:
+        first = steps[0]
+        if isinstance(first, MemberStep) and _is_struct(clang_type):
+            host, clang_type, steps = f"{host}.{first.name}", first.type, steps[1:]
+            continue
+        second = steps[1] if len(steps) > 1 else None
+        if (
+            isinstance(first, IndexStep)
+            and first.arrow
+            and isinstance(second, MemberStep)
+            and is_pointer(clang_type)
+            and _is_struct(first.type)
+        ):
+            host, clang_type, steps = f"{host}->{second.name}", second.type, steps[2:]
+            continue
+        break
+    return host, clang_type, steps
+
+
+def _is_struct(clang_type: Any) -> bool:
+    canonical = clang_type.get_canonical()
+    return bool(canonical.kind == TypeKind.RECORD and canonical.get_declaration().kind == CursorKind.STRUCT_DECL)

@@ -1,0 +1,178 @@
+"""clang's types to the types of the IR: canonical, with the host's sizes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilepragma.base.diagnostics import source_error
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.cursor_tree import CursorKind, TypeKind
+from tilepragma.ir.expressions import IntegerLiteral
+from tilepragma.ir.types import (
+    VOID,
+    ArrayType,
+    Field,
+    PointerType,
+    RecordType,
+    ScalarKind,
+    ScalarType,
+    Type,
+)
+
+_SIGNED = {TypeKind.CHAR_S, TypeKind.SCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG}
+_UNSIGNED = {
+    TypeKind.CHAR_U,
+    TypeKind.UCHAR,
+    TypeKind.USHORT,
+    TypeKind.UINT,
+    TypeKind.ULONG,
+    TypeKind.ULONGLONG,
+}
+_FLOATING = {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.LONGDOUBLE}
+_ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY, TypeKind.INCOMPLETEARRAY}
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict|_Atomic)\b\s*")
+_REFUSED = {
+    TypeKind.COMPLEX: ("a complex number", "write the real and the imaginary part as two numbers"),
+    TypeKind.VECTOR: ("a vector type", "write the loop over its elements; the compiler vectorises it"),
+    TypeKind.EXTVECTOR: ("a vector type", "write the loop over its elements; the compiler vectorises it"),
+    TypeKind.FUNCTIONPROTO: ("a function", "call a function by its name"),
+    TypeKind.FUNCTIONNOPROTO: ("a function", "call a function by its name"),
+}
+
+
+def is_array(clang_type: Any) -> bool:
+    """Whether the type is an array of any kind, after typedefs."""
+    return clang_type.get_canonical().kind in _ARRAYS
+
+
+def is_pointer(clang_type: Any) -> bool:
+    """Whether the type is a pointer, after typedefs."""
+    return bool(clang_type.get_canonical().kind == TypeKind.POINTER)
+
+
+def is_record(clang_type: Any) -> bool:
+    """Whether the type is a struct or union, after typedefs."""
+    return bool(clang_type.get_canonical().kind == TypeKind.RECORD)
+
+
+@dataclass
+class TypeConverter:
+    """Converts types and remembers the records it met, dependencies first."""
+
+    records: dict[str, RecordType] = field(default_factory=dict)
+    scalars: dict[str, ScalarType] = field(default_factory=dict)
+
+    def convert(self, clang_type: Any, range_: SourceRange, member: str | None = None) -> Type:
+        """The IR's type. Raises SourceError for types that kernels cannot hold.
+
+        `member` is the tag that a struct without a name gets, where it is the type of a member.
+        """
+        canonical = clang_type.get_canonical()
+        kind = canonical.kind
+        if kind in _SIGNED | _UNSIGNED | _FLOATING or kind == TypeKind.BOOL:
+            return self.scalar(canonical, range_)
+        if kind == TypeKind.ENUM:
+            return self.scalar(canonical.get_declaration().enum_type.get_canonical(), range_)
+        if kind == TypeKind.RECORD:
+            return self._record(canonical, range_, member)
+        if kind == TypeKind.POINTER:
+            pointee = canonical.get_pointee()
+            return PointerType(
+                self.convert(pointee, range_), pointee.is_const_qualified(), canonical.is_restrict_qualified()
+            )
+        if kind in _ARRAYS:
+            count = canonical.element_count if kind == TypeKind.CONSTANTARRAY else None
+            length = None if count is None else IntegerLiteral(count, str(count))
+            return ArrayType(self.convert(canonical.element_type, range_, member), length)
+        if kind == TypeKind.VOID:
+            return VOID
+        what, remedy = _REFUSED.get(
+            kind, (f"the type '{clang_type.spelling}'", "use the arithmetic types of C99, or a struct of them")
+        )
+        raise source_error(range_, f"{what} cannot be used in a kernel", remedy)
+
+    def scalar(self, canonical: Any, range_: SourceRange) -> ScalarType:
+        """The arithmetic type of a canonical clang type."""
+        spelling = _QUALIFIERS.sub("", canonical.spelling).strip()
+        known = self.scalars.get(spelling)
+        if known is None:
+            kind = canonical.kind
+            family = (
+                ScalarKind.FLOATING
+                if kind in _FLOATING
+                else ScalarKind.BOOLEAN
+                if kind == TypeKind.BOOL
+                else ScalarKind.INTEGER
+            )
+            bits = canonical.get_size() * 8
+            if bits <= 0:
+                raise source_error(range_, f"the size of the type '{spelling}' is not known")
+            known = ScalarType(family, bits, family is ScalarKind.FLOATING or kind in _SIGNED, spelling)
+            self.scalars[spelling] = known
+        return known
+
+    def _record(self, canonical: Any, range_: SourceRange, member_tag: str | None) -> RecordType:
+        spelling = _QUALIFIERS.sub("", canonical.spelling).strip()
+        unnamed = "(unnamed" in spelling or "(anonymous" in spelling
+        if unnamed and member_tag is None:
+            raise source_error(
+                range_,
+                "a struct without a name cannot be used in a kernel",
+                "give the struct a tag, or a name by typedef",
+            )
+        known = self.records.get(spelling)
+        if known is not None:
+            return known
+        declaration = canonical.get_declaration().get_definition()
+        if declaration is None:
+            raise source_error(
+                range_, f"'{spelling}' is declared but not defined here", "include the header that defines it"
+            )
+        if declaration.semantic_parent is not None and declaration.semantic_parent.kind == CursorKind.FUNCTION_DECL:
+            raise source_error(
+                range_,
+                f"'{spelling}' is declared inside a function, where kernels, which become functions of their own, do not see it",
+                "declare it before the function, at file scope",
+            )
+        tag = member_tag if unnamed and member_tag is not None else spelling.split()[-1]
+        refuse_part = _part_refusal(spelling, range_)
+        fields: list[Field] = []
+        for member in canonical.get_fields():
+            if member.is_bitfield():
+                raise refuse_part(f"bit-field '{member.spelling}'", "use a member of an integer type")
+            if not member.spelling.isidentifier():  # libclang describes them by their places
+                raise refuse_part("member without a name", "give the inner struct or union a name")
+            # A kernel never follows a pointer inside a struct, and what it points to may be the struct itself.
+            type_: Type = PointerType(VOID)
+            if not is_pointer(member.type):
+                type_ = self.convert(member.type, range_, f"{tag}_{member.spelling}_")
+            fields.append(Field(member.spelling, type_, canonical.get_offset(member.spelling) // 8))
+        is_union = declaration.kind == CursorKind.UNION_DECL
+        size, alignment = canonical.get_size(), canonical.get_align()
+        record = RecordType(spelling, tag, is_union, tuple(fields), size, alignment)
+        self.records[spelling] = record
+        return record
+
+
+def _part_refusal(spelling: str, range_: SourceRange) -> Callable[[str, str], Exception]:
+    def refusal(part: str, remedy: str) -> Exception:
+        return source_error(range_, f"'{spelling}' has a {part}, which kernels cannot use", remedy)
+
+    return refusal
+
+
+def records_used(types: TypeConverter, used: set[str]) -> tuple[RecordType, ...]:
+    """Those of the converter's records that `used` names, and what they hold, dependencies first."""
+    wanted = set(used)
+    for record in reversed(tuple(types.records.values())):
+        if record.spelling in wanted:
+            for member in record.fields:
+                inner = member.type
+                while isinstance(inner, (ArrayType, PointerType)):
+                    inner = inner.element if isinstance(inner, ArrayType) else inner.pointee
+                if isinstance(inner, RecordType):
+                    wanted.add(inner.spelling)
+    return tuple(record for record in types.records.values() if record.spelling in wanted)

@@ -1,0 +1,69 @@
+"""What a piece of the LoopTree may write, and whether an expression keeps its value meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Call,
+    Callee,
+    DataObject,
+    Expression,
+    Increment,
+)
+from tilepragma.ir.loop_tree import Loop
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import PointerType, Type
+
+
+@dataclass(frozen=True)
+class Written:
+    """The objects that may be written, and those whose address is passed on."""
+
+    objects: frozenset[DataObject]
+    addressed: frozenset[DataObject]
+
+    def spoils(self, expression: Expression) -> DataObject | None:
+        """The first object that the expression reads and that may be written; None where its value stays."""
+        for node in walk(expression):
+            if isinstance(node, Access) and (node.object in self.objects or node.object in self.addressed):
+                return node.object
+        return None
+
+
+def written_in(*nodes: Any) -> Written:
+    """Everything that the nodes may write: assignments, iterators, arguments passed by address."""
+    objects: set[DataObject] = set()
+    addressed: set[DataObject] = set()
+    for root in nodes:
+        for node in walk(root):
+            if isinstance(node, (Assignment, Increment)):
+                objects.add(node.target.object)
+            elif isinstance(node, Loop):
+                objects.add(node.iterator)
+            elif isinstance(node, AddressOf) and not _is_read_only(node.type):
+                addressed.add(node.target.object)
+            elif isinstance(node, Call) and node.callee is Callee.USER:
+                for argument in node.arguments:
+                    if not isinstance(argument, Access) or not isinstance(argument.type, PointerType):
+                        continue
+                    if not _is_read_only(argument.type):
+                        addressed.add(argument.object)
+    return Written(frozenset(objects), frozenset(addressed))
+
+
+def _is_read_only(type_: Type) -> bool:
+    """Whether a pointer argument is taken as a pointer to const: of rows, the numbers in them."""
+    while isinstance(type_, PointerType) and isinstance(type_.pointee, PointerType):
+        type_ = type_.pointee
+    return isinstance(type_, PointerType) and type_.const
+
+
+def has_effects(expression: Expression) -> bool:
+    """Whether evaluating the expression may change anything."""
+    found = written_in(expression)
+    return bool(found.objects or found.addressed)

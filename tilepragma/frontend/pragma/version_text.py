@@ -1,0 +1,70 @@
+"""Versions of kernels as text: `num_threads(16); i: tile(thread) tile[0](dynamic); j: tile[1](dynamic)`, `unroll(4)`, `TILEK_TILES=diamond`.
+
+Parts with semicolons between them: clauses of the kernel's directive that say counts, clauses of a loop behind its iterator's name, how often
+innermost loops are unrolled, tiles of time steps. All numbers are literals.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.refusals import RefusalError
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.pragma.grammar import parse_directive
+from tilepragma.frontend.pragma.spliced_source import DirectiveText, SplicedSource, tokenize
+from tilepragma.ir.directives import Directive, KernelDirective, LoopDirective, TemporalTiles
+from tilepragma.ir.kernel_versions import KernelVersion
+
+_TEMPORAL = re.compile(r"TILEK_TILES=(\w+)")
+_UNROLL = re.compile(r"unroll\(([1-9]\d{0,4})\)")
+_LOOP = re.compile(r"([A-Za-z_]\w*)\s*:(.*)", re.DOTALL)
+
+
+def parse_version(text: str, place: SourceRange) -> KernelVersion:
+    """The version that a text spells, which stands at a place of a file. Raises RefusalError with a clause on the text."""
+    version = KernelVersion(" ".join(text.split()))
+    for part in filter(None, map(str.strip, text.split(";"))):
+        version = _with_part(version, part, place)
+    if version == KernelVersion(version.text):
+        raise RefusalError("says nothing")
+    return version
+
+
+def _with_part(version: KernelVersion, part: str, place: SourceRange) -> KernelVersion:
+    if found := _TEMPORAL.fullmatch(part):
+        known = [one.value for one in TemporalTiles]
+        if found[1] not in known:
+            raise RefusalError(f"has '{part}', and tiles of time steps are {', '.join(known)}")
+        return replace(version, temporal=TemporalTiles(found[1]))
+    if found := _UNROLL.fullmatch(part):
+        return replace(version, unroll=int(found[1]))
+    if found := _LOOP.fullmatch(part):
+        directive = _parsed(f"loop {found[2]}", part, place)
+        if not isinstance(directive, LoopDirective) or replace(directive, tiles=()) != LoopDirective(directive.range):
+            raise RefusalError(f"has '{part}', where only tiles can be said of a loop")
+        if not directive.tiles:
+            raise RefusalError(f"has '{part}' without tiles")
+        if any(name == found[1] for name, _ in version.tiles):
+            raise RefusalError(f"says twice what tiles '{found[1]}' has")
+        if any(tile.argument is not None and tile.argument.literal is None for tile in directive.tiles):
+            raise RefusalError(f"has '{part}', where an argument is no number")
+        return replace(version, tiles=(*version.tiles, (found[1], directive.tiles)))
+    directive = _parsed(f"kernel {part}", part, place)
+    if not isinstance(directive, KernelDirective) or replace(directive, counts=()) != KernelDirective(directive.range):
+        raise RefusalError(f"has '{part}', where only counts can be said of the kernel")
+    if any(one.count.literal is None or one.count.literal < 1 for one in directive.counts):
+        raise RefusalError(f"has '{part}', where a count is no number from 1")
+    return replace(version, counts=(*version.counts, *directive.counts))
+
+
+def _parsed(text: str, part: str, place: SourceRange) -> Directive | None:
+    """The directive of a text, with places at its own. Raises RefusalError."""
+    found = Diagnostics()
+    content = text.encode()
+    source = SplicedSource(place.file, content)
+    directive = parse_directive(tokenize(DirectiveText(source, content, range(len(content)))), place, found)
+    for one in found:
+        raise RefusalError(f"has '{part}': {one.message}")
+    return directive

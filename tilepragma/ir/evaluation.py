@@ -1,0 +1,195 @@
+"""Integer expressions of plans for many sizes at once: C's arithmetic over numpy arrays of 64-bit values.
+
+Values are mathematical ones: like the planner it holds that nothing overflows, as the language leaves that undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from tilepragma.ir.expressions import Access, Binary, Call, Callee, Cast, Conditional, Expression, IntegerLiteral, Unary
+from tilepragma.ir.loop_tree import Loop
+from tilepragma.ir.loop_tree_text import expression_text
+from tilepragma.ir.types import ScalarType
+
+# numpy takes as long to load as a small kernel to plan, and a translation has single numbers alone: what has arrays has loaded it.
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+#: One value, or one for each of several cases; arrays that meet in an expression are broadcast against each other.
+Values: TypeAlias = "int | npt.NDArray[np.int64]"
+
+
+class Source(Protocol):
+    """Where values of scalars come from, by name."""
+
+    def get(self, name: str, /) -> Values | None:
+        """The values, None where there are none."""
+
+
+class UncountableError(Exception):
+    """A value that depends on data, or on what has no number; the text is a clause for the middle of a sentence."""
+
+
+class TooManyError(UncountableError):
+    """Counting would take too long."""
+
+
+class Evaluation:
+    """What expressions come to where scalars have these `values`, by name. Each expression is evaluated once."""
+
+    def __init__(self, values: Source) -> None:
+        self.values = values
+        self._known: dict[Expression, Values] = {}
+
+    def value(self, expression: Expression) -> Values:
+        """The value of an integer expression without side effects; of a division by 0 it is 0. Raises UncountableError."""
+        if isinstance(expression, IntegerLiteral):
+            return expression.value
+        found = self._known.get(expression)
+        if found is None:
+            found = self._known[expression] = self._compute(expression)
+        return found
+
+    def holds(self, condition: Expression) -> npt.NDArray[np.bool_]:
+        """Where the condition is not 0. Raises UncountableError."""
+        import numpy as np
+
+        return np.asarray(self.value(condition) != 0)
+
+    def trips(self, loop: Loop) -> Values:
+        """The iterations of a loop that ends (LANGUAGE.md). Raises UncountableError."""
+        lower, upper, step = (self.value(bound) for bound in (loop.lower, loop.upper, loop.step))
+        if loop.comparison == "!=":
+            return maximum(_floor_quotient(upper - lower, step), 0)
+        upward = loop.comparison in ("<", "<=")
+        distance = upper - lower if upward else lower - upper
+        if len(loop.comparison) == 2:
+            distance = distance + 1
+        stride = step if upward else -step
+        if isinstance(stride, int) and stride == 1:
+            return maximum(distance, 0)
+        return maximum(_ceiling_quotient(distance, maximum(stride, 1)), 0) * _number(stride > 0)
+
+    def _compute(self, node: Expression) -> Values:
+        match node:
+            case Access(subscripts=(), path=()):
+                return self._scalar(node)
+            case Cast(type=ScalarType(is_integer=True)):
+                return self.value(node.operand)
+            case Unary():
+                return UNARY[node.operator](self.value(node.operand))
+            case Binary(operator=operator) if operator in BINARY:
+                return BINARY[operator](self.value(node.left), self.value(node.right))
+            case Conditional():
+                return _select(*(self.value(one) for one in (node.condition, node.then, node.otherwise)))
+            case Call(callee=Callee.HELPER, function=function) if function in HELPERS:
+                left, right = (self.value(argument) for argument in node.arguments)
+                return HELPERS[function](left, right)
+        raise UncountableError(f"'{expression_text(node)}' depends on data")
+
+    def _scalar(self, node: Access) -> Values:
+        value = self.values.get(node.object.name)
+        if value is None:
+            raise UncountableError(f"'{node.object.host}' has no known value")
+        return value
+
+
+def minimum(left: Values, right: Values) -> Values:
+    """The lesser of two values."""
+    if isinstance(left, int) and isinstance(right, int):
+        return min(left, right)
+    import numpy as np
+
+    return np.minimum(left, right)
+
+
+def maximum(left: Values, right: Values) -> Values:
+    """The greater of two values."""
+    if isinstance(left, int) and isinstance(right, int):
+        return max(left, right)
+    import numpy as np
+
+    return np.maximum(left, right)
+
+
+def _safe(divisor: Values) -> Values:
+    """The divisor, 1 in place of 0: what is divided so is selected by no condition."""
+    if isinstance(divisor, int):
+        return divisor or 1
+    import numpy as np
+
+    return np.where(divisor == 0, 1, divisor) if np.any(divisor == 0) else divisor
+
+
+def _floor_quotient(left: Values, right: Values) -> Values:
+    return left // _safe(right)
+
+
+def _ceiling_quotient(left: Values, right: Values) -> Values:
+    return -(-left // _safe(right))
+
+
+def _quotient(left: Values, right: Values) -> Values:
+    """Towards 0, as C divides."""
+    divisor = _safe(right)
+    size = maximum(left, -left) // maximum(divisor, -divisor)
+    return _select(_number((left < 0) != (divisor < 0)), -size, size)
+
+
+def _remainder(left: Values, right: Values) -> Values:
+    return left - _quotient(left, right) * right
+
+
+def _select(condition: Values, then: Values, otherwise: Values) -> Values:
+    if isinstance(condition, int):
+        return then if condition else otherwise
+    import numpy as np
+
+    return np.where(condition != 0, then, otherwise)
+
+
+def _number(truth: Any) -> Values:
+    """C's 0 or 1 of a comparison."""
+    if isinstance(truth, bool):
+        return int(truth)
+    import numpy as np
+
+    return int(truth) if isinstance(truth, np.bool_) else truth.astype(np.int64)
+
+
+#: C's operators and the runtime's helpers, by name; ints give ints.
+UNARY: dict[str, Callable[[Values], Values]] = {
+    "+": lambda value: value,
+    "-": lambda value: -value,
+    "~": lambda value: -1 - value,
+    "!": lambda value: _number(value == 0),
+}
+BINARY: dict[str, Callable[[Values, Values], Values]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": _quotient,
+    "%": _remainder,
+    "<<": lambda left, right: left << right,
+    ">>": lambda left, right: left >> right,
+    "&": lambda left, right: left & right,
+    "|": lambda left, right: left | right,
+    "^": lambda left, right: left ^ right,
+    "<": lambda left, right: _number(left < right),
+    "<=": lambda left, right: _number(left <= right),
+    ">": lambda left, right: _number(left > right),
+    ">=": lambda left, right: _number(left >= right),
+    "==": lambda left, right: _number(left == right),
+    "!=": lambda left, right: _number(left != right),
+    "&&": lambda left, right: _number((left != 0) & (right != 0)),
+    "||": lambda left, right: _number((left != 0) | (right != 0)),
+}
+HELPERS: dict[str, Callable[[Values, Values], Values]] = {
+    "tilek_minimum": minimum,
+    "tilek_maximum": maximum,
+    "tilek_floor_quotient": _floor_quotient,
+    "tilek_ceiling_quotient": _ceiling_quotient,
+}

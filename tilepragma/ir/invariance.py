@@ -1,0 +1,73 @@
+"""What the host can evaluate right before a launch, and whose value is then the same throughout the region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tilepragma.base.memoization import once
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Call,
+    Callee,
+    Comma,
+    DataObject,
+    Expression,
+    Increment,
+    Scope,
+    Storage,
+)
+from tilepragma.ir.loop_tree import Declaration, Kernel
+from tilepragma.ir.traversal import walk
+
+
+@once
+def written_objects(kernel: Kernel) -> frozenset[DataObject]:
+    """Every object that a statement of the region other than its own declarations writes."""
+    found: set[DataObject] = set()
+    for statement in kernel.body.statements:
+        if not isinstance(statement, Declaration):
+            found |= {use.object for use in uses(statement, kernel.functions) if use.writes}
+    for function in kernel.functions:
+        found |= {use.object for use in uses(function.body, kernel.functions) if use.writes}
+    return frozenset(found)
+
+
+def host_evaluable(written: Iterable[DataObject], known: Iterable[DataObject] = ()) -> Callable[[Expression], bool]:
+    """A predicate: the expression reads only outside scalars that the region does not write, and has no side effect.
+
+    Array elements do not count: inside a data region the host's copy may be old. `known` are what the host knows besides: iterators
+    of its own loops, and tile sizes.
+    """
+    changing, given = frozenset(written), frozenset(known)
+
+    def evaluable(value: Expression) -> bool:
+        return all(_evaluable(node, changing, given) for node in walk(value))
+
+    return evaluable
+
+
+def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[DataObject]) -> bool:
+    if isinstance(node, (Assignment, Increment, AddressOf, Comma)):
+        return False
+    if isinstance(node, Call):
+        return node.callee is not Callee.USER
+    if isinstance(node, Access):
+        object_ = node.object
+        if object_ in given:
+            return True
+        outside = object_.scope is not Scope.LOCAL and object_.storage is Storage.SCALAR
+        return outside and object_ not in changing and not object_.volatile
+    return True
+
+
+def steady_members(kernel: Kernel) -> dict[str, DataObject]:
+    """The members of structs from outside that the region reads as numbers and leaves alone, by their names."""
+    written = written_objects(kernel)
+    return {
+        one.host: one
+        for one in kernel.objects
+        if "->" in one.host and one.storage is Storage.SCALAR and one.scope is Scope.EXTERNAL and one not in written
+    }

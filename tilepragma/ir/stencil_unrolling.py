@@ -1,0 +1,161 @@
+"""Short loops over a stencil's points, inside the loops over a mesh, with their rounds written out.
+
+    for (dy = -1; dy <= 1; dy++) if (dy) s += u[y + dy];        becomes        s += u[y - 1]; s += u[y + 1];
+
+Loops whose bounds are numbers, that only update numbers. Each round does the same in the same order; what a condition on the loop's own iterator
+leaves out is left out.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Unary, integer
+from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, Function, If, Kernel, Loop, Statement, While
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import flat, loops_in, walk, with_blocks
+from tilepragma.ir.types import ScalarType
+
+_MOST_ROUNDS, _MOST_STATEMENTS = 7, 64
+"""Of one loop, and of all that comes of one."""
+
+_COMPARED: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "==": operator.eq,
+}
+
+
+def with_short_loops_written_out(kernel: Kernel) -> Kernel:
+    """The kernel without such loops; the very same object where there are none. Those whose iterator someone may read behind them stay."""
+    wanted = frozenset(
+        loop.iterator
+        for loop in loops_in(kernel.body)
+        if not loop.declares_iterator
+        and (loop.iterator.name in kernel.read_after or _is_read_outside(loop, kernel.body))
+    )
+
+    def block(inside: Block) -> Block:
+        parts = (one for statement in inside.statements for one in part(statement))
+        return replace(inside, statements=tuple(parts))
+
+    def part(statement: Statement) -> Iterator[Statement]:
+        if isinstance(statement, Loop):
+            yield written_out(statement, kernel.functions, wanted)
+        else:
+            yield with_blocks(statement, block)
+
+    body = block(kernel.body)
+    return kernel if body == kernel.body else replace(kernel, body=body)
+
+
+def _is_read_outside(loop: Loop, body: Block) -> bool:
+    return any(
+        use.object == loop.iterator and use.reads and all(one.iterator != loop.iterator for one in use.loops)
+        for use in uses(body)
+    )
+
+
+def written_out(loop: Loop, functions: tuple[Function, ...] = (), wanted: frozenset[DataObject] = frozenset()) -> Loop:
+    """A loop over a mesh with the short ones in its body, at any depth, written out, but for those over iterators that are `wanted`; the very same
+    object where there are none.
+    """
+
+    def block(inside: Block) -> Block:
+        parts = tuple(one for statement in inside.statements for one in part(statement))
+        same = len(parts) == len(inside.statements) and all(map(operator.is_, parts, inside.statements))
+        return inside if same else replace(inside, statements=parts)
+
+    def part(statement: Statement) -> Iterator[Statement]:
+        rounds = _rounds(statement, functions, wanted) if isinstance(statement, Loop) else None
+        if rounds is not None:
+            yield from rounds
+            return
+        changed = with_blocks(statement, block)
+        yield statement if changed == statement else changed
+
+    body = block(loop.body)
+    return loop if body is loop.body else replace(loop, body=body)
+
+
+def _rounds(loop: Loop, functions: tuple[Function, ...], wanted: frozenset[DataObject]) -> list[Statement] | None:
+    """The statements of all rounds; None where they are too many, or no such updates."""
+    values = None if loop.iterator in wanted else _values(loop)
+    if (
+        values is None
+        or leaves_early(loop.body)
+        or any(use.writes and use.object.rank for use in uses(loop.body, functions))
+    ):
+        return None
+    body: list[Statement] = []
+    for statement in flat(loop.body.statements):
+        inner = _rounds(statement, functions, wanted) if isinstance(statement, Loop) else [statement]
+        if inner is None or any(isinstance(node, (Declaration, ForLoop, While)) for one in inner for node in walk(one)):
+            return None
+        body += inner
+    if any(any(loops_in(one)) for one in body) or len(values) * len(body) > _MOST_STATEMENTS:
+        return None
+    return [one for value in values for statement in body for one in _with_value(statement, loop, value)]
+
+
+def _values(loop: Loop) -> tuple[int, ...] | None:
+    """The iterator's values in turn, where they are few and known."""
+    first, last, step = (polynomial(one).constant for one in (loop.lower, loop.upper, loop.step))
+    element = loop.iterator.element
+    if first is None or last is None or not step or not isinstance(element, ScalarType) or not element.signed:
+        return None
+    found, holds = [], _COMPARED[loop.comparison]
+    while holds(first, last):
+        found.append(first)
+        first += step
+        if len(found) > _MOST_ROUNDS:
+            return None
+    return tuple(found)
+
+
+def _with_value(statement: Statement, loop: Loop, value: int) -> Iterator[Statement]:
+    """The statement in the round where the iterator has this value; of conditions that are decided there what is left of them."""
+
+    def change(one: Access) -> Expression:
+        if one.object == loop.iterator:
+            return replace(integer(value), range=one.range)
+        known = [polynomial(subscript).constant for subscript in one.subscripts]
+        parts = (old if new is None else integer(new) for new, old in zip(known, one.subscripts, strict=True))
+        return one if known.count(None) == len(known) else replace(one, subscripts=tuple(parts))
+
+    changed: Statement = with_accesses(statement, change)
+    yield from _decided(changed)
+
+
+def _decided(statement: Statement) -> Iterator[Statement]:
+    known = _number(statement.condition) if isinstance(statement, If) else None
+    if not isinstance(statement, If) or known is None:
+        yield statement
+    elif known:
+        yield from (one for inner in flat(statement.then.statements) for one in _decided(inner))
+    elif statement.otherwise is not None:
+        yield from (one for inner in flat(statement.otherwise.statements) for one in _decided(inner))
+
+
+def _number(value: Expression) -> int | None:
+    """The value of a condition on numbers, where nothing else stands in it that matters."""
+    if isinstance(value, Unary) and value.operator == "!":
+        known = _number(value.operand)
+        return None if known is None else int(not known)
+    if isinstance(value, Binary) and value.operator in ("&&", "||"):
+        sides = [_number(one) for one in (value.left, value.right)]
+        decisive = int(value.operator == "||")
+        if any(one is not None and bool(one) == bool(decisive) for one in sides):
+            return decisive
+        return None if None in sides else 1 - decisive
+    if isinstance(value, Binary) and value.operator in _COMPARED:
+        distance = (polynomial(value.left) - polynomial(value.right)).constant
+        return None if distance is None else int(_COMPARED[value.operator](distance, 0))
+    return polynomial(value).constant

@@ -1,0 +1,191 @@
+"""Loops over the points of a part that some tile of its rows holds, and the values that a row takes there.
+
+    [o_l, s_l, ...] -> { S[i] : o_l <= phi_S^l(i) < o_l + s_l for the restricted levels l }
+
+Origins and sizes are parameters, so these sets are affine though an origin s_l t_l is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Expression
+from tilepragma.lower.ast_generation import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.lower.context import Known, between_corners, in_rows
+from tilepragma.lower.tile_bounds import (
+    Range,
+    TileRow,
+    at_values,
+    has_points,
+    points_of_tile,
+    row_range,
+    sizes_are_positive,
+    tile_range,
+    with_points,
+)
+from tilepragma.lower.tile_wavefronts import Wavefronts
+from tilepragma.poly.bands import Part
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.poly.program import Program
+from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
+from tilepragma.poly.scop import Scop, ScopStatement
+
+Order = Mapping[str, tuple[Row, ...]]
+"""For each statement the rows in whose lexicographic order its points run; as many for each."""
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """origin <= phi^level < origin + size; phi^level = origin where `size` is None. Both are of integer type."""
+
+    level: int
+    origin: Expression
+    size: Expression | None = None
+
+    @property
+    def row(self) -> TileRow:
+        """The names of isl's parameters; no identifier of the user begins like them."""
+        origin = "value" if self.size is None else "origin"
+        return TileRow(self.level, f"tilek_{origin}{self.level}", f"tilek_size{self.level}")
+
+
+Restrictions = tuple[Restriction, ...]
+Schedules = tuple[StatementSchedule, ...]
+
+
+@dataclass(frozen=True)
+class PartCode:
+    """What loops over parts are made of: the Scop and its Program."""
+
+    scop: Scop
+    program: Program
+
+    def points(
+        self,
+        part: Part,
+        order: Order,
+        restrictions: Restrictions,
+        first_index: int,
+        taken: frozenset[str],
+        known: Known,
+    ) -> Scanned:
+        """Loops over the points of the part that satisfy the restrictions, in an order that keeps what depends on each other.
+
+        No new iterator is called one of `taken`; what is `known` is not asked. Raises OperationLimitError.
+        """
+        ordered = tuple(
+            replace(one, times=self.times(each, order[each.statement.name]).intersect_domain(one.times.domain()))
+            for each, one in zip(part.statements, self.inside(part.statements, restrictions), strict=True)
+        )
+        return scan(ordered, self.symbols(restrictions, taken), first_index, self.facts(restrictions, known))
+
+    def row_range(
+        self, statements: Schedules, level: int, restrictions: Restrictions, known: Known | None = None
+    ) -> Range | None:
+        """The least and greatest value of a row inside the tile, for what is `known`. Raises OperationLimitError."""
+        facts = None if known is None else self.facts(restrictions, known)
+        return row_range(self.inside(statements, restrictions), level, self.symbols(restrictions), facts)
+
+    def tile_range(
+        self, statements: Schedules, level: int, size: Expression, restrictions: Restrictions
+    ) -> Range | None:
+        """The tiles of this size of a row, by their numbers, inside the tile of other rows. Raises OperationLimitError."""
+        own = Restriction(level, size, size)
+        symbols = self.symbols((*restrictions, own))
+        return tile_range(self.inside(statements, restrictions), (own.row,), 0, symbols)
+
+    def wavefronts(
+        self, statements: Schedules, sizes: Mapping[int, Expression], restrictions: Restrictions
+    ) -> Wavefronts:
+        """The wavefronts of tiles of these sizes of rows, by their levels, inside the tile of other rows."""
+        own = tuple(Restriction(level, size, size) for level, size in sizes.items())
+        symbols = self.symbols((*restrictions, *own))
+        inside = self.inside(statements, restrictions)
+        return Wavefronts(inside, tuple(each.row for each in own), tuple(range(len(own))), symbols)
+
+    def has_points(
+        self, statements: Schedules, restrictions: Restrictions, bounded: frozenset[int], known: Known
+    ) -> tuple[Expression | None, Known]:
+        """A condition that is false for tiles without points, and what holds where it does; None where it would be always true.
+
+        What is `known` is not asked. The tiles of the rows at the levels `bounded` are in their `tile_range`. Raises OperationLimitError.
+        """
+        inside = self.inside(statements, tuple(each for each in restrictions if each.size is None))
+        rows = _tiles(restrictions)
+        within = tuple(row for row in rows if row.level in bounded)
+        condition = has_points(inside, rows, self.symbols(restrictions), known.facts, within)
+        with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the tiles that have points"):
+            return condition, known.also(Known(with_points(inside, rows)))
+
+    @property
+    def nothing_known(self) -> Known:
+        """What is known where no generated loop stands around."""
+        return Known(isl.Set.universe(isl.Space.params_alloc(self.scop.context, 0)))
+
+    def known_sum(
+        self, statements: Schedules, levels: Iterable[int], outside: Restrictions, value: Restriction
+    ) -> Known:
+        """Of a `value` between the sums of the rows' least and greatest values. Raises OperationLimitError."""
+        with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a loop"):
+            return in_rows(self.inside(statements, outside), levels, value.row.origin)
+
+    def facts(self, restrictions: Restrictions, known: Known) -> isl.Set:
+        """What is `known`, and that tiles have sizes."""
+        return sizes_are_positive(self.scop.context, _tiles(restrictions)).intersect(known.facts)
+
+    def known_tile(self, statements: Schedules, outside: Restrictions, tile: Restriction) -> Known:
+        """Of the origin and size of a tile in the `tile_range` inside the tile of other rows. Raises OperationLimitError."""
+        with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a tile"):
+            points = with_points(self.inside(statements, outside), (tile.row,))
+            origin = points.find_dim_by_name(isl.dim_type.param, tile.row.origin)
+            if origin < 0:
+                return self.nothing_known
+            return Known(points.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
+
+    def known_in_tiles(self, tiles: Restrictions, value: Restriction) -> Known:
+        """Of a `value` between the sums of the first and of the last points of the tiles."""
+        return between_corners(self.scop.context, _tiles(tiles), value.row.origin)
+
+    def times(self, each: StatementSchedule, rows: tuple[Row, ...]) -> isl.Map:
+        """{ S[i] -> [phi(i) for the rows] }, with the Scop's iterators."""
+        return self.program.in_the_scop(each.statement.name, affine_map(each.statement, rows))
+
+    def user_rows(self, each: StatementSchedule) -> tuple[ScopStatement, tuple[Row, ...]]:
+        """The statement, and its rows in the user's iterators: the search counts those of decreasing loops the other way."""
+        statement = next(one for one in self.scop.statements if one.name == each.statement.name)
+        signs = tuple(-1 if loop.decreasing else 1 for loop in statement.loops)
+        return statement, tuple(
+            replace(
+                row, coefficients=tuple(sign * factor for sign, factor in zip(signs, row.coefficients, strict=True))
+            )
+            for row in each.rows
+        )
+
+    def inside(self, statements: Schedules, restrictions: Restrictions) -> tuple[ScannedStatement, ...]:
+        """{ S[i] -> [phi(i) for all rows] } of the points that satisfy the restrictions."""
+        by_name = {each.name: each for each in self.scop.statements}
+        scanned = tuple(
+            ScannedStatement(
+                by_name[each.statement.name],
+                self.times(each, each.rows).intersect_domain(by_name[each.statement.name].domain),
+            )
+            for each in statements
+        )
+        fixed = {each.level: each.row.origin for each in restrictions if each.size is None}
+        return points_of_tile(at_values(scanned, fixed), _tiles(restrictions))
+
+    def symbols(self, restrictions: Restrictions, taken: frozenset[str] = frozenset()) -> Symbols:
+        """What isl's parameters stand for inside the restrictions."""
+        parameters = dict(self.scop.parameters)
+        for each in restrictions:
+            parameters[each.row.origin] = each.origin
+            if each.size is not None:
+                parameters[each.row.size] = each.size
+        return Symbols(parameters, taken)
+
+
+def _tiles(restrictions: Restrictions) -> tuple[TileRow, ...]:
+    return tuple(each.row for each in restrictions if each.size is not None)

@@ -1,0 +1,427 @@
+"""Tiles whose elements stay in registers: a few rows by a few vectors of an array's elements, while what remains runs through.
+
+    { S[i] -> [r, c, k] }      the element X[f(r, c)] that S updates depends on the rows r and c of a permutable band alone
+    { S[i] -> [r, k] }         X[f(r)], a sum that each value of r has of its own: there are no columns
+
+A tile is R values of r by C of c, from the origin [r_0, c_0] on. Of all k, those are `full` at which S runs for the whole tile:
+
+    { [k] : for all 0 <= a < R, 0 <= b < C : S runs at [r_0 + a, c_0 + b, k] }
+
+There the loops over a and b have constant bounds. What is left of the tile runs before and after; every order of a permutable
+band is right, and elements see their own instances in the order of k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Expression
+from tilepragma.lower.ast_generation import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.lower.band_ast import PartCode, Restrictions
+from tilepragma.lower.context import Known, in_rows
+from tilepragma.lower.tile_bounds import row_range, symbol_reader
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.poly.register_bands import RegisterRows
+from tilepragma.poly.schedule import StatementSchedule
+
+_FEW = 8
+"""Values of a row that tiles have unless somebody asks for fewer."""
+_ORIGINS = ("tilek_row_origin", "tilek_column_origin")
+
+
+@dataclass(frozen=True)
+class RegisterBox:
+    """The tile: its origins in the rows of tiles, expressions of integer type, and its extents in each. `padded`: columns are known to be
+    alike, the first to be there, and others may not be.
+    """
+
+    rows: RegisterRows
+    origins: tuple[Expression, ...]
+    extents: tuple[int, ...]
+    padded: bool = False
+
+    @property
+    def limits(self) -> tuple[tuple[str, int, int], ...]:
+        """The names of isl's parameters for the origins, the levels of their rows, and the extents."""
+        return tuple(zip(_ORIGINS, self.rows.tile, self.extents, strict=False))
+
+
+@dataclass(frozen=True)
+class RegisterScan:
+    """Loops over the points of a register tile. `condition`: there is something full; None where there always is.
+
+    `through` are the loops over the full k, around the instance at the tile's origin. `before` and `after` are what surrounds it,
+    `otherwise` is all of a tile with nothing full; None where there is none.
+    """
+
+    condition: Expression | None
+    before: Scanned | None
+    through: Scanned
+    after: Scanned | None
+    otherwise: Scanned | None
+
+
+@dataclass(frozen=True)
+class PanelScan:
+    """Inside tiles of the rows that run through, and of columns: `condition`: each column is there at all of their values, from `lower` to
+    `upper`; None where they always are. `known` is what holds then.
+
+    Of a `padded` one that holds of the columns up to `last`, the first of them included, and all rows have the same columns.
+    """
+
+    condition: Expression | None
+    lower: Expression
+    upper: Expression
+    known: Known
+    last: Expression | None = None
+
+
+@dataclass(frozen=True)
+class PanelScans:
+    """The panel that is full, the one that is padded where that is not, and loops over all points where neither is; None where there is no such."""
+
+    full: PanelScan
+    padded: PanelScan | None
+    otherwise: Scanned | None
+
+
+@dataclass(frozen=True)
+class AloneScan:
+    """Tiles in which a statement runs alone: the `condition` for them, None where all are such; `known` is what holds there."""
+
+    condition: Expression | None
+    known: Known
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Of a tile the points { [t] } before, at and after what is full, and those of a tile where nothing is."""
+
+    condition: isl.Set
+    before: isl.Set
+    full: isl.Set
+    after: isl.Set
+    otherwise: isl.Set
+
+
+def known_origin(
+    code: PartCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions, place: int
+) -> Known:
+    """Of the origin of register tiles in the tile's row at `place`: it is between the least and the greatest value of that row inside the
+    restrictions, so that there are such. Raises OperationLimitError.
+    """
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
+        inside = code.inside((each,), restrictions)
+        return in_rows(inside, (rows.tile[place],), _ORIGINS[place])
+
+
+def alone_in_tiles(
+    code: PartCode,
+    statements: tuple[StatementSchedule, ...],
+    each: StatementSchedule,
+    array: str,
+    restrictions: Restrictions,
+    known: Known,
+) -> AloneScan | None:
+    """[o, s] -> { : S has points in the tile, no other of the statements has, and no element of the array that S updates is read as another }
+
+    There the order of S's points is that of each element's updates alone. None where that has no simple form. Raises OperationLimitError.
+    """
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding the tiles in which a statement runs alone"):
+        scanned = code.inside(statements, restrictions)
+        context = code.facts(restrictions, known)
+        mine = next(one for one in scanned if one.statement.name == each.statement.name)
+        points = mine.times.intersect_domain(mine.statement.domain).range()
+        condition = points.params().subtract(_elements(mine, array).clash(points))
+        for other in scanned:
+            if other is not mine:
+                condition = condition.subtract(other.times.intersect_domain(other.statement.domain).params())
+        simple = _simple_part(condition.intersect(context), context, [one.row.size for one in restrictions if one.size])
+        if simple is None:
+            return None
+        always = context.is_subset(simple)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(simple.gist(context))
+    told = None if test is None else symbol_reader(code.symbols(restrictions)).condition(test)
+    return AloneScan(told, Known(known.facts.intersect(simple)))
+
+
+def scan_register_tile(
+    code: PartCode,
+    each: StatementSchedule,
+    box: RegisterBox,
+    restrictions: Restrictions,
+    known: Known,
+    first_index: int,
+    taken: frozenset[str],
+) -> RegisterScan | None:
+    """The loops over one tile, inside the restrictions, of whose origin something may be `known`; new ones are numbered from `first_index`,
+    no new iterator is called one of `taken`. None where what is full has no simple form. Raises OperationLimitError.
+    """
+    (inside,) = code.inside((each,), restrictions)
+    context = code.facts(restrictions, known)
+    symbols = _with_origins(code.symbols(restrictions, taken), box)
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
+        pieces = _pieces(inside, box, _elements(inside, box.rows.array), context)
+        if pieces is None:
+            return None
+        given = context.intersect(pieces.condition)
+        condition = pieces.condition.gist(context)
+        always = context.is_subset(pieces.condition)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition)
+    across = (*box.rows.outside, *box.rows.through, *box.rows.tile)
+    if box.rows.column is None:
+        across = (*box.rows.outside, box.rows.row, *box.rows.through)
+    along = (*box.rows.outside, *box.rows.through)
+    wanted = (
+        (pieces.before, across, given),
+        (pieces.full, along, given),
+        (pieces.after, across, given),
+        (None if always else pieces.otherwise, across, context),
+    )
+    index = first_index
+    parts: list[Scanned | None] = []
+    for points, order, facts in wanted:
+        if points is None or points.intersect_params(facts).is_empty():
+            parts.append(None)
+            continue
+        times = code.times(each, tuple(each.rows[level] for level in order))
+        own = replace(inside, times=times.intersect_domain(inside.times.intersect_range(points).domain()))
+        scanned = scan((own,), symbols, index, facts)
+        index = scanned.next_index
+        parts.append(scanned)
+    before, through, after, otherwise = parts
+    if through is None:
+        return None
+    return RegisterScan(
+        None if test is None else symbol_reader(symbols).condition(test), before, through, after, otherwise
+    )
+
+
+def scan_panel(
+    code: PartCode,
+    each: StatementSchedule,
+    box: RegisterBox,
+    restrictions: Restrictions,
+    known: Known,
+    first_index: int,
+    taken: frozenset[str],
+    least: int,
+) -> PanelScans | None:
+    """The panel that tiles below each other have in common: the columns of the box, at the values of the one row that runs through.
+
+    Arguments as for `scan_register_tile`; one that is padded has `least` columns at least, 0: there is to be none. None where the panel has no
+    simple form. Raises OperationLimitError.
+    """
+    (inside,) = code.inside((each,), restrictions)
+    (_, column), (through,) = box.rows.tile, box.rows.through
+    symbols = _with_origins(code.symbols(restrictions, taken), box)
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
+        context = code.facts(restrictions, known)
+        domain = inside.times.intersect_domain(inside.statement.domain).range()
+        whole = _columns(domain, box)
+        points = domain.intersect(whole)
+        full = _simple_condition(_full_columns(points, whole, box), context)
+        if full is None:
+            return None
+        rest = context.subtract(full)
+        padded = _simple_condition(_alike_columns(points, box, least), rest) if least else None
+        left = rest if padded is None else rest.subtract(padded)
+    narrow = replace(inside, times=inside.times.intersect_range(points))
+
+    def panel(condition: isl.Set, facts: isl.Set, *, padded: bool) -> PanelScan | None:
+        given = facts.intersect(condition)
+        through_range = row_range((narrow,), through, symbols, given)
+        last = row_range((narrow,), column, symbols, given) if padded else None
+        if through_range is None or (padded and last is None):
+            return None
+        with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
+            always = facts.is_subset(condition)
+            test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+        told = None if test is None else symbol_reader(symbols).condition(test)
+        within = Known(given if given.n_basic_set() == 1 else known.facts.intersect(condition))
+        return PanelScan(told, through_range.lower, through_range.upper, within, None if last is None else last.upper)
+
+    first = panel(full, context, padded=False)
+    if first is None:
+        return None
+    second = None if padded is None or rest.is_empty() else panel(padded, rest, padded=True)
+    left = rest if second is None else left
+    otherwise = None
+    if not points.intersect_params(left).is_empty():
+        across = (*box.rows.outside, box.rows.row, *box.rows.through, column)
+        times = code.times(each, tuple(each.rows[level] for level in across))
+        own = replace(inside, times=times.intersect_domain(narrow.times.domain()))
+        otherwise = scan((own,), symbols, first_index, context)
+    return PanelScans(first, second, otherwise)
+
+
+def _full_columns(points: isl.Set, whole: isl.Set, box: RegisterBox) -> isl.Set:
+    """[p] -> { : what some column of the panel has, of the values that run through, all columns of it have }"""
+    (row, column) = box.rows.tile
+    used = points.project_out(isl.dim_type.set, row, 1)
+    every = _without(points, (row, column))
+    needed = _with(every, (row, column)).intersect(whole).project_out(isl.dim_type.set, row, 1)
+    return every.params().subtract(needed.subtract(used).params())
+
+
+def _alike_columns(points: isl.Set, box: RegisterBox, least: int) -> isl.Set:
+    """[p] -> { : the first `least` columns are there, and each that is has all rows, at all values that run through, that any of them has }"""
+    _, column = box.rows.tile
+    others = tuple(level for level in range(points.dim(isl.dim_type.set)) if level != column)
+    alike = _with(_without(points, others), others).intersect(_with(_without(points, (column,)), (column,)))
+    there = points.params()
+    for count in {1, least}:
+        # The last of so many columns.
+        before = points.intersect(_columns(points, replace(box, extents=(box.extents[0], count - 1))))
+        there = there.intersect(
+            points.intersect(_columns(points, replace(box, extents=(box.extents[0], count)))).subtract(before).params()
+        )
+    return there.subtract(alike.subtract(points).params())
+
+
+def _simple_condition(condition: isl.Set, context: isl.Set) -> isl.Set | None:
+    """The condition as one convex set without integers of its own, in that context; None where it is none."""
+    wanted = _joined(condition)
+    if wanted.is_empty() or wanted.n_basic_set() != 1:
+        return None
+    return _in_parameters(wanted, context)
+
+
+def _with_origins(symbols: Symbols, box: RegisterBox) -> Symbols:
+    """The symbols, and the box's origins."""
+    return Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=False))}, symbols.taken)
+
+
+def _within(like: isl.Set, limits: Iterable[tuple[str, int, int]]) -> isl.Set:
+    """[o, ...] -> { [t] : o <= t_l < o + s, ... } for (o, l, s) of the limits, in the space of such points"""
+    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
+    triples = tuple(limits)
+    origins = ", ".join(origin for origin, _, _ in triples)
+    conditions = " and ".join(f"{origin} <= t{level} < {origin} + {extent}" for origin, level, extent in triples)
+    return isl.Set(f"[{origins}] -> {{ [{', '.join(names)}] : {conditions} }}", context=like.get_ctx())
+
+
+def _elements(inside: ScannedStatement, array: str) -> _Elements:
+    references = [one for one in inside.statement.references if one.object.name == array]
+    target = next(one for one in references if one.writes)
+    at = inside.times.intersect_domain(inside.statement.domain).reverse()
+    others = [one for one in references if not one.relation.is_equal(target.relation)]
+    return _Elements(at.apply_range(target.relation), tuple(at.apply_range(one.relation) for one in others))
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """{ [t] -> X[x] }: the element that is updated, and the others of its array that are read."""
+
+    updated: isl.Map
+    others: tuple[isl.Map, ...]
+
+    def clash(self, points: isl.Set) -> isl.Set:
+        """[p] -> { : an element updated at some of the points is read as another one at some of them }"""
+        updated = points.apply(self.updated)
+        clashes = isl.Set.empty(points.params().get_space())
+        for other in self.others:
+            clashes = clashes.union(updated.intersect(points.apply(other)).params())
+        return clashes
+
+
+def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements, context: isl.Set) -> _Pieces | None:
+    domain = inside.times.intersect_domain(inside.statement.domain).range()
+    whole = _box(domain, box)
+    points = domain.intersect(whole)
+    levels = box.rows.tile
+    every = _without(points, levels)
+    there = _box(domain, replace(box, extents=(box.extents[0], 1))) if box.padded else whole
+    missed = _without(_with(every, levels).intersect(there).subtract(points), levels)
+    full = _joined(every.subtract(missed))
+    if full.is_empty() or full.n_basic_set() != 1:
+        return None
+    through = _with(full, levels).intersect(whole)
+    wanted = _joined(full.params().subtract(elements.clash(through)))
+    if wanted.n_basic_set() != 1:
+        return None
+    condition = _in_parameters(wanted, context)
+    if condition is None:
+        return None
+    rest = every.subtract(full)
+    before, after = (
+        pairs.intersect_domain(rest).intersect_range(full).domain().coalesce()
+        for pairs in (rest.lex_lt_set(full), rest.lex_gt_set(full))
+    )
+    if (
+        not rest.intersect_params(condition).subtract(before).subtract(after).is_empty()
+        or not before.intersect(after).is_empty()
+    ):
+        return None
+    first = _with(full, levels).intersect(_box(domain, replace(box, extents=(1,) * len(levels))))
+    return _Pieces(
+        condition,
+        _with(before, levels).intersect(points),
+        first,
+        _with(after, levels).intersect(points),
+        points,
+    )
+
+
+def _joined(points: isl.Set) -> isl.Set:
+    """The same as one convex set where it is one."""
+    points = points.remove_redundancies().coalesce()
+    if points.n_basic_set() > 1:
+        for hull in (points.unshifted_simple_hull(), points.simple_hull()):
+            around = isl.Set.from_basic_set(hull)
+            if around.is_subset(points):
+                return around
+    return points
+
+
+def _in_parameters(condition: isl.Set, context: isl.Set) -> isl.Set | None:
+    """The condition without integers of its own ("there is an e0 such that"), in a `context` where that says the same; None in others."""
+    plain = condition.remove_divs()
+    return plain if plain.intersect(context).is_subset(condition) else None
+
+
+def _simple_part(condition: isl.Set, context: isl.Set, sizes: list[str]) -> isl.Set | None:
+    """The condition as one convex set, or most of it: the tiles of a few values in each row, of which `sizes` are the parameters, and none of
+    those that are there for one value of a parameter alone.
+    """
+    whole = _joined(condition)
+    if whole.is_empty() or whole.n_basic_set() == 1:
+        return None if whole.is_empty() else _in_parameters(whole, context)
+    common = " and ".join(f"{name} >= {_FEW}" for name in sizes)
+    large = isl.Set(f"[{', '.join(sizes)}] -> {{ : {common} }}", context=condition.get_ctx())
+    solid = isl.Set.empty(condition.get_space())
+    for piece in condition.intersect(large).coalesce().get_basic_sets():
+        if not any(constraint.is_equality() for constraint in piece.get_constraints()):
+            solid = solid.union(isl.Set.from_basic_set(piece))
+    part = _joined(solid.remove_divs())
+    if part.is_empty() or part.n_basic_set() != 1 or not part.is_subset(condition):
+        return None
+    anywhere = part.gist(large).intersect(context)
+    return anywhere if anywhere.is_subset(condition) else part
+
+
+def _without(points: isl.Set, levels: Iterable[int]) -> isl.Set:
+    """{ [k] : exists a, b : [a, b, k] in the set }"""
+    for level in sorted(levels, reverse=True):
+        points = points.project_out(isl.dim_type.set, level, 1)
+    return points.coalesce()
+
+
+def _with(points: isl.Set, levels: Iterable[int]) -> isl.Set:
+    """{ [a, b, k] : [k] in the set }"""
+    for level in sorted(levels):
+        points = points.insert_dims(isl.dim_type.set, level, 1)
+    return points
+
+
+def _columns(like: isl.Set, box: RegisterBox) -> isl.Set:
+    """[c_0] -> { [t] : c_0 <= t_c < c_0 + C }"""
+    return _within(like, box.limits[1:])
+
+
+def _box(like: isl.Set, box: RegisterBox) -> isl.Set:
+    """[r_0, c_0] -> { [t] : r_0 <= t_r < r_0 + R and c_0 <= t_c < c_0 + C }"""
+    return _within(like, box.limits)

@@ -1,0 +1,76 @@
+"""Conditions on data around loops, moved to the statements inside: a loop in a condition that only data decide cannot be tiled.
+
+    if (mask[i]) for (j …) S;       becomes       for (j …) if (mask[i]) S;
+
+where nothing in the loop changes what the condition reads, and the loop's header can be evaluated whether it holds or not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.expressions import Assignment, Binary, Call, Increment
+from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Kernel, Loop, Statement
+from tilepragma.ir.traversal import walk, with_blocks
+
+
+def with_inner_conditions(kernel: Kernel) -> Kernel:
+    """The kernel with such conditions inside the loops; the very same object where there are none."""
+    changed = _block(kernel.body, kernel.functions)
+    return kernel if changed == kernel.body else dataclasses.replace(kernel, body=changed)
+
+
+def _block(block: Block, functions: tuple[Function, ...]) -> Block:
+    statements: list[Statement] = []
+    for one in block.statements:
+        statements += _inside(one, functions)
+    inner = (with_blocks(one, lambda block: _block(block, functions)) for one in statements)
+    return dataclasses.replace(block, statements=tuple(inner))
+
+
+def _inside(statement: Statement, functions: tuple[Function, ...]) -> tuple[Statement, ...]:
+    """The statements of a condition, each under it, loops outside of it."""
+    if not isinstance(statement, If) or statement.otherwise is not None:
+        return (statement,)
+    parts = tuple(_flat(statement.then))
+    loops = [one for one in parts if isinstance(one, Loop)]
+    if not loops or not _is_steady(statement, functions) or not all(map(_may_enter, loops)):
+        return (statement,)
+    return tuple(_guarded(one, statement) for one in parts)
+
+
+def _flat(block: Block) -> Iterator[Statement]:
+    for one in block.statements:
+        if isinstance(one, Block) and not any(isinstance(part, Declaration) for part in one.statements):
+            yield from _flat(one)
+        else:
+            yield one
+
+
+def _guarded(statement: Statement, by: If) -> Statement:
+    if isinstance(statement, Loop):
+        guarded = If(by.condition, statement.body, None, by.range)
+        return dataclasses.replace(statement, body=Block((guarded,), statement.body.range))
+    return If(by.condition, Block((statement,), by.range), None, by.range)
+
+
+def _is_steady(statement: If, functions: tuple[Function, ...]) -> bool:
+    """Whether the condition reads data, has no effect, and nothing under it changes its value."""
+    if any(isinstance(part, (Assignment, Increment, Call)) for part in walk(statement.condition)):
+        return False
+    if any(isinstance(one, Declaration) for one in _flat(statement.then)):
+        return False
+    written = {use.object for use in uses(statement.then, functions) if use.writes}
+    read = {use.object for use in uses(statement.condition)}
+    return any(one.rank for one in read) and not read & written
+
+
+def _may_enter(loop: Loop) -> bool:
+    """Whether its header can be evaluated whatever the condition, and its body be guarded."""
+    if leaves_early(loop.body) or loop.directive is not None:
+        return False
+    bounds = (loop.lower, loop.upper, loop.step)
+    risky = any(isinstance(part, Binary) and part.operator in ("/", "%") for bound in bounds for part in walk(bound))
+    return not risky and not any(use.object.rank for bound in bounds for use in uses(bound))

@@ -1,0 +1,86 @@
+"""`continue` in loops that are dealt out: each iteration's body becomes `do { … } while (0)`, in which it ends the iteration.
+
+What an iteration's end leads to is then the tiles' matter: another tile's loop, a guard, or no loop at all. Elsewhere
+`if (c) continue; rest` becomes `if (!c) rest`, so that dependences are seen under the condition and the loop ends nowhere early.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.expressions import integer
+from tilepragma.ir.loop_tree import Block, Continue, If, Kernel, Loop, Statement, While
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.schedule.launch_tree import negated
+from tilepragma.user_tiles.mapping import is_vouched, top_loops, user_clauses
+from tilepragma.user_tiles.tile_nests import chain_from
+
+
+def close_iterations(kernel: Kernel) -> Kernel:
+    """The kernel, its tiled and independent loops without a `continue` of their own, unless tiled loops stand beside it."""
+    marked = frozenset((*user_clauses(kernel.body), *_vouched(kernel)))
+    if not any(loop.index in marked and leaves_early(loop.body) for loop in loops_in(kernel.body)):
+        return kernel
+    return dataclasses.replace(kernel, body=_block(kernel.body, marked))
+
+
+def _vouched(kernel: Kernel) -> Iterator[int]:
+    for statement in kernel.body.statements:
+        for nest in top_loops(statement):
+            yield from (loop.index for loop in chain_from(nest) if is_vouched(loop, kernel.directive))
+
+
+def _block(block: Block, marked: frozenset[int]) -> Block:
+    return dataclasses.replace(block, statements=tuple(_statement(s, marked) for s in block.statements))
+
+
+def _statement(statement: Statement, marked: frozenset[int]) -> Statement:
+    changed = with_blocks(statement, lambda block: _block(block, marked))
+    if not isinstance(changed, Loop) or changed.index not in marked:
+        return changed
+    if not leaves_early(changed.body) or user_clauses(changed.body):
+        return changed
+    once = While(integer(0), changed.body, True, changed.body.range)
+    return dataclasses.replace(changed, body=Block((once,), changed.body.range))
+
+
+def condition_iterations(kernel: Kernel) -> Kernel:
+    """The kernel, what follows an `if (c) continue;` of a canonical loop being under the opposite condition instead."""
+    if not any(isinstance(node, Continue) for node in walk(kernel.body)):
+        return kernel
+    return dataclasses.replace(kernel, body=_conditioned(kernel.body))
+
+
+def _conditioned(block: Block) -> Block:
+    return dataclasses.replace(block, statements=tuple(map(_conditioned_loop, block.statements)))
+
+
+def _conditioned_loop(statement: Statement) -> Statement:
+    changed = with_blocks(statement, _conditioned)
+    if not isinstance(changed, Loop) or not leaves_early(changed.body):
+        return changed
+    body = Block(_after_continues(changed.body.statements), changed.body.range)
+    return dataclasses.replace(changed, body=body)
+
+
+def _after_continues(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """`statements`, which end an iteration, with what follows the first `continue` under its condition."""
+    for place, statement in enumerate(statements):
+        if not isinstance(statement, If) or not _ends_with_continue(statement):
+            continue
+        before = Block(statement.then.statements[:-1], statement.then.range)
+        rest = _after_continues(statements[place + 1 :])
+        otherwise = (*(statement.otherwise.statements if statement.otherwise is not None else ()),)
+        after = Block((*otherwise, Block(rest, statement.range)) if otherwise else rest, statement.range)
+        if before.statements:
+            nested = If(statement.condition, before, after if after.statements else None, statement.range)
+        else:
+            nested = If(negated(statement.condition), after, None, statement.range)
+        return (*statements[:place], nested)
+    return statements
+
+
+def _ends_with_continue(statement: If) -> bool:
+    return bool(statement.then.statements) and isinstance(statement.then.statements[-1], Continue)

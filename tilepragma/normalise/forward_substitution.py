@@ -1,0 +1,94 @@
+"""Subscripts without the locals that only name a part of them: `const size_t c = y * w + x; … a[c - w]` touches what a[y * w + x - w] does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tilepragma.ir.accesses import Use
+from tilepragma.ir.conversions import holds
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Call,
+    Conditional,
+    DataObject,
+    Expression,
+    Increment,
+    access_to,
+    is_local_index,
+)
+from tilepragma.ir.loop_tree import Declarator, Kernel, Loop
+from tilepragma.ir.polynomial import Polynomial, expression, polynomial
+from tilepragma.ir.traversal import children, walk
+
+
+def without_names(uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]) -> tuple[Use, ...]:
+    """The uses with what such locals stand for in their subscripts: sums of products of iterators and of values that `invariant` holds for."""
+    uses = tuple(uses)
+    named = named_sums(uses, kernel, invariant)
+    if not named:
+        return uses
+    return tuple(replace(use, subscripts=tuple(_plain(one, named) for one in use.subscripts)) for use in uses)
+
+
+def named_sums(
+    uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]
+) -> Mapping[DataObject, Polynomial]:
+    """What such locals stand for; `uses` are those of the kernel."""
+    writes = Counter(use.object for use in uses if use.writes)
+    named: dict[DataObject, Polynomial] = {}
+    _collect(kernel.body, frozenset(), named, writes, invariant)
+    return named
+
+
+def _collect(
+    node: Any,
+    iterators: frozenset[DataObject],
+    named: dict[DataObject, Polynomial],
+    writes: Mapping[DataObject, int],
+    invariant: Callable[[Expression], bool],
+) -> None:
+    """In textual order, so that a local may be made of others."""
+    if isinstance(node, Loop):
+        iterators |= {node.iterator}
+    elif isinstance(node, Declarator):
+        object_, value = node.object, node.initializer
+        alone = writes[object_] == 1 and is_local_index(object_)
+        if alone and value is not None and not isinstance(value, tuple) and holds(object_.element, value):
+            sum_ = with_sums(polynomial(value), named)
+            if all(_follows_iterators(atom, iterators, invariant) for atom in sum_.atoms):
+                named[object_] = sum_
+    for child in children(node):
+        _collect(child, iterators, named, writes, invariant)
+
+
+def _is_iterator(atom: Expression, iterators: frozenset[DataObject]) -> bool:
+    return isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in iterators
+
+
+def _follows_iterators(
+    atom: Expression, iterators: frozenset[DataObject], invariant: Callable[[Expression], bool]
+) -> bool:
+    """Whether the atom is made of iterators and invariant values alone; of choices any, affine or not: they stay as they are written."""
+    if isinstance(atom, Conditional):
+        leaves = (node for node in walk(atom) if isinstance(node, (Access, Call, Assignment, Increment)))
+        return all(_is_iterator(leaf, iterators) or invariant(leaf) for leaf in leaves)
+    return _is_iterator(atom, iterators) or invariant(atom)
+
+
+def with_sums(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:
+    """The value with what locals stand for in their place, where it is linear in them."""
+    for object_, known in named.items():
+        atom = access_to(object_)
+        if atom in value.atoms and value.split(atom) is not None:
+            value = value.substitute(atom, known)
+    return value
+
+
+def _plain(subscript: Expression, named: Mapping[DataObject, Polynomial]) -> Expression:
+    value = polynomial(subscript)
+    plain = with_sums(value, named)
+    return subscript if plain == value else expression(plain)

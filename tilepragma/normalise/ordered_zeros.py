@@ -1,0 +1,127 @@
+"""Minima and maxima of which the order of the iterations decides at most the sign of a zero.
+
+-0.0 and +0.0 are equal, and a comparison keeps the first of them in the order of the text. Every other result has the same bits in any order.
+So launches reduce such scalars in any order, and the original loop runs again where the result is a zero (`runtime/zero_sign.c`). That is
+right for a kernel that reads nothing that it writes, except scalars: the runtime restores their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilepragma.base.memoization import once
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
+from tilepragma.ir.loop_tree import Block, FloatingRules, Kernel, Loop, TileNest
+from tilepragma.ir.reductions import Updates, reduction_updates
+from tilepragma.ir.signs import Signs
+from tilepragma.ir.traversal import children, loop_directives
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import KernelPlan, Reduction
+from tilepragma.schedule.user_launches import named_in_clauses
+
+#: tilek.h, TILEK_MOST_RESTORED: scalars of which the runtime restores the values.
+MOST_RESTORED = 16
+
+
+@dataclass(frozen=True)
+class OrderedZero:
+    """A reduced scalar that may get a zero of the wrong sign from the launches of hosts, of devices or of both."""
+
+    object: DataObject
+    hosts: bool
+    devices: bool
+
+
+def signs_of(kernel: Kernel, floating: FloatingRules) -> Signs:
+    """The signs of what the kernel computes. Scalars are settled where the original loop can correct the sign of a zero."""
+    signs = Signs(kernel.body, kernel.functions)
+    return Signs(kernel.body, kernel.functions, frozenset(_settled(kernel, floating, signs)))
+
+
+@once
+def signs_in(plan: KernelPlan) -> Signs:
+    """The signs of what the plan's kernel computes."""
+    return signs_of(plan.kernel, plan.floating)
+
+
+@once
+def ordered_zeros(plan: KernelPlan) -> tuple[OrderedZero, ...]:
+    """The scalars for which the plan's launches rely on the original loop, by name."""
+    reductions = (one for launch in (*plan.host, *plan.device) for one in launch.reductions)
+    if not any(one.is_floating and not one.rounds for one in reductions):
+        return ()
+    settled = signs_in(plan).settled
+    on_hosts = {one.object for launch in plan.host for one in launch.reductions if not _keeps_order(plan, one)}
+    on_devices = {one.object for launch in plan.device for one in launch.reductions}
+    return tuple(
+        OrderedZero(one, one in on_hosts, one in on_devices)
+        for one in sorted(settled & (on_hosts | on_devices), key=lambda one: one.name)
+    )
+
+
+def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[DataObject]:
+    named = named_in_clauses(kernel.directive, kernel.body)
+    written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
+    scalars = [one for one in written if one.storage is Storage.SCALAR and one.scope is not Scope.LOCAL]
+    numbers = all(isinstance(one.element, ScalarType) for one in scalars)
+    if not numbers or len(scalars) > MOST_RESTORED or kernel.swept or not _can_run_again(kernel):
+        return
+    for scalar in scalars:
+        if scalar.host not in named:
+            updates = reduction_updates(scalar, kernel.body, floating, signs)
+            if isinstance(updates, Updates) and updates.orders_zeros:
+                yield scalar
+
+
+def _can_run_again(kernel: Kernel) -> bool:
+    """Whether a second run, from the scalars' values before the first, leaves what one run leaves."""
+    kept = [
+        use
+        for use in uses(kernel.body, kernel.functions)
+        if use.object.storage is not Storage.SCALAR and use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)
+    ]
+    written = {use.object for use in kept if use.writes}
+    # Launches check that different arrays are apart, except in loops that the user calls independent.
+    independent = kernel.directive.independent or any(one.independent for one in loop_directives(kernel.body))
+    return not written or not (independent or any(use.reads and use.object in written for use in kept))
+
+
+def _keeps_order(plan: KernelPlan, reduction: Reduction) -> bool:
+    """Whether hosts find the zero that the text does: each partial value is of a stretch of the outermost loop, and they are combined
+    in order. C leaves open which zero fmin and fmax give.
+    """
+    scalar = reduction.object
+    if reduction.operator in ("fmin", "fmax"):
+        return False
+    launches = [one for one in plan.host if any(each.object == scalar for each in one.reductions)]
+    written = list(_chains(plan.kernel.body, scalar, ()))
+    return len(launches) == 1 and len(written) == 1 and list(_chains(launches[0].body, scalar, ())) == written
+
+
+_Chain = tuple[Loop | None, ...]
+
+
+def _chains(node: Any, scalar: DataObject, around: _Chain) -> Iterator[_Chain]:
+    """The loops, without their bodies, around each assignment to the scalar; None for a nest whose tiles change the order."""
+    if isinstance(node, Assignment) and node.target.object == scalar:
+        yield around
+    if isinstance(node, TileNest):
+        loops = tuple(_header(one.loop) for one in node.loops) if _in_order(node) and not around else (None,)
+        yield from _chains(node.body, scalar, (*around, *loops))
+        return
+    inside = (*around, _header(node)) if isinstance(node, Loop) else around
+    for child in children(node):
+        yield from _chains(child, scalar, inside)
+
+
+def _in_order(nest: TileNest) -> bool:
+    """Whether instances, one after another, go through its iterations as its loops do."""
+    tiles = tuple(tile for loop in nest.loops for tile in loop.tiles)
+    return nest.order == tiles and all(tile.axis is None for tile in tiles[1:])
+
+
+def _header(loop: Loop) -> Loop:
+    return replace(loop, body=Block(()), directive=None)

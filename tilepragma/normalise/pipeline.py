@@ -1,0 +1,110 @@
+"""The forms in which regions are planned: those that mean the same as the user's, and say more about where elements are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    Call,
+    Callee,
+    Cast,
+    DataObject,
+    Expression,
+    Increment,
+    IntegerLiteral,
+    Unary,
+    is_local_index,
+)
+from tilepragma.ir.loop_tree import Block, Function, Kernel, Return
+from tilepragma.ir.substitution import with_accesses, with_each
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.normalise.periodic_induction import with_alternations_written_out
+from tilepragma.normalise.scalar_privatization import with_inner_scalars
+from tilepragma.normalise.select_to_arithmetic import with_choices_as_sums
+from tilepragma.schedule.sor_clauses import with_stencils_written_out
+
+_Sums = dict[str, tuple[tuple[DataObject, ...], Expression]]
+
+
+def in_plain_form(kernel: Kernel) -> Kernel:
+    """The kernel with stencils, sums that functions return, and integers that alternate written out, integers declared where they are used, and
+    choices between neighbours as sums.
+    """
+    kernel = with_alternations_written_out(with_sums_written_out(with_stencils_written_out(kernel)))
+    return with_choices_as_sums(with_inner_scalars(kernel))
+
+
+def with_sums_written_out(kernel: Kernel) -> Kernel:
+    """The kernel with what functions return that only add and multiply their integers in the place of their calls:
+    `a[at(i, j, n)]` with `int at(int i, int j, int n) { return i * n + j; }` is a[i * n + j].
+    """
+    sums = _sums(kernel.functions)
+    if not sums:
+        return kernel
+    body = with_each(kernel.body, Call, lambda call: _written_out(call, sums))
+    return replace(kernel, body=body, functions=tuple(_called(body, kernel.functions)))
+
+
+def _called(body: Block, functions: tuple[Function, ...]) -> Iterator[Function]:
+    """Those of the functions that the body calls, or that these call; callees stand before their callers."""
+    names = _callees(body)
+    for function in reversed(functions):
+        if function.name in names:
+            names |= _callees(function.body)
+    return (one for one in functions if one.name in names)
+
+
+def _callees(node: Block) -> set[str]:
+    return {one.function for one in walk(node) if isinstance(one, Call)}
+
+
+def _sums(functions: Iterable[Function]) -> _Sums:
+    """The parameters and the value of those functions, callees first."""
+    sums: _Sums = {}
+    for function in functions:
+        statements = function.body.statements
+        if len(statements) != 1 or not isinstance(statements[0], Return) or not _is_integer(function.result):
+            continue
+        value = with_each(statements[0].value, Call, lambda call: _written_out(call, sums))
+        if value is not None and all(map(is_local_index, function.parameters)) and _adds(value, function.parameters):
+            own = value if getattr(value, "type", None) == function.result else Cast(function.result, value)
+            sums[function.name] = (function.parameters, own)
+    return sums
+
+
+def _adds(value: Expression, parameters: tuple[DataObject, ...]) -> bool:
+    """Whether the value is made of the parameters and numbers by sums and products alone."""
+    if isinstance(value, IntegerLiteral):
+        return True
+    if isinstance(value, Access):
+        return value.object in parameters and not value.subscripts and not value.path
+    if isinstance(value, Unary):
+        return value.operator in ("+", "-") and _adds(value.operand, parameters)
+    if isinstance(value, Cast):
+        return _is_integer(value.type) and _adds(value.operand, parameters)
+    if isinstance(value, Binary):
+        return value.operator in ("+", "-", "*") and _adds(value.left, parameters) and _adds(value.right, parameters)
+    return False
+
+
+def _is_integer(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and type_.is_integer
+
+
+def _written_out(call: Call, sums: _Sums) -> Expression:
+    """What the call returns; the call itself where its arguments do something."""
+    if call.callee is not Callee.USER or call.function not in sums or call.implied:
+        return call
+    parameters, value = sums[call.function]
+    if any(isinstance(node, (Assignment, Increment, Call)) for one in call.arguments for node in walk(one)):
+        return call
+    arguments = {
+        one: given if getattr(given, "type", None) == one.element else Cast(one.element, given)
+        for one, given in zip(parameters, call.arguments, strict=True)
+    }
+    return with_accesses(value, lambda access: arguments[access.object])

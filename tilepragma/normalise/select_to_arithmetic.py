@@ -1,0 +1,179 @@
+"""Choices between cells as sums: `up = y > 0 ? k - w : k` is k + (y > 0 ? -1 : 0) * w, which can be taken apart into rows and columns once k can.
+
+What only one side of a choice evaluates stays in it, unless it is the plain value of a variable: n / d may divide by zero where that side is not
+taken. Values are those that C gives the user's expression wherever it gives it any:
+
+    sums of unsigned integers, which wrap, are nobody's to collect;
+    in int a sum has two parts, each of which the user computes as well; longer ones, whose parts might not fit, are computed in long,
+    where the user's value goes into a variable or a subscript and nothing depends on its type.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from tilepragma.base.memoization import text_key
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Binary,
+    Call,
+    Callee,
+    Cast,
+    Comma,
+    Conditional,
+    Expression,
+    Increment,
+)
+from tilepragma.ir.invariance import host_evaluable, written_objects
+from tilepragma.ir.loop_tree import Declarator, Kernel
+from tilepragma.ir.polynomial import (
+    Monomial,
+    Polynomial,
+    collected_parts,
+    divide,
+    expression,
+    is_scalar,
+    of_atom,
+    polynomial,
+)
+from tilepragma.ir.substitution import with_each
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INT, LONG, ScalarType, is_signed_int
+from tilepragma.normalise.scalar_privatization import in_subscripts
+
+T = TypeVar("T")
+_Terms = tuple[tuple[Monomial, int], ...]
+
+
+def with_choices_as_sums(kernel: Kernel) -> Kernel:
+    """The kernel with what both sides of a choice between cells have in common outside of it."""
+    choices = _Choices(host_evaluable(written_objects(kernel)))
+    numbers = in_subscripts(kernel.body)
+
+    def declared(node: Declarator) -> Declarator:
+        value = node.initializer
+        if node.object not in numbers or value is None or isinstance(value, tuple):
+            return node
+        return replace(node, initializer=choices.plain(value))
+
+    def assigned(node: Assignment) -> Assignment:
+        if node.target.object not in numbers:
+            return node
+        return replace(node, value=choices.plain(node.value) if node.operator == "=" else choices.within(node.value))
+
+    def accessed(node: Access) -> Access:
+        return replace(node, subscripts=tuple(map(choices.plain, node.subscripts))) if node.subscripts else node
+
+    body = with_each(with_each(kernel.body, Declarator, declared), Assignment, assigned)
+    return replace(kernel, body=with_each(body, Access, accessed))
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """`on_host` says of which values the launch knows that they stay what they are."""
+
+    on_host: Callable[[Expression], bool]
+
+    def plain(self, value: Expression) -> Expression:
+        """A value whose type does not matter, with its choices as sums."""
+        value = self.within(value)
+        if not _is_exact(value) or not _is_repeatable(value):
+            return value
+        whole = polynomial(value)
+        for atom in whole.atoms:
+            if isinstance(atom, Conditional) and atom.type == INT and whole.split(atom) is not None:
+                found = self._apart(atom, LONG)
+                if found is not None:
+                    common, factor, step = found
+                    whole = whole.substitute(atom, common + of_atom(step) * factor)
+        return value if whole == polynomial(value) else expression(whole, LONG)
+
+    def within(self, value: T) -> T:
+        """A value with those of its choices as sums that mean the same in their own types."""
+        return with_each(value, Conditional, self._as_sum)
+
+    def _as_sum(self, choice: Conditional) -> Expression:
+        """The choice as a sum of its own type; itself where that is not to be had, or nothing is in common."""
+        found = self._apart(choice, choice.type)
+        if found is None:
+            return choice
+        common, factor, step = found
+        if choice.type == INT and not _fits(choice, common):
+            return choice
+        type_ = step.type
+        assert isinstance(type_, ScalarType)
+        product: Expression = step
+        for atom in (atom for monomial, _ in factor.terms for atom in monomial):
+            product = Binary("*", product, atom if atom.type == type_ else Cast(type_, atom), type_)
+        return Binary("+", expression(common, type_), product, type_)
+
+    def _apart(self, choice: Conditional, type_: object) -> tuple[Polynomial, Polynomial, Conditional] | None:
+        """(common, factor, step) with choice = common + factor * step, a choice of that type; None where nothing is in common."""
+        if type_ not in (INT, LONG) or not isinstance(type_, ScalarType) or not _is_repeatable(choice):
+            return None
+        if not _is_exact(choice.then) or not _is_exact(choice.otherwise):
+            return None
+        then, otherwise = polynomial(choice.then), polynomial(choice.otherwise)
+        common = _common(then, otherwise)
+        if not common.atoms or then == otherwise:
+            return None
+        then, otherwise = then - common, otherwise - common
+        factor = self._common_factor((*then.terms, *otherwise.terms))
+        (then, rest), (otherwise, other_rest) = divide(then, factor), divide(otherwise, factor)
+        if rest.terms or other_rest.terms:
+            return None
+        sides = (expression(then, type_), expression(otherwise, type_))
+        return common, factor, replace(choice, then=sides[0], otherwise=sides[1], type=type_)
+
+    def _common_factor(self, terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
+        """The product of the variables that all terms are multiples of, and that stay what they are while the kernel runs."""
+        first, *others = (Counter(monomial) for monomial, _ in terms)
+        for one in others:
+            first &= one
+        found = (atom for atom in first.elements() if _is_plain(atom) and self.on_host(atom))
+        return Polynomial(((tuple(sorted(found, key=text_key)), 1),))
+
+
+def _common(then: Polynomial, otherwise: Polynomial) -> Polynomial:
+    return Polynomial(tuple(term for term in then.terms if term in otherwise.terms))
+
+
+def _is_repeatable(value: Expression) -> bool:
+    """Whether evaluating it does nothing, so that its parts may be evaluated in any order, and as often as they come to stand there."""
+    return not any(
+        isinstance(node, (Assignment, Increment, AddressOf, Comma))
+        or (isinstance(node, Call) and node.callee is Callee.USER)
+        for node in walk(value)
+    )
+
+
+def _is_exact(value: Expression) -> bool:
+    """Whether what `polynomial` collects of the value is computed in signed integers, which do not wrap."""
+    parts = collected_parts(value)
+    return not parts or ((isinstance(value, Cast) or is_signed_int(value.type)) and all(map(_is_exact, parts)))
+
+
+def _is_plain(atom: Expression) -> bool:
+    """Whether it is the value of a variable, which can be had anywhere."""
+    if isinstance(atom, Cast):
+        return all(
+            isinstance(one, ScalarType) and one.is_integer for one in (atom.type, atom.operand.type)
+        ) and _is_plain(atom.operand)
+    return is_scalar(atom)
+
+
+def _fits(choice: Conditional, common: Polynomial) -> bool:
+    """Whether the common part is one product, and each side adds one at most, so that the user computes all that the sum is made of."""
+    rests = (polynomial(one) - common for one in (choice.then, choice.otherwise))
+    return _is_product(common.terms) and all(not rest.terms or _is_product(rest.terms) for rest in rests)
+
+
+def _is_product(terms: _Terms) -> bool:
+    """Whether it is a product of atoms, or a number that an int has."""
+    (monomial, coefficient), *more = terms
+    return not more and (abs(coefficient) == 1 if monomial else abs(coefficient) < 1 << (INT.bits - 1))

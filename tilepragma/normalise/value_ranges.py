@@ -1,0 +1,274 @@
+"""Between which values a subscript lies, where it is no sum: remainders, values of tables and of small types, choices, and locals made of such.
+
+    { v(e, i) : i an iteration, along any path } subset of [low, high],     low and high being values that the launch knows
+
+It is not the smallest such range, and says nothing of when there is an iteration at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Binary,
+    Cast,
+    Conditional,
+    DataObject,
+    Expression,
+    Increment,
+    IntegerLiteral,
+    Scope,
+    Storage,
+    Unary,
+)
+from tilepragma.ir.loop_tree import Block, Declarator, Loop
+from tilepragma.ir.polynomial import (
+    Polynomial,
+    expression,
+    keeps_value,
+    maximum,
+    minimum,
+    not_negative,
+    number,
+    polynomial,
+    select,
+)
+from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
+
+#: Numbers beyond are those of hash functions, whose products wrap.
+_GREATEST = 1 << 31
+
+_TRUTH = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
+
+
+class UnboundedError(Exception):
+    """Nothing is known of the value."""
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """Inclusive bounds."""
+
+    low: Polynomial
+    high: Polynomial
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the value is known not to be negative."""
+        return self.low.constant is not None and self.low.constant >= 0
+
+
+_ONE = number(1)
+_NOTHING = number(0)
+
+
+def _between(low: int, high: int) -> ValueRange:
+    return ValueRange(number(low), number(high))
+
+
+@dataclass
+class ValueRanges:
+    """The ranges of a region's values; `invariant` says what the host can evaluate at launch."""
+
+    body: Block
+    invariant: Callable[[Expression], bool]
+    _known: dict[DataObject, ValueRange | None] = field(default_factory=dict)
+    _sources: Mapping[DataObject, list[Any]] | None = None
+
+    def of(self, value: Expression) -> ValueRange:
+        """The range of a value of the region. Raises UnboundedError."""
+        found = self._of(value)
+        type_ = value.type
+        if isinstance(type_, ScalarType) and not type_.signed and type_.bits < LONG.bits and not found.is_natural:
+            raise UnboundedError  # it wraps
+        return found
+
+    def _of(self, value: Expression) -> ValueRange:
+        if self.invariant(value) and isinstance(value.type, ScalarType) and value.type.is_integer:
+            exact = polynomial(value)
+            if any(abs(factor) > _GREATEST for _, factor in exact.terms):
+                raise UnboundedError
+            return ValueRange(exact, exact)
+        match value:
+            case IntegerLiteral(number_) if abs(number_) <= _GREATEST:
+                return _between(number_, number_)
+            case Access():
+                return self._of_access(value)
+            case Unary("-", operand):
+                inner = self.of(operand)
+                return ValueRange(-inner.high, -inner.low)
+            case Unary("+", operand):
+                return self.of(operand)
+            case Unary("!", _):
+                return _between(0, 1)
+            case Binary():
+                return self._of_binary(value)
+            case Conditional(_, then, otherwise):
+                return _hull(self.of(then), self.of(otherwise))
+            case Cast():
+                return self._of_cast(value)
+        raise UnboundedError
+
+    def _of_cast(self, value: Cast) -> ValueRange:
+        if keeps_value(value):
+            return self.of(value.operand)
+        source = value.operand.type
+        if isinstance(source, ScalarType) and source.is_integer and value.type == INT:
+            return self.of(value.operand)
+        return _of_type(value)
+
+    def _of_access(self, value: Access) -> ValueRange:
+        object_ = value.object
+        if value.path or object_.volatile:
+            raise UnboundedError
+        if object_.storage is not Storage.SCALAR:
+            integers = [one for one in object_.values if isinstance(one, int)]
+            if object_.table and integers and len(integers) == len(object_.values):
+                return _between(min(*integers, 0), max(*integers, 0))
+            return _of_type(value)
+        if object_ not in self._known:
+            self._known[object_] = None
+            self._known[object_] = self._of_scalar(object_)
+        found = self._known[object_]
+        if found is None:
+            raise UnboundedError
+        return found
+
+    def _of_scalar(self, object_: DataObject) -> ValueRange:
+        """All values that the region gives it, in whatever order."""
+        found: ValueRange | None = None
+        for source in self._sources_of(object_):
+            if isinstance(source, Loop):
+                one = self._of_iterator(source)
+            elif source is None:
+                raise UnboundedError
+            else:
+                one = self.of(source)
+            found = one if found is None else _hull(found, one)
+        if found is None or (object_.scope is not Scope.LOCAL and _is_read_outside(object_, self.body)):
+            raise UnboundedError
+        return found
+
+    def _of_iterator(self, loop: Loop) -> ValueRange:
+        """Its values in the loop, and behind it where it outlives the loop. Where the loop has no iteration, low may be greater than high."""
+        step = polynomial(loop.step).constant
+        if step is None:
+            raise UnboundedError
+        first, end = self.of(loop.lower), self.of(loop.upper)
+        short = number(0 if len(loop.comparison) == 2 and loop.comparison != "!=" else 1)
+        past = number(abs(step))
+        if loop.decreasing:
+            last = end.low + short
+            return ValueRange(last if loop.declares_iterator else minimum((first.low, last - past)), first.high)
+        last = end.high - short
+        return ValueRange(first.low, last if loop.declares_iterator else maximum((first.high, last + past)))
+
+    def _sources_of(self, object_: DataObject) -> list[Any]:
+        """What an object gets its values from: expressions, loops over it, and None for all else."""
+        if self._sources is None:
+            sources: dict[DataObject, list[Any]] = {}
+            for node in walk(self.body):
+                for one, source in _given(node):
+                    sources.setdefault(one, []).append(source)
+            self._sources = sources
+        return self._sources.get(object_, [])
+
+    def _of_binary(self, value: Binary) -> ValueRange:
+        if value.operator in _TRUTH:
+            return _between(0, 1)
+        if value.operator == "%":
+            return self._of_remainder(value)
+        if value.operator == "&":
+            return self._of_mask(value)
+        type_ = value.type
+        if isinstance(type_, ScalarType) and not type_.signed and type_.bits < LONG.bits:
+            raise UnboundedError  # it may wrap
+        left, right = self.of(value.left), self.of(value.right)
+        match value.operator:
+            case "+":
+                return ValueRange(left.low + right.low, left.high + right.high)
+            case "-":
+                return ValueRange(left.low - right.high, left.high - right.low)
+            case "*":
+                return _product(left, right)
+            case "/" | ">>" if left.is_natural and right.low == right.high and (right.low.constant or 0) > 0:
+                by = right.low if value.operator == "/" else number(1 << min(right.low.constant or 0, 30))
+                return ValueRange(_NOTHING, _quotient(left.high, by))
+        raise UnboundedError
+
+    def _of_remainder(self, value: Binary) -> ValueRange:
+        """-|m| < x % m < |m|, and of x's sign."""
+        by = self.of(value.right)
+        size = maximum((by.high, -by.low)) - _ONE if by.low.constant is None or by.low.constant < 0 else by.high - _ONE
+        type_ = value.type
+        if isinstance(type_, ScalarType) and not type_.signed:
+            return ValueRange(_NOTHING, size)
+        try:
+            least = self.of(value.left).low
+        except UnboundedError:
+            return ValueRange(-size, size)
+        if least.constant is not None:
+            return ValueRange(_NOTHING if least.constant >= 0 else -size, size)
+        return ValueRange(select(not_negative(least), _NOTHING, -size), size)
+
+    def _of_mask(self, value: Binary) -> ValueRange:
+        for mask in (value.right, value.left):
+            if isinstance(mask, IntegerLiteral) and 0 <= mask.value <= _GREATEST:
+                return _between(0, mask.value)
+        raise UnboundedError
+
+
+def _is_read_outside(object_: DataObject, node: Any) -> bool:
+    """Whether a variable that lives before the region may be read in it before it has a value from it: other than in loops over it."""
+    if isinstance(node, Access) and node.object == object_:
+        return True
+    inside = isinstance(node, Loop) and node.iterator == object_
+    return any(_is_read_outside(object_, child) for child in children(node) if not (inside and child is node.body))
+
+
+def _given(node: Any) -> Iterable[tuple[DataObject, Any]]:
+    match node:
+        case Declarator(object_, initializer) if initializer is not None:
+            yield object_, None if isinstance(initializer, tuple) else initializer
+        case Assignment("=", target, value):
+            yield target.object, value
+        case Assignment(_, target, _) | Increment(_, _, target) | AddressOf(target):
+            yield target.object, None
+        case Loop():
+            yield node.iterator, node
+
+
+def _of_type(value: Expression) -> ValueRange:
+    """What a small type holds."""
+    type_ = value.type
+    if not isinstance(type_, ScalarType) or type_.is_floating or type_.bits > 16:
+        raise UnboundedError
+    if type_.kind is ScalarKind.BOOLEAN:
+        return _between(0, 1)
+    half = 1 << (type_.bits - 1)
+    return _between(-half, half - 1) if type_.signed else _between(0, 2 * half - 1)
+
+
+def _quotient(value: Polynomial, by: Polynomial) -> Polynomial:
+    if value.constant is not None and by.constant:
+        return number(value.constant // by.constant)
+    return polynomial(Binary("/", expression(value), expression(by), LONG))
+
+
+def _hull(one: ValueRange, other: ValueRange) -> ValueRange:
+    return ValueRange(minimum((one.low, other.low)), maximum((one.high, other.high)))
+
+
+def _product(one: ValueRange, other: ValueRange) -> ValueRange:
+    if one.is_natural and other.is_natural:
+        return ValueRange(one.low * other.low, one.high * other.high)
+    if one.low == one.high and other.low == other.high:
+        return ValueRange(one.low * other.low, one.low * other.low)
+    corners = [left * right for left in (one.low, one.high) for right in (other.low, other.high)]
+    return ValueRange(minimum(corners), maximum(corners))

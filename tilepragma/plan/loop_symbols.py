@@ -1,0 +1,44 @@
+"""Names of loops in kernels: the iterator's name, made unique in the region and unlike anything derived from other names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop
+from tilepragma.ir.traversal import loops_in, walk
+
+#: What codegen appends to a loop's symbol or an object's name to name its numbers.
+_DERIVED = re.compile(
+    r"_(trip|lower|upper|step|end|gang|worker|thread|origin|partials?|count\d*|stride\d*|length\d*|lower\d+|tile\d*|t\d+)$"
+)
+
+
+def loop_symbols(kernel: Kernel, bodies: Iterable[Block] | None = None) -> dict[int, str]:
+    """For each loop's index its symbol: unique over the region; `i`, then `i_2` for a second loop over `i`.
+
+    The loops are those of `bodies` where these take the place of the region's own.
+    """
+    blocks = (kernel.body,) if bodies is None else tuple(bodies)
+    loops = [loop for block in blocks for loop in loops_in(block)]
+    names = _object_names(kernel, loops, [node for block in blocks for node in walk(block)])
+    reserved = {_DERIVED.sub("", name) for name in names if _DERIVED.search(name)}
+    taken: set[str] = set()
+    symbols: dict[int, str] = {}
+    for loop in loops:
+        base = loop.iterator.name
+        candidate, count = base, 1
+        while candidate in taken or candidate in reserved or (candidate in names and candidate != base):
+            count += 1
+            candidate = f"{base}_{count}"
+        taken.add(candidate)
+        symbols[loop.index] = candidate
+    return symbols
+
+
+def _object_names(kernel: Kernel, loops: list[Loop], nodes: list[Any]) -> set[str]:
+    objects: list[DataObject] = [*kernel.objects, *(loop.iterator for loop in loops)]
+    objects += [node.object for node in nodes if isinstance(node, Declarator)]
+    return {object_.name for object_ in objects} | {function.name for function in kernel.functions}

@@ -1,0 +1,280 @@
+"""The automatic planner: its strategies, in the order in which they are tried, and which answer is taken.
+
+The first answer is taken that leaves no launch sequential which has as many loops as the deepest parallel one; failing that, the
+first that gains anything; failing that, the region runs as written. A later answer takes its place whose innermost loops step through
+memory in fewer strides, and on cores one that does more of the work in a launch: their caches keep what its tiles come back to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import inf
+
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.loop_tree import Kernel
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.plan.kernel_plan import HostLoop
+from tilepragma.plan.summary import all_steps, are_wavefronts, buffered, used_sizes
+from tilepragma.schedule.as_written import structure
+from tilepragma.schedule.hyperplane_tiles import hyperplanes
+from tilepragma.schedule.overlapped import OVERLAPPING, overlapped
+from tilepragma.schedule.strategy import Automatic, Refusal, Region, Strategy
+from tilepragma.schedule.tree import WORTH_COUNTING, counts_as_work
+from tilepragma.schedule.unroll_and_jam import JAMMED_ROWS
+from tilepragma.user_tiles.chain_checks import literal_trip
+from tilepragma.verify.messages import rows_that_meet
+
+#: Why an answer cannot become a plan, if it cannot.
+Objection = Callable[[Automatic], str | None]
+
+STRATEGIES: tuple[Strategy, ...] = (structure, hyperplanes)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The answer that is taken, if any, and a clause on each that was not; `reason` is the first of these without the strategy's name."""
+
+    taken: Automatic | None
+    rejected: tuple[str, ...]
+    reason: str | None = None
+
+
+def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
+    """Try the strategies one after another; what `objection` has a clause on is not taken."""
+    meeting = rows_that_meet(region.kernel)
+    if meeting is not None:
+        return Choice(None, (meeting,), meeting)
+    search = _Search(objection)
+    for strategy in strategies:
+        search.look_at(strategy(region))
+        if search.is_over:
+            break
+    search.jam()
+    asked = region.kernel.directive.temporal in OVERLAPPING
+    if asked and search.best is not None:
+        search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
+    taken = search.best or search.second_best
+    if taken is not None:
+        return Choice(taken, (*search.rejected, *_short_host_loops(taken)), search.reason)
+    short = _without_work(region.kernel)
+    return Choice(None, (*short, *search.rejected), next(iter(short), search.reason))
+
+
+def _short_host_loops(taken: Automatic) -> Iterator[str]:
+    """Clauses on the user's loops that the host runs, which are known to have too few iterations for tiles of them to be looked for."""
+    for step in all_steps(taken.host_steps):
+        if isinstance(step, HostLoop) and step.loop.header.file != NOWHERE.file and not counts_as_work(step.loop):
+            yield (
+                f"tiles of iterations of the loop over '{step.loop.iterator.host}', on cores: it has {literal_trip(step.loop)}, and fewer "
+                f"than {WORTH_COUNTING} are no gain"
+            )
+
+
+def _without_work(kernel: Kernel) -> tuple[str, ...]:
+    """A clause where the kernel has loops, all of which are known to have few iterations."""
+    if not any(loops_in(kernel.body)) or any(map(counts_as_work, walk(kernel.body))):
+        return ()
+    return (f"none of its loops has {WORTH_COUNTING} iterations, and fewer are not worth a launch",)
+
+
+@dataclass
+class _Search:
+    """`best` leaves nothing sequential that is as deep as what is parallel; `second_best` gains something at least."""
+
+    objection: Objection
+    best: Automatic | None = None
+    second_best: Automatic | None = None
+    rejected: list[str] = field(default_factory=list)
+    reason: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing could be better than what was found."""
+        if self.best is None:
+            return False
+        if self.best.steps is not None and (self.best.steps.strides or self.best.steps.reloading):
+            return False
+        return self.best.depths.launched >= self.best.depths.parallel
+
+    def look_at(self, answer: Automatic | Refusal) -> None:
+        """Keep the answer if it is better than those before, and say why of the one that is not taken."""
+        if isinstance(answer, Refusal):
+            if self.best is None:
+                self._reject(answer.reason, answer.reason)
+                self.reason = answer.reason if answer.decisive else self.reason
+            return
+        if self.best is not None:
+            self._replace(self.best, answer)
+            return
+        self.rejected += answer.notes
+        against = self.objection(answer)
+        if against is None:
+            if is_settled(answer):
+                self.best = answer
+                return
+            depths = answer.depths
+            against = f"what must run on one core is {_deep(depths.sequential)}, what could run in parallel {_deep(depths.parallel)}"
+            if self.second_best is None and _gains(answer):
+                self.second_best = answer
+        self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
+        if answer.plainer is not None:
+            self.look_at(answer.plainer())
+
+    def _replace(self, best: Automatic, answer: Automatic) -> None:
+        """Take the later answer, or its part for cores, where that is faster."""
+        if not is_settled(answer):
+            return
+        if answer.asked_on_devices:
+            self._take(answer, f"{best.strategy}: diamond tiles are asked for (TILEK_TILES)")
+        elif has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
+            clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
+            self._take(answer, f"{best.strategy}: innermost loops {clause}")
+        elif reloads_less(answer, best) and (_keeps_planes(answer) or answer.strips or not best.strips):
+            clause = "load and store again and again what those of " + answer.strategy + " keep in registers"
+            self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
+        elif answer.depths.launched > best.depths.launched:
+            clause = f"each launch does the work of {_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
+            self._take(_joined(answer, best), f"{best.strategy}, on cores: {clause}")
+
+    def jam(self) -> None:
+        """Take the best answer with rows side by side where loops wait for themselves, if that is right."""
+        best = self.best
+        if best is None or best.jammed is None:
+            return
+        made = best.jammed()
+        if isinstance(made, Automatic) and made.host_steps != best.host_steps:
+            self._take(
+                made,
+                f"{best.strategy}, on cores: innermost loops wait for themselves, which {JAMMED_ROWS} rows side by side hide",
+            )
+
+    def overlap(self, best: Automatic, answers: Iterable[Automatic | Refusal]) -> None:
+        """Take the device steps of the first answer that is right, which the user asks for."""
+        against: dict[str, str] = {}
+        for answer in answers:
+            made = answer if isinstance(answer, Refusal) else _with_devices(best, answer)
+            why = made.reason if isinstance(made, Refusal) else self.objection(made)
+            if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
+                self.best = made
+                against.pop(answer.strategy, None)
+                asked = f"{best.strategy}, on devices: {answer.strategy} are asked for (TILEK_TILES)"
+                self.rejected += (*_clauses(against), asked, *answer.notes)
+                return
+            name = "overlapped tiles" if isinstance(answer, Refusal) else answer.strategy
+            against.setdefault(name, why or "")
+        self.rejected += _clauses(against)
+
+    def _take(self, answer: Automatic, clause: str) -> None:
+        plainer = answer.plainer
+        if self.objection(answer) is None:
+            self.best = answer
+            self.rejected += (clause, *answer.notes)
+        elif plainer is not None and isinstance(made := plainer(), Automatic):
+            self._take(made, clause)
+
+    def _reject(self, clause: str, reason: str) -> None:
+        self.rejected.append(clause)
+        self.reason = self.reason or reason
+
+
+def _clauses(against: dict[str, str]) -> tuple[str, ...]:
+    """What is said against strategies, by their names."""
+    return tuple(f"{name}: {why}" for name, why in against.items())
+
+
+def _joined(host: Automatic, device: Automatic) -> Automatic:
+    """One answer for cores and another for devices."""
+    return replace(
+        device,
+        strategy=f"{host.strategy} on cores, {device.strategy} on devices",
+        host_steps=host.host_steps,
+        shared=tuple(dict.fromkeys((*device.shared, *host.shared))),
+        sizes=used_sizes(host.host_steps, host.sizes),
+        notes=host.notes,
+        steps=host.steps,
+        jammed=None,
+        plainer=None if host.plainer is None else partial(_plainer, host.plainer, device),
+    )
+
+
+def _plainer(host: Callable[[], Automatic | Refusal], device: Automatic) -> Automatic | Refusal:
+    """The same with what the strategy would answer otherwise for cores."""
+    made = host()
+    return made if isinstance(made, Refusal) else _joined(made, device)
+
+
+def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
+    """The best answer with overlapped tiles on devices."""
+    return replace(
+        best,
+        strategy=f"{best.strategy} on cores, {answer.strategy} on devices",
+        device_steps=answer.device_steps,
+        shared=tuple(dict.fromkeys((*best.shared, *answer.shared))),
+        sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
+        asked_on_devices=True,
+        storage=answer.storage,
+        kept=answer.kept,
+    )
+
+
+def _strides(answer: Automatic) -> float:
+    """Accesses of its innermost loops on the host that step through memory in strides; without bound where nothing is known."""
+    return inf if answer.steps is None else answer.steps.strides
+
+
+def _reloading(answer: Automatic) -> float:
+    """Statements of its innermost loops on the host that go to memory for what could stay in registers; none where nothing is known."""
+    return 0 if answer.steps is None else answer.steps.reloading
+
+
+def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:
+    """Whether innermost loops of the answer step through memory in fewer strides, as far as that is known."""
+    return _strides(answer) < _strides(other)
+
+
+def _keeps_planes(answer: Automatic) -> bool:
+    """Whether register tiles of rows and columns are kept, which read what they share less often."""
+    buffers = (one for node in buffered(answer.host_steps) for one in node.buffers)
+    return any(one.stored and one.object.rank > 1 for one in buffers)
+
+
+def reloads_less(answer: Automatic, other: Automatic) -> bool:
+    """Whether innermost loops of the answer are known to go to memory less for what could stay in registers."""
+    return answer.steps is not None and _reloading(answer) < _reloading(other)
+
+
+def _times(number: float) -> str:
+    return "in none" if number == 0 else "in 1 access" if number == 1 else f"in {number:g} accesses"
+
+
+def is_settled(answer: Automatic | None) -> bool:
+    """Whether there is an answer, and no other is looked for."""
+    return answer is not None and answer.is_settled
+
+
+def is_better(one: Automatic | None, other: Automatic | None) -> bool:
+    """Whether an answer that needs storage of its own is worth it against one that does not: less in order; then, no wavefronts of tiles;
+    then, more loops in one launch.
+    """
+    return one is not None and (other is None or _merits(one) > _merits(other))
+
+
+def _merits(answer: Automatic) -> tuple[int, ...]:
+    depths = answer.depths
+    in_order = 0 if is_settled(answer) else -depths.sequential
+    return in_order, -are_wavefronts(answer.device_steps, answer.sizes), depths.launched, depths.parallel
+
+
+def _deep(loops: int) -> str:
+    return "no loop" if loops == 0 else "1 loop deep" if loops == 1 else f"{loops} loops deep"
+
+
+def _loops(answer: Automatic) -> str:
+    return f"{answer.depths.launched} loop{'s' if answer.depths.launched > 1 else ''}"
+
+
+def _gains(answer: Automatic) -> bool:
+    """A launch for a single loop's work, with as much left sequential, costs more than it saves."""
+    return answer.depths.launched > 1 and answer.depths.parallel >= answer.depths.sequential

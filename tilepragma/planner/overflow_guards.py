@@ -1,0 +1,346 @@
+"""What must hold at launch so that bounds of loops mean in C what they mean as numbers.
+
+Plans reason about mathematical integers. Signed overflow is undefined in C, but unsigned arithmetic wraps, and a comparison with
+an unsigned value converts a negative iterator: `for (unsigned i = n - 5; …)` with n = 3 starts at the top of the type, and
+`for (int i = -4; i < m; …)` with an unsigned m does not run at all. Iterators wrap too: in `for (unsigned char i = 0; i < n; i += s)` the
+value behind the last one must be one of the type. Such values must lie where C and arithmetic agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.memoization import text_key
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.accesses import Use, uses
+from tilepragma.ir.c_values import c_value, least_and_greatest
+from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, integer
+from tilepragma.ir.invariance import host_evaluable, written_objects
+from tilepragma.ir.loop_tree import Kernel, Loop
+from tilepragma.ir.loop_tree_text import plain_text
+from tilepragma.ir.polynomial import Polynomial, collected_parts, is_scalar, not_negative, number, polynomial, select
+from tilepragma.ir.traversal import children
+from tilepragma.ir.types import INT, LONG, ScalarType, is_signed, usual_type
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.poly.extents import NotExactError, box_of, condition_of
+from tilepragma.poly.launch_checks import can_hold, may_leave, undecided
+
+#: The greatest number of 64 bits with a sign.
+_HALF = least_and_greatest(LONG)[1]
+#: Further than arrays of 32-bit subscripts reach beyond.
+_OFFSET = 1 << 31
+#: Loops in shorter steps do not go from one half of the numbers of 64 bits to the other.
+_LONG_STEP = 1 << 20
+
+Invariant = Callable[[Expression], bool]
+
+
+def launch_conditions(
+    kernel: Kernel,
+    invariant: Invariant,
+    diagnostics: Diagnostics,
+    assumptions: tuple[Expression, ...],
+    automatic: bool,
+    tiled: bool,
+) -> tuple[Expression, ...]:
+    """Expressions over host objects that are all nonzero where the loops of a region run as plans see them, and then what these assume.
+
+    `invariant` says what the host can evaluate. Where it cannot tell, that is an error of an `automatic` plan; the user who says
+    the tiles vouches for it. `tiled`: ends of loops are divided by sizes of tiles. What holds always is left out; of what never holds
+    there is a warning.
+    """
+    found: dict[Expression, None] = {}
+    ends = _Ends(tiled)
+    for loop, outer in _loops(kernel.body, ()):
+        found |= dict.fromkeys(one for one in ends.tests(loop) if invariant(one.left))
+        for doubt in (*_doubtful(loop), *_doubtful_iterator(loop)):
+            try:
+                found |= dict.fromkeys(_conditions(doubt, loop.iterator, outer, invariant))
+            except NotExactError:
+                # The host cannot say at launch; where the engine cannot either, no plan counts on the value.
+                if automatic and may_leave(doubt.value, doubt.least, doubt.greatest, outer):
+                    diagnostics.error(loop.header, f"a bound of the loop over '{loop.iterator.host}' may wrap around")
+    result = (*undecided(found), *assumptions)
+    _warn_of_what_never_holds(kernel, result, diagnostics)
+    return result
+
+
+def with_subscript_checks(plan: KernelPlan, kernel: Kernel, diagnostics: Diagnostics) -> KernelPlan:
+    """The plan with the conditions under which subscripts of the kernel, as the user has it, are the numbers that the plan takes them for."""
+    if plan.as_written is not None:
+        return plan
+    found: dict[Expression, None] = {}
+    invariant = host_evaluable(written_objects(kernel))
+    for use, part in _wrapping_subscripts(kernel):
+        with suppress(NotExactError):
+            found |= dict.fromkeys(_conditions(part, use.object, use.loops, invariant))
+    more = tuple(one for one in undecided(found) if one not in plan.conditions)
+    _warn_of_what_never_holds(kernel, more, diagnostics)
+    return replace(plan, conditions=(*plan.conditions, *more)) if more else plan
+
+
+def _warn_of_what_never_holds(kernel: Kernel, conditions: tuple[Expression, ...], diagnostics: Diagnostics) -> None:
+    never = never_holding(conditions)
+    if never:
+        checks = " and ".join(f"'{plain_text(one)}'" for one in never)
+        diagnostics.warning(
+            kernel.range,
+            f"kernel '{kernel.name}' always runs as the original loop: its launch check {checks} never holds",
+        )
+
+
+def never_holding(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
+    """The conditions that no launch fulfils: one by itself, or else all of them where they cannot hold at once; empty where they may."""
+    conditions = tuple(conditions)
+    alone = next(((one,) for one in conditions if not can_hold((one,))), None)
+    return alone if alone is not None else () if can_hold(conditions) else conditions
+
+
+def _loops(node: Any, outer: tuple[Loop, ...]) -> Iterator[tuple[Loop, tuple[Loop, ...]]]:
+    if isinstance(node, Loop):
+        yield node, outer
+        outer = (*outer, node)
+    for child in children(node):
+        yield from _loops(child, outer)
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """A value that must lie in a range; None where that has no end. `must_be_known`: plans count on it wherever it is computed."""
+
+    value: Expression
+    least: int | None
+    greatest: int | None
+    must_be_known: bool
+
+
+def _doubtful(loop: Loop) -> Iterator[_Doubt]:
+    """Bounds that must not be negative, and the greatest value that they may have where that matters."""
+    for bound in (loop.lower, loop.upper):
+        if _is_unsigned(bound.type):
+            assert isinstance(bound.type, ScalarType)
+            value = polynomial(bound)
+            products = any(len(monomial) > 1 for monomial, _ in value.terms)
+            narrow = bound.type.bits < LONG.bits
+            last = least_and_greatest(bound.type)[1]
+            greatest = last if narrow and products else None
+            if greatest is not None or not _is_natural(value):
+                yield _Doubt(bound, 0, greatest, True)
+            if narrow and not products and _greatest_sum(value) > last:
+                yield _Doubt(bound, None, last, False)
+    if _is_unsigned(loop.upper.type) and not _is_unsigned(loop.iterator.element):
+        bits = [type_.bits for type_ in (loop.upper.type, loop.iterator.element) if isinstance(type_, ScalarType)]
+        if bits[0] >= max(bits[-1], INT.bits) and not _is_natural(polynomial(loop.lower)):
+            yield _Doubt(loop.lower, 0, None, True)
+
+
+def _wrapping_subscripts(kernel: Kernel) -> Iterator[tuple[Use, _Doubt]]:
+    """Sums in unsigned numbers of 32 bits that are subscripts: `a[i + offset]` is a[i - 1] where the offset is 4294967295. What is less than 0
+    is beyond any array unless it is that much less.
+    """
+    last = (1 << INT.bits) - 1
+    least: dict[Any, tuple[int, Use, Expression]] = {}
+    most: dict[Any, tuple[int, Use, Expression]] = {}
+    for use in uses(kernel.body, kernel.functions):
+        for part in (one for subscript in use.subscripts for one in _unsigned_parts(subscript)):
+            value = polynomial(part)
+            constant = sum(factor for monomial, factor in value.terms if not monomial)
+            # Of those that differ by numbers the least and the greatest tell of all.
+            alike = (use.loops, tuple(term for term in value.terms if term[0]))
+            if any(factor < 0 for _, factor in value.terms) and constant < least.get(alike, (constant + 1,))[0]:
+                least[alike] = (constant, use, part)
+            if _greatest_sum(value) > last and constant > most.get(alike, (constant - 1,))[0]:
+                most[alike] = (constant, use, part)
+    yield from ((use, _Doubt(part, -_OFFSET, None, False)) for _, use, part in least.values())
+    yield from ((use, _Doubt(part, None, last, False)) for _, use, part in most.values())
+
+
+def _unsigned_parts(value: Expression) -> Iterator[Expression]:
+    if not isinstance(value.type, ScalarType):
+        return
+    if value.type.bits == INT.bits:
+        if _is_unsigned(value.type):
+            yield value
+        return
+    for part in collected_parts(value):
+        yield from _unsigned_parts(part)
+
+
+@dataclass
+class _Ends:
+    """Tests that variables of 64 bits in the ends of loops are numbers that launches can count with, which do so in signed ones: none without a
+    sign beyond half of them, and where `tiled`, so that they are multiplied, none near the ends. No test where such a number would end the loop after
+    2**40 rounds at the earliest: `for (size_t i = 0; i < n; i++)`.
+    """
+
+    tiled: bool
+    short: set[DataObject] = field(default_factory=set)
+
+    def tests(self, loop: Loop) -> Iterator[Binary]:
+        """Those of a loop; loops are asked from the outside inwards."""
+        far, near = (loop.lower, loop.upper) if loop.decreasing else (loop.upper, loop.lower)
+        limits: dict[Expression, int] = {}
+        safe = abs(c_value(loop.step) or _LONG_STEP) < _LONG_STEP and self._is_small(near)
+        for end in (far, near):
+            factors = {monomial[0]: abs(factor) for monomial, factor in polynomial(end).terms if len(monomial) == 1}
+            wide = {node for node in _bounding(end) if self._is_wide(node)}
+            safe = safe and (end == near or all(factors.get(atom, 1) == 1 for atom in wide))
+            for atom in sorted(wide, key=text_key):
+                limits[atom] = min(limits.get(atom, _HALF), _HALF // 2 // factors.get(atom, 1) // len(wide))
+        if safe:
+            self.short.add(loop.iterator)
+            return
+        for variable, limit in limits.items():
+            yield Binary("<=", variable, integer(limit, LONG), INT)
+            if is_signed(variable.type):
+                yield Binary(">=", variable, integer(-limit, LONG), INT)
+
+    def _is_wide(self, value: Access) -> bool:
+        type_ = value.type
+        if not isinstance(type_, ScalarType) or not type_.is_integer or type_.bits < LONG.bits:
+            return False
+        return value.object not in self.short and (self.tiled or not type_.signed)
+
+    def _is_small(self, value: Expression) -> bool:
+        """Whether it is at most a number of 32 bits; that it is not negative is tested where it may be."""
+        known = c_value(value)
+        if known is not None:
+            return abs(known) < _HALF // 2
+        return all(
+            isinstance(atom.type, ScalarType)
+            and (atom.type.bits <= INT.bits or (isinstance(atom, Access) and atom.object in self.short))
+            for atom in polynomial(value).atoms
+        )
+
+
+def _bounding(value: Any) -> Iterator[Access]:
+    """The variables that a value is great with: a remainder with a sign is less than its divisor."""
+    if isinstance(value, Binary) and value.operator == "%" and is_signed(value.type):
+        value = value.right
+    if isinstance(value, Access) and is_scalar(value):
+        yield value
+    for part in children(value):
+        yield from _bounding(part)
+
+
+def _greatest_sum(value: Polynomial) -> int:
+    """The most that a sum of unsigned values, without those that are taken away, may come to."""
+    greatest = 0
+    for monomial, factor in value.terms:
+        if factor > 0 and all(isinstance(atom.type, ScalarType) and atom.type.is_integer for atom in monomial):
+            size = factor
+            for atom in monomial:
+                size *= _values_of(atom)[1]
+            greatest += size
+    return greatest
+
+
+def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
+    """What conversions to the iterator's type, and comparisons and steps in it, may change."""
+    type_, upper, by = loop.iterator.element, loop.upper, c_value(loop.step)
+    if not all(isinstance(one, ScalarType) and one.is_integer for one in (type_, upper.type, loop.lower.type)):
+        return
+    assert isinstance(type_, ScalarType) and isinstance(upper.type, ScalarType)
+    for end in (loop.lower, upper, loop.step):
+        if isinstance(end.type, ScalarType) and end.type.bits > INT.bits:
+            # What is widened has gone around before, if it has: `i -= -q`, `i < (long)(n - m)`.
+            last = (1 << INT.bits) - 1
+            for part in _unsigned_parts(end):
+                value = polynomial(part)
+                below, above = not _is_natural(value), _greatest_sum(value) > last
+                if below or above:
+                    yield _Doubt(part, 0 if below else None, last if above else None, False)
+    if by is None:
+        # Also where the loop does not run at all: workers count with the step.
+        yield _Doubt(loop.step, None if loop.decreasing else 1, -1 if loop.decreasing else None, False)
+    least, greatest = least_and_greatest(type_)
+    if by == -1 and c_value(upper) == 0 and loop.comparison == ">=" and not type_.signed:
+        # `i-- > 0`: it starts one above, and its last value does wrap.
+        yield from _outside(loop.lower, -1, greatest - 1, type_)
+        return
+    yield from _outside(loop.lower, least, greatest, type_)
+    common = usual_type(type_, upper.type)
+    if not common.signed and upper.type.signed:
+        yield from _outside(upper, 0, None, type_)
+    if type_.signed and not common.signed:
+        least = 0
+    if not _wraps(loop, type_) and not (loop.decreasing and least == 0):
+        return
+    if loop.comparison == "!=":
+        yield from _outside(upper, least, greatest, type_)
+        if type_.bits < LONG.bits:
+            # Where it starts behind its end it goes on to the end of its type, and around.
+            ends = (loop.lower, upper) if loop.decreasing else (upper, loop.lower)
+            yield _Doubt(Binary("-", *ends, LONG), 0, None, False)
+        return
+    closed = len(loop.comparison) == 2
+    behind = Binary("+", upper, loop.step, LONG)
+    if not closed:
+        behind = Binary("+", behind, integer(1 if loop.decreasing else -1), LONG)
+    low, high = (
+        ends + steps - (0 if closed else 1 if not loop.decreasing else -1)
+        for ends, steps in zip(_values_of(upper), _values_of(loop.step), strict=True)
+    )
+    if least <= (low if loop.decreasing else high) <= greatest:
+        return
+    yield from _outside(behind, least if loop.decreasing else None, None if loop.decreasing else greatest, type_)
+
+
+def _wraps(loop: Loop, type_: ScalarType) -> bool:
+    """Whether C lets the iterator wrap: not where its type overflows, which is undefined."""
+    step = loop.step.type
+    wider = isinstance(step, ScalarType) and step.bits > type_.bits
+    return not type_.signed or type_.bits < INT.bits or wider
+
+
+def _values_of(value: Expression) -> tuple[int, int]:
+    """The least and the greatest value that an expression may have, as far as its type says."""
+    known = c_value(value)
+    if known is not None:
+        return known, known
+    assert isinstance(value.type, ScalarType)
+    return least_and_greatest(value.type)
+
+
+def _may_be_beyond(value: Expression) -> bool:
+    """Whether it may be a number that launches, which count in signed integers of 64 bits, take for a negative one."""
+    return c_value(value) is None and not is_signed(value.type) and _values_of(value)[1] >= 1 << (LONG.bits - 1)
+
+
+def _outside(value: Expression, least: int | None, greatest: int | None, type_: ScalarType) -> Iterator[_Doubt]:
+    """A doubt where the value may lie outside. Sizes of 64 bits are taken to be those of arrays that there can be."""
+    low, high = _values_of(value)
+    below = least is not None and (low < least or (_may_be_beyond(value) and type_.bits < LONG.bits))
+    above = greatest is not None and high > greatest and type_.bits < LONG.bits
+    if below or above:
+        yield _Doubt(value, least if below else None, greatest if above else None, False)
+
+
+def _is_unsigned(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and not type_.signed and type_.is_integer and type_.bits >= INT.bits
+
+
+def _is_natural(value: Polynomial) -> bool:
+    """Whether it is plainly no less than 0: a sum of unsigned values."""
+    return all(
+        factor > 0 and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in monomial)
+        for monomial, factor in value.terms
+    )
+
+
+def _conditions(
+    doubt: _Doubt, object_: DataObject, outer: tuple[Loop, ...], invariant: Invariant
+) -> Iterator[Expression]:
+    use = Use(object_, (doubt.value,), True, False, False, outer, NOWHERE)
+    box = box_of(use, invariant)
+    runs = condition_of(box.nonempty)
+    (bounds,) = box.dimensions
+    limits = [] if doubt.least is None else [bounds.low - number(doubt.least)]
+    limits += [] if doubt.greatest is None else [number(doubt.greatest) - bounds.high]
+    for limit in limits:
+        if not _is_natural(limit) or (_may_be_beyond(doubt.value) and not doubt.must_be_known):
+            yield not_negative(select(runs, limit, number(0)))

@@ -1,0 +1,68 @@
+"""The plan of another version of a kernel, proven whatever the user vouches for: nobody has asked for it where it is taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilepragma.base.diagnostics import Diagnostics, Severity
+from tilepragma.base.refusals import RefusalError
+from tilepragma.ir.directives import TemporalTiles
+from tilepragma.ir.kernel_versions import KernelVersion
+from tilepragma.ir.loop_tree import FloatingRules, Kernel
+from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion
+from tilepragma.planner.planner import make_plan
+from tilepragma.verify.proofs import proof_of
+from tilepragma.verify.rules import PlanFault, verify
+
+
+def plan_version(
+    usual: KernelPlan,
+    kernel: Kernel,
+    version: KernelVersion,
+    name: str,
+    floating: FloatingRules,
+    defaults: PlanDefaults,
+) -> PlanVersion:
+    """The version of a kernel whose plan is the `usual` one elsewhere; its launches have a `name` of their own. Raises RefusalError with a clause on
+    the version.
+    """
+    if usual.as_written is not None or usual.reordered is not None:
+        raise RefusalError("is of a kernel that runs the original loops, or in another order than that")
+    if version.temporal is not None and defaults.temporal is TemporalTiles.AUTOMATIC:
+        defaults = replace(defaults, temporal=version.temporal, host_temporal=None)
+    found = Diagnostics()
+    try:
+        made = make_plan(version.of(kernel, name), floating, found, defaults)
+    except PlanFault as fault:
+        raise RefusalError(f"cannot be planned: {fault}") from None
+    errors = [one.message for one in found if one.severity is Severity.ERROR]
+    if made is None or errors:
+        raise RefusalError(f"cannot be planned: {errors[0] if errors else 'it has errors'}")
+    plan = made.plan
+    if plan.as_written is not None:
+        raise RefusalError(f"would run as written: {plan.as_written}")
+    if plan.prologue != usual.prologue:
+        raise RefusalError("would declare other variables before the launch")
+    if not floating.fast and any(map(_sums_reals, (plan, usual))) and _launches(plan) != _launches(usual):
+        raise RefusalError("would add real numbers up in another order")
+    conditions = tuple(dict.fromkeys((*usual.conditions, *plan.conditions)))
+    # What launches of a version take is said by the choices of the plan that it is a version of.
+    plan = replace(plan, apart=plan.apart or usual.apart, conditions=conditions, processor_choices=())
+    proof = made.proof if made.proof is not None and made.proof.is_of(plan) else proof_of(plan)
+    if proof.faults:
+        raise RefusalError(f"is not proven right: {proof.faults[0].message}")
+    try:
+        verify(plan, proof)
+    except PlanFault as fault:
+        raise RefusalError(f"is not proven right: {fault}") from None
+    return PlanVersion(version.text, plan)
+
+
+def _sums_reals(plan: KernelPlan) -> bool:
+    """Whether a launch combines real numbers, in an order that its tiles say."""
+    return any(one.rounds for launch in (*plan.host, *plan.device) for one in launch.reductions)
+
+
+def _launches(plan: KernelPlan) -> tuple[object, ...]:
+    return (*(one.body for one in plan.host), *(one.body for one in plan.device), plan.counts)

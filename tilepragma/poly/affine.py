@@ -1,0 +1,407 @@
+"""C expressions as quasi-affine functions of iterators and parameters: { [i] -> [e(i)] }, or the reason why not.
+
+Parameters are scalars that the region does not write, and whole invariant sub-expressions that are not affine in
+them (`n * m`, `(int)x`), which become parameters of their own, named by their text. Integers are mathematical: signed
+overflow is undefined in C, and what unsigned operations would wrap is refused where the wrapped value could matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import islpy as isl
+
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
+from tilepragma.ir.conversions import has_wrapped, holds, never_wraps
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Binary,
+    Call,
+    Callee,
+    Comma,
+    Conditional,
+    DataObject,
+    Expression,
+    FloatingLiteral,
+    Increment,
+    IntegerLiteral,
+    Storage,
+    Unary,
+    access_to,
+)
+from tilepragma.ir.loop_tree_text import expression_text
+from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
+from tilepragma.ir.polynomial import expression as collected
+from tilepragma.ir.quotients import unguarded, with_guarded_quotients
+from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.types import INT, LONG, ScalarType
+
+#: Every division and choice doubles the cases of a function; isl's work grows faster than their number.
+_MOST_PIECES = 32
+
+_IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
+
+
+@dataclass(frozen=True)
+class NotAffine:
+    """Why an expression is no affine function; a sentence, and where the expression stands."""
+
+    range: SourceRange
+    reason: str
+
+
+class NotAffineError(Exception):
+    """Raised where an expression is not affine."""
+
+    def __init__(self, expression: Expression, why: str) -> None:
+        self.why = NotAffine(getattr(expression, "range", NOWHERE), f"'{expression_text(expression)}' {why}")
+        super().__init__(self.why.reason)
+
+
+@dataclass(frozen=True)
+class ReturnedValue:
+    """What a function without effects returns, an expression of its parameters."""
+
+    parameters: tuple[DataObject, ...]
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Frame:
+    """{ [i_1, …, i_n] } over parameters: the space in which expressions under the loops of `iterators` are functions.
+
+    `written` are the objects that the region changes; a scalar among neither is a parameter. `parameters` collects what
+    each parameter that was asked for stands for; frames inside each other share it.
+    """
+
+    context: isl.Context
+    iterators: tuple[DataObject, ...]
+    written: frozenset[DataObject]
+    parameters: dict[str, Expression] = field(default_factory=dict, compare=False)
+    known: Mapping[DataObject, isl.PwAff] = field(default_factory=dict, compare=False)
+    """{ [i] -> [value(i)] } of scalars whose value here is known otherwise: those that a declaration gave their one value"""
+    sums: Mapping[DataObject, Polynomial] = field(default_factory=dict, compare=False)
+    """scalars that are known as sums of products of others"""
+    returned: Mapping[str, ReturnedValue] = field(default_factory=dict, compare=False)
+    """what functions return, by name"""
+    asked: set[DataObject] = field(default_factory=set, compare=False)
+    """the scalars whose known values were asked for; shared as `parameters` is"""
+
+    @property
+    def space(self) -> isl.Space:
+        """{ [i_1, …, i_n] }"""
+        return isl.Space.set_alloc(self.context, 0, len(self.iterators))
+
+    def inside(self, iterator: DataObject) -> Frame:
+        """The frame of a loop's body."""
+        known = {
+            object_: value.add_dims(isl.dim_type.in_, 1) for object_, value in self.known.items() if object_ != iterator
+        }
+        return replace(self, iterators=(*self.iterators, iterator), known=known)
+
+    def value(self, object_: DataObject) -> isl.PwAff | None:
+        """{ [i] -> [object(i)] } of a scalar that is known, or an iterator: the innermost where loops share it."""
+        if object_ in self.known:
+            self.asked.add(object_)
+            return self.known[object_]
+        if object_ not in self.iterators:
+            return None
+        return self.iterator(len(self.iterators) - 1 - self.iterators[::-1].index(object_))
+
+    def knowing(self, object_: DataObject, value: isl.PwAff) -> Frame:
+        """This frame where a scalar has a known value, { [i] -> [value(i)] }."""
+        return replace(self, known={**self.known, object_: value})
+
+    def written_out(self, value: Polynomial) -> Polynomial:
+        """The value without the scalars that are known as sums, where it is linear in them."""
+        for object_, known in self.sums.items():
+            atom = access_to(object_)
+            if atom in value.atoms and value.split(atom) is not None:
+                value = value.substitute(atom, known)
+        return value
+
+    def number(self, value: int) -> isl.PwAff:
+        """{ [i] -> [value] }"""
+        zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.space))
+        return isl.PwAff.from_aff(zero.set_constant_val(whole_number(self.context, value)))
+
+    def iterator(self, place: int) -> isl.PwAff:
+        """{ [i] -> [i_place] }"""
+        return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(self.space), isl.dim_type.set, place))
+
+    def parameter(self, name: str, value: Expression | None = None) -> isl.PwAff:
+        """[p] -> { [i] -> [p] } for the parameter of this name; it is noted what it stands for, if it stands for anything."""
+        if name.lstrip("+-")[:1].isdigit():
+            # isl takes a name that begins with a number (`1 << k`) for one.
+            name = f"({name})"
+        if value is not None:
+            self.parameters[name] = with_guarded_quotients(value)
+        # By name: an isl.Id made in Python carries an object of its own, and would differ from the same name parsed.
+        space = self.space.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, 0, name)
+        return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, 0))
+
+    def invariant(self, expression: Expression) -> bool:
+        """Whether the expression has one integer value throughout the region, from unwritten scalars alone."""
+        return _is_integer(expression) and self._is_steady(expression)
+
+    def _is_steady(self, node: Any) -> bool:
+        """Whether a node and all below it are; known of those that were asked for, as each operator of a deep expression is."""
+        known = self._steady_nodes.get(id(node))
+        if known is None:
+            known = node, self._steady(node) and all(map(self._is_steady, children(node)))
+            self._steady_nodes[id(node)] = known
+        return known[1]
+
+    @cached_property
+    def _steady_nodes(self) -> dict[int, tuple[object, bool]]:
+        return {}
+
+    def _steady(self, node: object) -> bool:
+        if isinstance(node, _IMPURE) or (isinstance(node, Call) and node.callee is not Callee.HELPER):
+            return False
+        if isinstance(node, Access):
+            object_ = node.object
+            varies = object_ in self.written or object_ in self.iterators or object_.volatile
+            varies = varies or object_ in self.known or object_ in self.sums
+            return not varies and object_.storage is Storage.SCALAR
+        return True
+
+
+def whole_number(context: isl.Context, value: int) -> isl.Val:
+    """isl's form of a number of any size."""
+    return isl.Val.read_from_str(context, str(value))
+
+
+def affine(expression: Expression, frame: Frame) -> isl.PwAff:
+    """{ [i] -> [expression(i)] }. Raises NotAffineError."""
+    if not _is_integer(expression):
+        raise NotAffineError(expression, "is not an integer")
+    return affine_polynomial(frame.written_out(polynomial(expression)), expression, frame)
+
+
+def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
+    """{ [i] -> [value(i)] }, for a polynomial that stands in the expression `whole`. Raises NotAffineError."""
+    result: isl.PwAff | None = None
+    for monomial, coefficient in value.terms:
+        term = _monomial(monomial, whole, frame)
+        if coefficient != 1:
+            term = term.mul(frame.number(coefficient))
+        result = term if result is None else result.add(term)
+        if result.n_piece() > _MOST_PIECES:
+            raise NotAffineError(whole, "distinguishes too many cases")
+    return frame.number(0) if result is None else result
+
+
+def affine_tuple(expressions: Iterable[Expression], frame: Frame) -> isl.Map:
+    """{ [i] -> [expressions(i)] }. Raises NotAffineError."""
+    return product_of((affine(one, frame) for one in expressions), frame)
+
+
+def product_of(parts: Iterable[isl.PwAff | None], frame: Frame) -> isl.Map:
+    """{ [i] -> [parts(i)] }; where a part is None, all integers."""
+    dimensions = len(frame.iterators)
+    result = isl.Map.universe(isl.Space.alloc(frame.context, 0, dimensions, 0))
+    every = isl.Map.universe(isl.Space.alloc(frame.context, 0, dimensions, 1))
+    for part in parts:
+        result = result.flat_range_product(every if part is None else isl.Map.from_pw_aff(part))
+    return result
+
+
+def condition(expression: Expression, frame: Frame) -> isl.Set:
+    """{ [i] : expression(i) != 0 }. Raises NotAffineError."""
+    holds = _condition(expression, frame)
+    if holds.n_basic_set() > _MOST_PIECES:
+        raise NotAffineError(expression, "distinguishes too many cases")
+    return holds
+
+
+def _condition(expression: Expression, frame: Frame) -> isl.Set:
+    if isinstance(expression, Binary):
+        if expression.operator in ("&&", "||"):
+            left, right = condition(expression.left, frame), condition(expression.right, frame)
+            return left.intersect(right) if expression.operator == "&&" else left.union(right)
+        if expression.operator in _COMPARISONS:
+            for side in (expression.left, expression.right):
+                _check_compared(expression, side, frame)
+            return compare(affine(expression.left, frame), expression.operator, affine(expression.right, frame))
+    if isinstance(expression, Unary) and expression.operator == "!":
+        return condition(expression.operand, frame).complement()
+    return affine(expression, frame).ne_set(frame.number(0))
+
+
+def compare(left: isl.PwAff, operator: str, right: isl.PwAff) -> isl.Set:
+    """{ [i] : left(i) operator right(i) }"""
+    return _COMPARISONS[operator](left, right)
+
+
+_COMPARISONS: dict[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
+    "<": lambda left, right: left.lt_set(right),
+    "<=": lambda left, right: left.le_set(right),
+    ">": lambda left, right: left.gt_set(right),
+    ">=": lambda left, right: left.ge_set(right),
+    "==": lambda left, right: left.eq_set(right),
+    "!=": lambda left, right: left.ne_set(right),
+}
+
+
+def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
+    if not monomial:
+        return frame.number(1)
+    if len(monomial) == 1:
+        return _atom(monomial[0], frame)
+    steady = tuple(atom for atom in monomial if frame.invariant(atom))
+    varying = tuple(atom for atom in monomial if atom not in steady)
+    factors = [_atom(atom, frame) for atom in varying]
+    if steady:
+        factors.append(
+            _atom(steady[0], frame)
+            if len(steady) == 1
+            else frame.parameter(
+                "*".join(expression_text(atom) for atom in steady), collected(Polynomial(((steady, 1),)))
+            )
+        )
+    result = factors[0]
+    for factor in factors[1:]:
+        if not (result.is_cst() or factor.is_cst()):
+            raise NotAffineError(whole, f"multiplies '{expression_text(varying[0])}' by a value that is no constant")
+        result = result.mul(factor)
+    return result
+
+
+def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
+    atom = unguarded(atom)
+    if isinstance(atom, Access) and not atom.subscripts and not atom.path:
+        value = frame.value(atom.object)
+        if value is not None:
+            return value
+    try:
+        if isinstance(atom, Binary) and atom.operator in ("/", "%"):
+            return _division(atom, frame)
+        if isinstance(atom, Binary) and atom.operator == "&":
+            return _low_bits(atom, frame)
+        if isinstance(atom, Conditional):
+            return _choice(atom, frame)
+        if isinstance(atom, Call) and atom.callee is Callee.HELPER:
+            return _helper(atom, frame)
+        if isinstance(atom, Call) and atom.callee is Callee.USER and atom.function in frame.returned:
+            return _returned(atom, frame)
+    except NotAffineError:
+        if not frame.invariant(atom):
+            raise
+    if frame.invariant(atom):
+        return frame.parameter(expression_text(atom), atom)
+    raise NotAffineError(atom, _why(atom))
+
+
+def _why(atom: Expression) -> str:
+    if isinstance(atom, Access):
+        return "is read from memory" if atom.subscripts or atom.path else "changes inside the kernel"
+    return "is not a sum of iterators and invariant values"
+
+
+def _division(atom: Binary, frame: Frame) -> isl.PwAff:
+    """C's division truncates; the remainder has the dividend's sign."""
+    divisor = constant_value(atom.right, frame)
+    if divisor is None or divisor <= 0:
+        raise NotAffineError(atom, "divides by a value that is no positive constant")
+    if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
+        raise NotAffineError(atom, "is not an integer")
+    wraps = not atom.type.signed and not _never_wraps(atom.left, frame)
+    if wraps or has_wrapped(atom.left, atom.type) or _begins_anywhere(atom.left, divisor, frame):
+        raise NotAffineError(atom, "divides an unsigned value that may have wrapped")
+    dividend, by = affine(atom.left, frame), frame.number(divisor)
+    return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
+
+
+def _low_bits(atom: Binary, frame: Frame) -> isl.PwAff:
+    """x & (2^k - 1) is x mod 2^k, never negative: signed integers are of two's complement, and what wraps does so at 32 bits or more."""
+    mask = constant_value(atom.right, frame)
+    if mask is None:
+        raise NotAffineError(atom, _why(atom))
+    if not 0 < mask < 1 << 32 or mask & (mask + 1):
+        raise NotAffineError(atom, "keeps bits other than the lowest")
+    if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
+        raise NotAffineError(atom, "is not an integer")
+    return affine(atom.left, frame).mod_val(whole_number(frame.context, mask + 1))
+
+
+def constant_value(expression: Expression, frame: Frame) -> int | None:
+    """The expression's value where it is one number, if only for what the frame knows."""
+    value = polynomial(expression)
+    if value.constant is None and any(
+        isinstance(one, Access) and one.object in frame.known for one in walk(expression)
+    ):
+        function = affine_polynomial(value, expression, frame)
+        least = function.min_val()
+        return int(least.to_python()) if function.is_cst() and least.is_int() else None
+    return value.constant
+
+
+def _helper(atom: Call, frame: Frame) -> isl.PwAff:
+    """The helpers of tilek.h; quotients are by positive constants."""
+    left = affine(atom.arguments[0], frame)
+    if atom.function in ("tilek_minimum", "tilek_maximum"):
+        right = affine(atom.arguments[1], frame)
+        # Of many cases, each of which has its own pieces: whoever takes the least of eight has hundreds.
+        return (left.min(right) if atom.function == "tilek_minimum" else left.max(right)).coalesce()
+    divisor = constant_value(atom.arguments[1], frame)
+    if divisor is None or divisor <= 0 or atom.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
+        raise NotAffineError(atom, "divides by a value that is no positive constant")
+    quotient = left.div(frame.number(divisor))
+    return quotient.floor() if atom.function == "tilek_floor_quotient" else quotient.ceil()
+
+
+def _returned(atom: Call, frame: Frame) -> isl.PwAff:
+    function = frame.returned[atom.function]
+    others = {name: value for name, value in frame.returned.items() if name != atom.function}
+    inside = replace(frame, returned=others)
+    for parameter, argument in zip(function.parameters, atom.arguments, strict=True):
+        if not holds(parameter.element, argument):
+            raise NotAffineError(argument, "may be cut off")
+        inside = inside.knowing(parameter, affine(argument, frame))
+    return affine(function.value, inside)
+
+
+def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:
+    holds = condition(atom.condition, frame)
+    then = affine(atom.then, frame).intersect_domain(holds)
+    return then.union_add(affine(atom.otherwise, frame).intersect_domain(holds.complement()))
+
+
+def _check_compared(whole: Expression, side: Expression, frame: Frame) -> None:
+    """In a comparison of unsigned type, neither side may be a value that the conversion would change."""
+    assert isinstance(whole, Binary)
+    types = [one.type for one in (whole.left, whole.right) if isinstance(one.type, ScalarType)]
+    if len(types) != 2 or not all(type_.is_integer for type_ in types):
+        raise NotAffineError(whole, "does not compare integers")
+    widest = max(max(type_.bits for type_ in types), INT.bits)
+    unsigned = any(not type_.signed and type_.bits == widest and type_.bits >= INT.bits for type_ in types)
+    if unsigned and not _never_wraps(side, frame):
+        raise NotAffineError(whole, "compares as unsigned a value that may be negative")
+    if has_wrapped(side, max(types, key=lambda type_: type_.bits)):
+        raise NotAffineError(whole, "compares an unsigned value that may have wrapped")
+
+
+def _never_wraps(expression: Expression, frame: Frame) -> bool:
+    """Whether the sum, with what locals stand for in their place, wraps beyond any array's size only."""
+    return never_wraps(polynomial(expression)) and never_wraps(frame.written_out(polynomial(expression)))
+
+
+def _begins_anywhere(dividend: Expression, divisor: int, frame: Frame) -> bool:
+    """Whether an unsigned sum of less than 64 bits begins at a value of the launch's: a seed may be close to where the type ends, and unless the
+    divisor divides 2^32 what follows is out of step with it.
+    """
+    type_, atoms = dividend.type, polynomial(dividend).atoms
+    narrow = isinstance(type_, ScalarType) and not type_.signed and INT.bits <= type_.bits < LONG.bits
+    return narrow and divisor & (divisor - 1) != 0 and len({frame.invariant(atom) for atom in atoms}) > 1
+
+
+def _is_integer(expression: Expression) -> bool:
+    return isinstance(expression, IntegerLiteral) or (
+        isinstance(expression.type, ScalarType) and expression.type.is_integer
+    )

@@ -1,0 +1,150 @@
+"""Rows whose tiles can all start at once: diamond tiles (Bondhugula, Bandishti, Pananilath 2014), of two rows of a band.
+
+    f             a row that is one loop of the program, along which the instances' domain ends: time
+    h             another row of the band
+    h' = c f - h  with the least c >= 1, and with constants, for which h' is legal as well, (3.16):
+                  h'_T(t) - h'_S(s) >= 0                                     for all (s, t) in P_e
+
+The band with h' in the place of f is permutable as before, and h + h' = c f is parallel to time: of the tiles of h and h' those of one
+wavefront t_h + t_h' begin at the same time step, so that none waits for a border of the domain. That is concurrent start, where
+skewed tiles of f and h begin with one tile and grow by one a wavefront. No such row exists where instances of one
+time step depend on each other (Gauss-Seidel): a pair (s, t) with f(t) = f(s) would have h'(t) - h'(s) = -(h(t) - h(s)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from tilepragma.poly.bands import Part, PartKind
+from tilepragma.poly.lifted_extents import extents_of, lifted
+from tilepragma.poly.program_model import Dependence, Statement
+from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
+from tilepragma.poly.schedule_legality import ordering
+
+GREATEST_FACTOR = 64
+"""The most that a row is skewed by: a stencil of order 4 in two half steps has c = 16."""
+
+
+@dataclass(frozen=True)
+class ConcurrentStart:
+    """`part` is `skewed` with h' in the place of f: `pair` are the levels of h' and h, whose tiles of one sum begin together.
+
+    `factor` is c.
+    """
+
+    part: Part
+    skewed: Part
+    pair: tuple[int, int]
+    factor: int
+
+
+@dataclass(frozen=True)
+class _Differences:
+    """{ [f(t) - f(s), h(t) - h(s)] : (s, t) in P_e }, for all parameters, without the constants of rows."""
+
+    source: str
+    target: str
+    values: isl.Set
+
+    def least(self, factor: int) -> int | None:
+        """The least value of factor * (f(t) - f(s)) - (h(t) - h(s)); None where there is none."""
+        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.values.get_space()))
+        aff = aff.set_coefficient_val(isl.dim_type.in_, 0, factor).set_coefficient_val(isl.dim_type.in_, 1, -1)
+        least = self.values.min_val(aff)
+        return int(least.to_python()) if least.is_int() else None
+
+
+def concurrent_start(part: Part, dependences: Iterable[Dependence], along: int | None = None) -> ConcurrentStart | None:
+    """The part with tiles that all start at once, if there are such; the row at the level `along`, which vectors take, is left alone."""
+    if part.kind is not PartKind.WAVEFRONT:
+        return None
+    extents = extents_of(each.statement for each in part.statements)
+    inside = tuple(
+        (source, target, lifted(relation, extents))
+        for source, target, relation in _inside(part, ordering(tuple(dependences)))
+    )
+    others = sorted(part.carrying, key=lambda level: level == along)
+    for time in part.carrying:
+        if time == along or not all(_is_a_loop(each.rows[time]) for each in part.statements):
+            continue
+        for other in others:
+            if other != time and (found := _opposite(part, inside, time, other)) is not None:
+                return found
+    return None
+
+
+def _is_a_loop(row: Row) -> bool:
+    """Whether the row is one loop of the program: the domain ends where it ends."""
+    return sorted(row.coefficients, reverse=True) == [1] + [0] * (len(row.coefficients) - 1)
+
+
+def _inside(part: Part, dependences: tuple[Dependence, ...]) -> Iterator[tuple[str, str, isl.Map]]:
+    """(S, T, { S[s] -> T[t] in P_e : outer rows equal }) for each pair of the part's statements."""
+    outer = {each.statement.name: affine_map(each.statement, each.rows[: part.outer]) for each in part.statements}
+    between: dict[tuple[str, str], isl.Map] = {}
+    for each in dependences:
+        if each.source in outer and each.target in outer:
+            tied = each.relation & outer[each.source].apply_range(outer[each.target].reverse())
+            ends = (each.source, each.target)
+            between[ends] = between[ends].union(tied) if ends in between else tied
+    for (source, target), relation in between.items():
+        if not relation.is_empty():
+            yield source, target, relation
+
+
+def _opposite(
+    part: Part, inside: tuple[tuple[str, str, isl.Map], ...], time: int, other: int
+) -> ConcurrentStart | None:
+    """The part with h' for the rows f at `time` and h at `other`, or None where there is no such row."""
+    linear = {each.statement.name: _linear(each, time, other) for each in part.statements}
+    edges = tuple(_differences(source, target, relation, linear) for source, target, relation in inside)
+    for factor in range(1, GREATEST_FACTOR + 1):
+        least = [each.least(factor) for each in edges]
+        bounds = [(each.source, each.target, -one) for each, one in zip(edges, least, strict=True) if one is not None]
+        if len(bounds) < len(edges):
+            continue
+        constants = least_constants((each.statement for each in part.statements), bounds)
+        if constants is not None:
+            return ConcurrentStart(_replaced(part, time, other, factor, constants), part, (time, other), factor)
+    return None
+
+
+def _linear(each: StatementSchedule, time: int, other: int) -> isl.Map:
+    """{ S[i] -> [f(i), h(i)] } without constants."""
+    return affine_map(each.statement, tuple(replace(each.rows[level], constant=0) for level in (time, other)))
+
+
+def _differences(source: str, target: str, relation: isl.Map, linear: Mapping[str, isl.Map]) -> _Differences:
+    values = relation.apply_domain(linear[source]).apply_range(linear[target]).deltas()
+    values = values.project_out(isl.dim_type.param, 0, values.dim(isl.dim_type.param))
+    return _Differences(source, target, values.coalesce())
+
+
+def least_constants(statements: Iterable[Statement], bounds: Iterable[tuple[str, str, int]]) -> dict[str, int] | None:
+    """The least constants c_S >= 0 with c_T - c_S >= b for each (S, T, b), by longest paths; None where a circle asks for too much."""
+    constants = dict.fromkeys((each.name for each in statements), 0)
+    known = tuple(bounds)
+    for _ in range(len(constants) + 1):
+        changed = False
+        for source, target, least in known:
+            if constants[source] + least > constants[target]:
+                constants[target] = constants[source] + least
+                changed = True
+        if not changed:
+            return constants
+    return None
+
+
+def _replaced(part: Part, time: int, other: int, factor: int, constants: Mapping[str, int]) -> Part:
+    """The part with h' = factor * f - h, and these constants, at the level `time`."""
+    statements = []
+    for each in part.statements:
+        rows = list(each.rows)
+        step, row = rows[time], rows[other]
+        coefficients = tuple(factor * a - b for a, b in zip(step.coefficients, row.coefficients, strict=True))
+        rows[time] = Row(coefficients, constants[each.statement.name], step.band)
+        statements.append(replace(each, rows=tuple(rows)))
+    return replace(part, statements=tuple(statements))

@@ -1,0 +1,262 @@
+"""`a[i*m + j]` seen as a[i][j]: one subscript taken apart by the array's parametric strides, where that is provable.
+
+With strides s_1 > s_2 > … > s_k (polynomials of parameters), a subscript e is e = q_1 s_1 + … + q_k s_k + r. The map
+e -> (q_1, …, q_k, r) is one to one where 0 <= q_(l+1) < floor(s_l / s_(l+1)) and 0 <= r < s_k. The domain of the access must
+imply that, or it is assumed of the parameters, and tested at launch: `a[i*m + j]` with j < w is a[i][j] where w <= m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import permutations
+from math import gcd
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Access, Binary, Call, Callee, Conditional, Expression, integer
+from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_atom, polynomial
+from tilepragma.ir.types import LONG
+from tilepragma.poly.affine import Frame, NotAffineError, affine_polynomial
+
+#: What a part may hand to the one before it: division by n + 2 makes the last column i*(n + 2) + n + 1 the column -1 of row i + 1.
+_CARRIES = (0, -1, 1)
+
+#: Of the lengths that rows may have where no iterator counts the rows.
+_MOST_LENGTHS = 3
+
+#: Greatest first.
+Strides = tuple[Polynomial, ...]
+
+
+def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
+    """The chains of parametric strides, greatest first, by which the subscripts of one array may be taken apart; none where
+    the factor of some iterator is no polynomial of parameters.
+
+    Strides are the factors of iterators, without the numbers in them (2*i*m is row 2*i of length m) or with what these have in common
+    ((i*m + j)*3 + k is row i of length 3*m). Of two that are no multiples of each other that of the outer iterator is the greater.
+    Behind these chains come those without a stride that may be a diagonal's.
+    """
+    found: dict[Polynomial, tuple[int, int]] = {}
+    for subscript, frame in subscripts:
+        value = frame.written_out(polynomial(subscript))
+        for atom in value.atoms:
+            if frame.invariant(atom):
+                continue
+            parts = value.split(atom)
+            if parts is None or not all(frame.invariant(other) for other in parts[0].atoms):
+                return ()
+            # What is chosen between two rows is as far as these are apart, which need not be a stride.
+            if parts[0].constant is None and not isinstance(atom, Conditional):
+                primitive, content = _primitive(parts[0])
+                common, depth = found.get(primitive, (0, len(frame.iterators)))
+                found[primitive] = gcd(common, content), min(depth, _depth(atom, frame))
+    ordered = sorted(found.items(), key=lambda one: (-_degree(one[0]), one[1][1], repr(one[0])))
+    chains = (
+        tuple(primitive for primitive, _ in ordered),
+        tuple(primitive * number(common) for primitive, (common, _) in ordered),
+    )
+    without = (tuple(one for one in chain if one != sum_) for chain in chains for sum_ in _sums_of_others(chain))
+    return tuple(dict.fromkeys(chain for chain in (*chains, *without) if chain))
+
+
+def _sums_of_others(chain: Strides) -> Iterator[Polynomial]:
+    """The strides that are a whole number of times another one and something of a lower degree: those of diagonals, as n + 1 is in
+    a[i*n + j] = a[j*(n + 1)]. Which of the two is the length of rows, n or n + 1, nothing tells.
+    """
+    for stride, other in permutations(chain, 2):
+        count, rest = divide(stride, other)
+        if count.constant and rest.terms and _degree(rest) < _degree(other):
+            yield stride
+
+
+def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
+    """The chains with one more stride at the end: the length of rows that no iterator counts, as in u[h*(w + 2) + j] for row h.
+
+    It is a factor of a product of parameters that is added to what iterators make, most likely first; none where there is no such product.
+    """
+    fixed = dict.fromkeys(_without_iterators(subscript, frame) for subscript, frame in subscripts)
+    products = [one for one in fixed if one.terms and _degree(one) > 1]
+    lengths = dict.fromkeys(_primitive(one)[0] for one in fixed if one.terms and _degree(one) == 1)
+    for product in products:
+        for atom in product.atoms:
+            quotient, rest = divide(product, of_atom(atom))
+            if not rest.terms:
+                lengths |= dict.fromkeys((_primitive(quotient)[0], of_atom(atom)))
+    wholes = [*products, *dict.fromkeys(stride for chain in chains for stride in chain)]
+    divided = {one: sum(not divide(whole, one)[1].terms for whole in wholes) for one in lengths if one.constant is None}
+    likely = sorted((one for one, count in divided.items() if count and products), key=lambda one: -divided[one])
+    return tuple(
+        (*chain, length)
+        for length in likely[:_MOST_LENGTHS]
+        for chain in chains or ((),)
+        if length not in chain and (not chain or not divide(chain[-1], length)[1].terms)
+    )
+
+
+def _without_iterators(subscript: Expression, frame: Frame) -> Polynomial:
+    terms = frame.written_out(polynomial(subscript)).terms
+    return Polynomial(tuple(one for one in terms if all(frame.invariant(atom) for atom in one[0])))
+
+
+def _depth(atom: Expression, frame: Frame) -> int:
+    object_ = atom.object if isinstance(atom, Access) else None
+    return frame.iterators.index(object_) if object_ in frame.iterators else len(frame.iterators)
+
+
+@dataclass(frozen=True)
+class Split:
+    """{ [i] -> [q_1, …, q_k, r] } of one subscript, right for the parameters { [p] : `assumed` }."""
+
+    parts: tuple[isl.PwAff, ...]
+    assumed: isl.Set
+
+
+def split_subscript(
+    subscript: Expression,
+    by: Strides,
+    frame: Frame,
+    domain: isl.Set,
+    *,
+    assuming: bool = False,
+    within_rows: bool = False,
+) -> Split | None:
+    """The subscript taken apart where `domain` implies the ranges of its parts; else None.
+
+    `assuming`: where it does not, but would if the strides were no less than something, that may be assumed; `within_rows`: not
+    of the last one.
+    """
+    rest = frame.written_out(polynomial(subscript))
+    parts: list[Polynomial] = []
+    for stride in by:
+        quotient, rest = divide(rest, stride)
+        parts.append(quotient)
+    parts.append(rest)
+    assumed = isl.Set.universe(isl.Space.params_alloc(frame.context, 0))
+    try:
+        for place in reversed(range(len(by))):
+            may = assuming and not (within_rows and place == len(by) - 1)
+            carried = _carried(parts, place, by, subscript, frame, domain.intersect_params(assumed), may)
+            if carried is None:
+                return None
+            parts[place : place + 2] = carried[0]
+            assumed = assumed.intersect(carried[1])
+        return Split(tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed)
+    except NotAffineError:
+        return None
+
+
+def _carried(
+    parts: list[Polynomial],
+    place: int,
+    by: Strides,
+    subscript: Expression,
+    frame: Frame,
+    domain: isl.Set,
+    assuming: bool,
+) -> tuple[list[Polynomial], isl.Set] | None:
+    """Two neighbouring parts, the second in its range for the parameters that follow."""
+    length = extent(by, place + 1)
+    limit = affine_polynomial(length, subscript, frame)
+    possible = bordered = None
+    for carry in _CARRIES:
+        part = parts[place + 1] - number(carry) * length
+        function = affine_polynomial(part, subscript, frame)
+        inside = function.ge_set(frame.number(0)).intersect(function.lt_set(limit))
+        if domain.is_subset(inside):
+            return [parts[place] + number(carry), part], isl.Set.universe(domain.params().get_space())
+        if assuming and possible is None:
+            needed = _needed(domain, inside, limit, _multiples(length, frame))
+            possible = None if needed is None else ([parts[place] + number(carry), part], needed)
+        if assuming and bordered is None:
+            needed = _needed(domain, inside, limit, _multiples(length, frame), borders=True)
+            bordered = None if needed is None else ([parts[place] + number(carry), part], needed)
+    return possible or bordered
+
+
+def extent(by: Strides, place: int) -> Polynomial:
+    """How many values the part of this place has: s_l / s_(l+1), rounded down where the one is no multiple of the other.
+
+    Where a stride is less than 1 the value does not matter: no remainder is in range then.
+    """
+    greater = by[place - 1]
+    if place == len(by):
+        return greater
+    quotient, rest = divide(greater, by[place])
+    if not rest.terms:
+        return quotient
+    divisor = Call("tilek_maximum", Callee.HELPER, (expression(by[place]), integer(1, LONG)), LONG)
+    return of_atom(Binary("/", expression(greater), divisor, LONG))
+
+
+def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
+    """The parameters that stand for products with a factor of this extent in them: no extent is as great."""
+    return frozenset(
+        name
+        for name, value in frame.parameters.items()
+        for monomial, _ in polynomial(value).terms
+        if len(monomial) > 1 and length.atoms & set(monomial)
+    )
+
+
+def _needed(
+    domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str], *, borders: bool = False
+) -> isl.Set | None:
+    """{ [p] : for all i in domain(p): inside(p, i) }, where that says only that the extent `limit` is no less than something,
+    and than none of its `multiples`. With `borders` it may say too that other parameters are no less than numbers: a row's columns
+    from r on, and up to r before its end, are inside of it where r >= 0.
+    """
+    needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
+    pieces = needed.get_basic_sets()
+    extents = [function for _, function in limit.get_pieces()]
+    if len(pieces) != 1 or len(extents) != 1 or needed.is_empty():
+        return None
+    piece = pieces[0].remove_redundancies()
+    if piece.dim(isl.dim_type.div):
+        return None
+    for one in piece.get_constraints():
+        if not _grows(one, extents[0], multiples) and not (borders and _is_least(one)):
+            return None
+    return isl.Set.from_basic_set(piece)
+
+
+def _grows(constraint: isl.Constraint, length: isl.Aff, multiples: frozenset[str]) -> bool:
+    """Whether the constraint, a(p) >= 0, is rather met the greater the extent is, and can be."""
+    if constraint.is_equality():
+        return False
+    factors = {
+        length.get_dim_name(isl.dim_type.param, place): length.get_coefficient_val(isl.dim_type.param, place)
+        for place in range(length.dim(isl.dim_type.param))
+    }
+    space = constraint.get_space()
+    total = 0.0
+    for place in range(space.dim(isl.dim_type.param)):
+        name = space.get_dim_name(isl.dim_type.param, place)
+        here = constraint.get_coefficient_val(isl.dim_type.param, place).to_python()
+        if here < 0 and name in multiples:
+            return False
+        if name in factors:
+            total += factors[name].to_python() * here
+    return total > 0
+
+
+def _is_least(constraint: isl.Constraint) -> bool:
+    """Whether the constraint says of one parameter that it is no less than a number."""
+    count = constraint.get_space().dim(isl.dim_type.param)
+    factors = [constraint.get_coefficient_val(isl.dim_type.param, place).to_python() for place in range(count)]
+    used = [factor for factor in factors if factor]
+    return not constraint.is_equality() and len(used) == 1 and used[0] > 0
+
+
+def _primitive(value: Polynomial) -> tuple[Polynomial, int]:
+    """(p, c) with value = ±c * p, the leading term of p being positive and its numbers having nothing in common."""
+    content = reduce(gcd, (abs(coefficient) for _, coefficient in value.terms))
+    lead = max(value.terms, key=lambda term: (len(term[0]), repr(term[0])))[1]
+    sign = 1 if lead > 0 else -1
+    terms = tuple((monomial, sign * coefficient // content) for monomial, coefficient in value.terms)
+    return Polynomial(terms), content
+
+
+def _degree(value: Polynomial) -> int:
+    return max(len(monomial) for monomial, _ in value.terms)

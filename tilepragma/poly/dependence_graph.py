@@ -1,0 +1,41 @@
+"""Which loops carry which memory-based dependences, found once each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from tilepragma.ir.expressions import Scope, Storage
+from tilepragma.ir.loop_tree import Loop
+from tilepragma.poly.dependences import Dependence, carried_at
+from tilepragma.poly.scop import Scop
+
+
+@dataclass
+class Carried:
+    """The dependences of a Scop. Those of outside scalars are left out: iterations may own a copy of one, or reduce it."""
+
+    scop: Scop
+    dependences: tuple[Dependence, ...]
+    _known: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def by(self, loop: Loop, statements: Collection[str]) -> Iterator[Dependence]:
+        """The dependences between these statements that `loop` carries."""
+        for number, one in enumerate(self.dependences):
+            if one.source_statement.name not in statements or one.sink_statement.name not in statements:
+                continue
+            if one.source.object.storage is Storage.SCALAR and one.source.object.scope is not Scope.LOCAL:
+                continue
+            if any(each.index == loop.index for each in one.loops) and loop.index in self._loops(number):
+                yield one
+
+    def statements_under(self, loop: Loop) -> frozenset[str]:
+        """The names of the statements that stand in the loop."""
+        return frozenset(
+            one.name for one in self.scop.statements if any(each.index == loop.index for each in one.loops)
+        )
+
+    def _loops(self, number: int) -> frozenset[int]:
+        if number not in self._known:
+            self._known[number] = frozenset(loop.index for loop in carried_at(self.dependences[number]))
+        return self._known[number]

@@ -1,0 +1,176 @@
+"""In which order the points of a tile run one after another.
+
+Any order does that keeps what depends on each other: the program's own, and every permutation of the rows of a band. The one is
+taken whose innermost loop steps through memory in fewest strides, so that compilers can vectorise it and lines of the
+cache are used up; among equals the program's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.lower.band_ast import Order
+from tilepragma.poly.adjacency import moves, stays_within, step_by, strided
+from tilepragma.poly.bands import Part
+from tilepragma.poly.linear_independence import orthogonal_complement, rank
+from tilepragma.poly.program import Program
+from tilepragma.poly.program_model import Dependence, Statement
+from tilepragma.poly.register_bands import comes_back
+from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
+
+Vector = tuple[int, ...]
+
+
+@dataclass(frozen=True, order=True)
+class Steps:
+    """What a processor pays for along innermost loops, less first: accesses that step through memory in strides, statements that
+    wait for their own neighbour, and such as go to memory for elements that could stay in registers.
+    """
+
+    strides: int = 0
+    waiting: int = 0
+    reloading: int = 0
+
+    def __add__(self, other: Steps) -> Steps:
+        return Steps(self.strides + other.strides, self.waiting + other.waiting, self.reloading + other.reloading)
+
+
+@dataclass(frozen=True)
+class PointOrder:
+    """`order`, and what its innermost loop runs along, where that is a row of the part's band.
+
+    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait for each other; `repeating`: of one whose
+    iterations come back to the very same elements, as time steps do. `steps` are those of the deepest statements.
+    """
+
+    order: Order
+    along: int | None = None
+    chained: int | None = None
+    repeating: int | None = None
+    steps: Steps = Steps()
+
+
+def row_order(part: Part) -> Order:
+    """The order of the part's rows, those of the outer loops left out."""
+    return {each.statement.name: each.rows[part.outer :] for each in part.statements}
+
+
+def original_order(part: Part) -> Order:
+    """The program's own order, { S[i] -> [p0, i1, p1, ..., in, pn] }."""
+    kept = original_schedule(tuple(each.statement for each in part.statements))
+    return {each.statement.name: each.rows for each in kept.statements}
+
+
+def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
+    """The order for the points of one tile, whatever rows the tile is cut along."""
+    leading = _deepest(part)
+    depth = max((each.statement.depth for each in leading), default=0)
+    if not depth:
+        return PointOrder(original_order(part))
+    moved = [each.statement for each in leading]
+    inside = [each for each in dependences if each.source == each.target]
+    own = [unit(depth, depth - 1)] * len(leading)
+    levels = {level: [_direction(each, level) for each in leading] for level in _movable(part)}
+    same = next((level for level, found in levels.items() if found == own), None)
+    best, order = _steps(moved, inside, own), original_order(part)
+    innermost = same
+    for level, found in levels.items():
+        directions = [each for each in found if each is not None]
+        if len(directions) == len(leading) and (steps := _steps(moved, inside, directions)) < best:
+            best, innermost = steps, level
+            order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
+    waits = best.waiting > 0
+    repeating = next((level for level in part.band if _repeats(leading, level)), None)
+    return PointOrder(order, None if waits else innermost, innermost if waits else None, repeating, best)
+
+
+def steps_as_written(program: Program) -> Steps:
+    """The steps along the innermost loops of the deepest statements, as the program has them."""
+    depth = max((each.depth for each in program.statements), default=0)
+    deepest = [each for each in program.statements if each.depth == depth]
+    if not depth:
+        return Steps()
+    inside = [each for each in program.dependences if each.source == each.target]
+    return _steps(deepest, inside, [unit(depth, depth - 1)] * len(deepest))
+
+
+def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
+    """The levels, the one last along which the deepest statements step through memory in fewest strides."""
+
+    def strides(level: int) -> int:
+        directions = [(each, _direction(each, level)) for each in _deepest(part)]
+        return sum(
+            len(each.statement.accesses if direction is None else strided(each.statement, direction))
+            for each, direction in directions
+        )
+
+    return tuple(sorted(levels, key=strides, reverse=True))
+
+
+def _repeats(leading: list[StatementSchedule], level: int) -> bool:
+    """Whether the row is one iterator of each statement, which stands in none of its subscripts."""
+    for each in leading:
+        coefficients = each.rows[level].coefficients
+        if sorted(coefficients) != sorted(unit(each.statement.depth, 0)):
+            return False
+        step = step_by(each.statement.domain, coefficients)
+        if not all(stays_within(moves(one.relation, step), 0) for one in each.statement.accesses):
+            return False
+    return True
+
+
+def _deepest(part: Part) -> list[StatementSchedule]:
+    deepest = max((each.statement.depth for each in part.statements), default=0)
+    return [each for each in part.statements if each.statement.depth == deepest]
+
+
+def _ends_with_band(part: Part) -> bool:
+    """Whether nothing but scalar rows comes after the part's band."""
+    last = part.band[-1] if part.band else part.outer
+    return all(row.scalar for each in part.statements for row in each.rows[last + 1 :])
+
+
+def _movable(part: Part) -> tuple[int, ...]:
+    """The levels that may come last: a band's are permutable, and what no dependence crosses stays so wherever it stands."""
+    return part.band if _ends_with_band(part) else part.free
+
+
+def _with_last(part: Part, each: StatementSchedule, level: int) -> tuple[Row, ...]:
+    """The rows with this one last; right after the band's others where only scalar rows follow the band."""
+    end = part.band[-1] + 1 if _ends_with_band(part) else len(each.rows)
+    others = (row for at, row in enumerate(each.rows) if part.outer <= at < end and at != level)
+    return (*others, each.rows[level], *each.rows[end:])
+
+
+def _direction(each: StatementSchedule, level: int) -> Vector | None:
+    """The least step d with phi^level . d > 0 along which all other rows stay: the innermost loop's, if there is one."""
+    others: Matrix = tuple(row.coefficients for at, row in enumerate(each.rows) if at != level and not row.scalar)
+    if rank(others) != each.statement.depth - 1:
+        return None
+    (direction,) = orthogonal_complement(others, each.statement.depth)
+    along = sum(a * b for a, b in zip(each.rows[level].coefficients, direction, strict=True))
+    return direction if along > 0 else tuple(-value for value in direction) if along < 0 else None
+
+
+def _steps(leading: list[Statement], inside: list[Dependence], directions: list[Vector]) -> Steps:
+    """The steps of these statements along these directions."""
+    strides = waiting = reloading = 0
+    for each, direction in zip(leading, directions, strict=True):
+        strides += len(strided(each, direction))
+        waiting += any(_is_chained(one, each, direction) for one in inside if one.source == each.name)
+        reloading += comes_back(each)
+    return Steps(strides, waiting, reloading)
+
+
+def _is_chained(dependence: Dependence, statement: Statement, direction: Vector) -> bool:
+    """Whether instances wait for the one a step before them, { S[i] -> S[i + direction] }, and not only those of some line."""
+    pairs = dependence.relation & step_by(statement.domain, direction)
+    return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)
+
+
+def _equalities(points: isl.Set) -> int:
+    """How many equations hold for all points."""
+    return sum(each.is_equality() for each in points.affine_hull().get_constraints())

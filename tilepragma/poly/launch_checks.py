@@ -1,0 +1,147 @@
+"""Tests that launches make, decided at translation where that is possible: for all values that their parameters may have.
+
+    n / max(n + 1, 1) >= 1      holds for no n           m >= 0, m unsigned      holds for every m
+
+What is known of parameters are the ranges of their types, and of a quotient q = a / d with d >= 1: q <= 0 where a < 0, q = 0 where
+0 <= a < d, q = 1 where d <= a < 2 d, and 2 <= q <= a beyond. A test that is not affine in these is not decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+
+import islpy as isl
+
+from tilepragma.ir.conversions import never_wraps
+from tilepragma.ir.expressions import Access, AddressOf, Assignment, Binary, Cast, Expression, Increment, access_to
+from tilepragma.ir.loop_tree import Declarator, Loop
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.quotients import unguarded
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.poly.affine import Frame, NotAffineError, affine, condition
+
+#: Quotients whose cases are told apart at most: each may double or triple the pieces of the set.
+_MOST_QUOTIENTS = 3
+
+
+def undecided(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
+    """The conditions without those that hold for all values of their parameters."""
+    return tuple(one for one in conditions if not _always(one))
+
+
+def can_hold(conditions: Iterable[Expression]) -> bool:
+    """Whether all conditions may hold at once: False only where that is certain."""
+    frame = _frame()
+    holds = _universe(frame)
+    for one in conditions:
+        try:
+            holds = holds.intersect(condition(one, frame))
+        except NotAffineError:
+            continue
+    return not holds.params().intersect(possible_values(frame)).is_empty()
+
+
+def possible_values(frame: Frame) -> isl.Set:
+    """{ [p] : the parameters that the frame was asked for may have these values }, or a greater set."""
+    space = Frame(frame.context, (), frame.written)
+    result = _universe(space)
+    quotients = 0
+    for value in [unguarded(one) for one in frame.parameters.values()]:
+        if isinstance(value, Access | Cast):
+            result = result.intersect(_in_type(value, space))
+        elif isinstance(value, Binary) and value.operator == "/" and quotients < _MOST_QUOTIENTS:
+            quotients += 1
+            result = result.intersect(_quotient(value, space))
+    return result.params()
+
+
+def may_leave(value: Expression, least: int | None, greatest: int | None, loops: Sequence[Loop]) -> bool:
+    """Whether a value may be less or greater in some iteration of the loops, outermost first, as far as these are affine; False where the value
+    itself is not, so that no plan counts on it.
+    """
+    if not loops:
+        return False
+    bodies = loops[0].body
+    declared = {node.object: node.initializer for node in walk(bodies) if isinstance(node, Declarator)}
+    changed = {node.target.object for node in walk(bodies) if isinstance(node, (Assignment, Increment, AddressOf))}
+    frame = Frame(isl.Context(), tuple(loop.iterator for loop in loops), frozenset({*declared, *changed}))
+    for object_, initializer in declared.items():
+        if object_ not in changed and initializer is not None and not isinstance(initializer, tuple):
+            with suppress(NotAffineError):
+                frame = frame.knowing(object_, affine(initializer, frame))
+    try:
+        number = affine(value, frame)
+    except NotAffineError:
+        return False
+    outside = isl.Set.empty(frame.space)
+    if least is not None:
+        outside = outside.union(number.lt_set(frame.number(least)))
+    if greatest is not None:
+        outside = outside.union(number.gt_set(frame.number(greatest)))
+    for loop in loops:
+        with suppress(NotAffineError):
+            outside = outside.intersect(_iterations(loop, frame))
+    return not outside.intersect_params(possible_values(frame)).is_empty()
+
+
+def _iterations(loop: Loop, frame: Frame) -> isl.Set:
+    """{ [i] : the loop's iterator lies between its ends }, more than it has where it steps over values"""
+    iterator, lower, upper = (affine(one, frame) for one in (access_to(loop.iterator), loop.lower, loop.upper))
+    closed = len(loop.comparison) == 2 and loop.comparison != "!="
+    if loop.decreasing:
+        return iterator.le_set(lower).intersect(iterator.ge_set(upper) if closed else iterator.gt_set(upper))
+    return iterator.ge_set(lower).intersect(iterator.le_set(upper) if closed else iterator.lt_set(upper))
+
+
+def _frame() -> Frame:
+    return Frame(isl.Context(), (), frozenset())
+
+
+def _universe(frame: Frame) -> isl.Set:
+    return isl.Set.universe(frame.space)
+
+
+def _always(one: Expression) -> bool:
+    frame = _frame()
+    try:
+        holds = condition(one, frame)
+    except NotAffineError:
+        return False
+    return bool(possible_values(frame).is_subset(holds.params()))
+
+
+def _in_type(value: Access | Cast, frame: Frame) -> isl.Set:
+    """{ [p] : the parameter's value is one of its type }"""
+    type_ = value.type
+    if not isinstance(type_, ScalarType) or not type_.is_integer:
+        return _universe(frame)
+    high = 2 ** (type_.bits - 1) if type_.signed else 2**type_.bits
+    low = -high if type_.signed else 0
+    parameter = affine(value, frame)
+    return parameter.ge_set(frame.number(low)).intersect(parameter.lt_set(frame.number(high)))
+
+
+def _quotient(value: Binary, frame: Frame) -> isl.Set:
+    """{ [p] : the quotient is what C's division makes of its operands }, or more"""
+    signed = isinstance(value.type, ScalarType) and value.type.signed
+    if not signed and not (never_wraps(polynomial(value.left)) and never_wraps(polynomial(value.right))):
+        return _universe(frame)
+    try:
+        quotient, dividend, divisor = (affine(one, frame) for one in (value, value.left, value.right))
+    except NotAffineError:
+        return _universe(frame)
+    natural = divisor.ge_set(frame.number(1))
+    cases = natural.complement()
+    for case in _cases(quotient, dividend, divisor, frame):
+        cases = cases.union(natural.intersect(case))
+    return cases.coalesce()
+
+
+def _cases(quotient: isl.PwAff, dividend: isl.PwAff, divisor: isl.PwAff, frame: Frame) -> Iterator[isl.Set]:
+    zero, double = frame.number(0), divisor.add(divisor)
+    yield dividend.lt_set(zero).intersect(quotient.le_set(zero))
+    yield dividend.ge_set(zero).intersect(dividend.lt_set(divisor)).intersect(quotient.eq_set(zero))
+    yield dividend.ge_set(divisor).intersect(dividend.lt_set(double)).intersect(quotient.eq_set(frame.number(1)))
+    yield dividend.ge_set(double).intersect(quotient.ge_set(frame.number(2))).intersect(quotient.le_set(dividend))

@@ -1,0 +1,167 @@
+"""What iterators hold after a region in which nothing but loops writes them, from the last time that one of their loops was entered.
+
+    ends        { [t] -> [v] : a loop over the iterator is entered at time t and leaves v behind }
+    v           lower + step * max(0, trip), the bounds being those at t
+    value       ends(lexmax(dom(ends)))
+
+Times are those of the Scop's schedule, [c_0, ±i_1, c_1, …, 0, …].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.loop_tree import Block, If, Loop, Statement
+from tilepragma.ir.polynomial import expression
+from tilepragma.poly.affine import Frame, NotAffineError, affine, compare, condition, product_of, whole_number
+from tilepragma.poly.extraction import MOST_LOOPS, step_of
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.poly.parameter_functions import ParameterReader
+
+_SET = isl.dim_type.set
+
+
+@dataclass(frozen=True)
+class LoopEnd:
+    """The iterator holds `value` after the region where `condition` is not 0 (None: always), and is untouched elsewhere."""
+
+    value: Expression
+    condition: Expression | None
+
+
+def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]) -> LoopEnd | None:
+    """What the iterator holds after these statements, which change the objects `written`; None where that is no simple
+    function of parameters. Raises OperationLimitError.
+    """
+    context = isl.Context()
+    with operation_limit(context, DEFAULT_LIMIT, f"finding the last value of '{iterator.host}'"):
+        walked = _walked(context, tuple(body), iterator, written)
+        if walked is None or walked.ends.is_empty():
+            return None
+        last = walked.ends.domain().lexmax()
+        values = walked.ends.intersect_domain(last).range()
+        reader = ParameterReader(context, walked.parameters)
+        value = reader.value(values.lexmin_pw_multi_aff().get_pw_aff(0))
+        test = reader.condition(values.params())
+    if value is None or test is None:
+        return None
+    return LoopEnd(expression(value), test.test)
+
+
+def is_loop_end(
+    found: LoopEnd, body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]
+) -> bool:
+    """Whether it is right, proven the other way: of all times, those that have none after them leave just this value.
+
+    { [t] -> [v] in ends : no t' in dom(ends) with t' > t }  subset of  { [t] -> [value] : condition }
+    and where the condition holds there is a t. Raises OperationLimitError.
+    """
+    context = isl.Context()
+    with operation_limit(context, DEFAULT_LIMIT, f"proving the last value of '{iterator.host}'"):
+        walked = _walked(context, tuple(body), iterator, written)
+        if walked is None:
+            return False
+        times = walked.ends.domain()
+        earlier = isl.Map.lex_lt(times.get_space()).intersect_domain(times).intersect_range(times).domain()
+        last = walked.ends.subtract_domain(earlier)
+        frame = Frame(context, (), written)
+        try:
+            claimed = isl.Map.from_pw_aff(affine(found.value, frame)).range()
+            holds = frame.number(0).domain() if found.condition is None else condition(found.condition, frame)
+        except NotAffineError:
+            return False
+        right = last.intersect_range(claimed.intersect_params(holds.params()))
+        return bool(last.is_subset(right) and holds.params().is_subset(times.params()))
+
+
+@dataclass
+class _Walk:
+    """Collects the ends; `depth` is that of the deepest loop."""
+
+    iterator: DataObject
+    depth: int
+    ends: isl.Map
+    parameters: dict[str, Expression] = field(default_factory=dict)
+
+    def statements(self, statements: Iterable[Statement], at: _At, count: list[int]) -> None:
+        """`count` numbers what stands in the innermost loop around. Raises NotAffineError."""
+        for one in statements:
+            if isinstance(one, Block):
+                self.statements(one.statements, at, count)
+            elif not any(use.object == self.iterator and use.writes for use in uses(one)):
+                count[0] += 1
+            elif isinstance(one, Loop):
+                self.loop(one, at, count)
+            elif isinstance(one, If):
+                holds = condition(one.condition, at.frame)
+                self.statements((one.then,), _At(at.frame, at.domain.intersect(holds), at.times), count)
+                if one.otherwise is not None:
+                    self.statements((one.otherwise,), _At(at.frame, at.domain.subtract(holds), at.times), count)
+            else:
+                raise _NoLoopError
+
+    def loop(self, loop: Loop, at: _At, count: list[int]) -> None:
+        """One loop that writes the iterator, or has one inside that does."""
+        step = step_of(loop)
+        if step is None or leaves_early(loop.body):
+            raise _NoLoopError
+        times = (*at.times, at.frame.number(count[0]))
+        count[0] += 1
+        if loop.iterator == self.iterator:
+            self._entered(at, times, _left_behind(loop, step, at.frame))
+        frame = at.frame.inside(loop.iterator)
+        place = frame.iterator(len(frame.iterators) - 1)
+        lower, upper = affine(loop.lower, frame), affine(loop.upper, frame)
+        domain = at.domain.add_dims(_SET, 1).intersect(compare(place, ">=" if step > 0 else "<=", lower))
+        domain = domain.intersect(compare(place, loop.holds_inside, upper))
+        distance = place.sub(lower).mod_val(whole_number(frame.context, abs(step)))
+        domain = domain.intersect(distance.eq_set(frame.number(0)))
+        outer = tuple(one.add_dims(isl.dim_type.in_, 1) for one in times)
+        self.statements((loop.body,), _At(frame, domain, (*outer, place if step > 0 else place.neg())), [0])
+
+    def _entered(self, at: _At, times: tuple[isl.PwAff, ...], value: isl.PwAff) -> None:
+        padded = (*times, *[at.frame.number(0)] * (2 * self.depth + 1 - len(times)))
+        when = product_of(padded, at.frame)
+        left = isl.Map.from_pw_aff(value).intersect_domain(at.domain)
+        self.ends = self.ends.union(when.reverse().apply_range(left))
+
+
+@dataclass(frozen=True)
+class _At:
+    """{ [i] : domain(i) } of the loops around, and the time so far, functions of them."""
+
+    frame: Frame
+    domain: isl.Set
+    times: tuple[isl.PwAff, ...]
+
+
+class _NoLoopError(Exception):
+    """Something else than a canonical loop writes the iterator, or decides whether its loop is reached."""
+
+
+def _walked(
+    context: isl.Context, body: tuple[Statement, ...], iterator: DataObject, written: frozenset[DataObject]
+) -> _Walk | None:
+    frame = Frame(context, (), written)
+    nothing = isl.Map.empty(isl.Space.alloc(context, 0, 2 * MOST_LOOPS + 1, 1))
+    walk = _Walk(iterator, MOST_LOOPS, nothing, frame.parameters)
+    try:
+        walk.statements(body, _At(frame, isl.Set.universe(frame.space), ()), [0])
+    except (NotAffineError, _NoLoopError):
+        return None
+    return walk
+
+
+def _left_behind(loop: Loop, step: int, frame: Frame) -> isl.PwAff:
+    """{ [i] -> [lower + step * max(0, trip)] }"""
+    lower, upper = affine(loop.lower, frame), affine(loop.upper, frame)
+    distance = upper.sub(lower) if step > 0 else lower.sub(upper)
+    if len(loop.comparison) == 2 and loop.comparison != "!=":
+        distance = distance.add(frame.number(1))
+    trip = distance.div(frame.number(abs(step))).ceil().max(frame.number(0))
+    return lower.add(trip.mul(frame.number(step)))

@@ -1,0 +1,60 @@
+"""Functions and sets of parameters as C that the host evaluates at a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.poly.ast_expressions import AstReader
+
+#: What is cut into more cases is not short enough to be evaluated at every launch.
+_MOST_PIECES = 6
+
+
+@dataclass(frozen=True)
+class ParameterTest:
+    """A test of parameters; None where it always holds."""
+
+    test: Expression | None
+
+
+@dataclass(frozen=True)
+class ParameterReader:
+    """Writes as C what is short enough; `parameters` says what each parameter stands for, by its name."""
+
+    context: isl.Context
+    parameters: Mapping[str, Expression]
+
+    def value(self, function: isl.PwAff) -> Polynomial | None:
+        """[p] -> { [v(p)] }; None where it has too many cases."""
+        function = function.coalesce()
+        if function.n_piece() > _MOST_PIECES:
+            return None
+        return self._ast.value(self._build.expr_from_pw_aff(function))
+
+    def condition(self, holds: isl.Set) -> ParameterTest | None:
+        """{ [p] : holds }; None where it has too many cases."""
+        holds = holds.coalesce()
+        if holds.n_basic_set() > _MOST_PIECES:
+            return None
+        if holds.is_equal(isl.Set.universe(holds.get_space())):
+            return ParameterTest(None)
+        return ParameterTest(self._ast.condition(self._build.expr_from_set(holds)))
+
+    def constraints(self, holds: isl.BasicSet) -> tuple[Expression, ...]:
+        """{ [p] : holds } as tests that all hold, one for each constraint."""
+        universe = isl.BasicSet.universe(holds.get_space())
+        sets = (isl.Set.from_basic_set(universe.add_constraint(one)) for one in holds.get_constraints())
+        return tuple(self._ast.condition(self._build.expr_from_set(one)) for one in sets)
+
+    @property
+    def _build(self) -> isl.AstBuild:
+        return isl.AstBuild.from_context(isl.Set.universe(isl.Space.params_alloc(self.context, 0)))
+
+    @property
+    def _ast(self) -> AstReader:
+        return AstReader({name: polynomial(value) for name, value in self.parameters.items()})

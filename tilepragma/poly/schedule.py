@@ -1,0 +1,169 @@
+"""Affine schedules: what Algorithm 4.1 finds, and what everything after it reads.
+
+    Phi_S : { S[i] -> [phi_S^1(i), ..., phi_S^m(i)] }        thesis (3.8)
+
+The instances of all statements run in the lexicographic order of their images (Theorem 3.1).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.poly.program_model import Statement
+
+Matrix = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """phi_S^d(i) = coefficients . i + constant, thesis (3.7).
+
+    Rows of one `band` number are permutable with each other (Theorem 3.3), also across the statements that have it;
+    `band` is None for a scalar dimension (section 3.2.3), whose coefficients are all zero.
+    """
+
+    coefficients: tuple[int, ...]
+    constant: int
+    band: int | None
+
+    @property
+    def scalar(self) -> bool:
+        """Whether it only orders statements."""
+        return self.band is None
+
+
+@dataclass(frozen=True)
+class StatementSchedule:
+    """Phi_S with its scalar dimensions, outermost row first."""
+
+    statement: Statement
+    rows: tuple[Row, ...]
+
+    @property
+    def loop_rows(self) -> tuple[Row, ...]:
+        """The rows that are loops."""
+        return tuple(row for row in self.rows if not row.scalar)
+
+    @property
+    def matrix(self) -> Matrix:
+        """The linear part of Phi_S without scalar dimensions, as the thesis prints it."""
+        return tuple(row.coefficients for row in self.loop_rows)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The constant part of Phi_S without scalar dimensions."""
+        return tuple(row.constant for row in self.loop_rows)
+
+    @property
+    def map(self) -> isl.Map:
+        """Phi_S = { S[i] -> [rows] } on the whole space of S, thesis (3.8)."""
+        return affine_map(self.statement, self.rows)
+
+    def shown(self) -> tuple[str, ...]:
+        """Each row in the statement's iterators: ("0", "i", "1", "2*j + i")."""
+        return tuple(row_text(row, self.statement.iterators) for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Phi of every statement, all with as many rows; `notes` are sentences on what could not be had."""
+
+    statements: tuple[StatementSchedule, ...]
+    notes: tuple[str, ...] = ()
+
+    def of(self, name: str) -> StatementSchedule:
+        """The schedule of the statement so named; KeyError when there is none."""
+        for found in self.statements:
+            if found.statement.name == name:
+                return found
+        raise KeyError(name)
+
+    def interleaved(self) -> Schedule:
+        """The same order with a scalar dimension before every loop, as thesis (3.9) and (3.10) are written."""
+        widened = tuple(StatementSchedule(each.statement, _interleaved(each)) for each in self.statements)
+        return Schedule(padded(widened), self.notes)
+
+
+def _interleaved(each: StatementSchedule) -> tuple[Row, ...]:
+    zero = Row((0,) * each.statement.depth, 0, None)
+    rows: list[Row] = []
+    for row in each.rows:
+        if not row.scalar and (not rows or not rows[-1].scalar):
+            rows.append(zero)
+        rows.append(row)
+    return tuple(rows)
+
+
+def padded(schedules: tuple[StatementSchedule, ...]) -> tuple[StatementSchedule, ...]:
+    """All with as many rows as the longest has: what is added are scalar dimensions of value 0."""
+    length = max((len(each.rows) for each in schedules), default=0)
+    return tuple(
+        StatementSchedule(
+            each.statement,
+            each.rows + (Row((0,) * each.statement.depth, 0, None),) * (length - len(each.rows)),
+        )
+        for each in schedules
+    )
+
+
+def affine_map(statement: Statement, rows: tuple[Row, ...]) -> isl.Map:
+    """{ S[i] -> [rows of i] }, on the space of the statement's domain."""
+    space = statement.domain.get_space()
+    local = isl.LocalSpace.from_space(space)
+    affs = isl.AffList.alloc(statement.domain.get_ctx(), len(rows))
+    for row in rows:
+        aff = isl.Aff.zero_on_domain(local).set_constant_val(_number(row.constant, local))
+        for index, coefficient in enumerate(row.coefficients):
+            aff = aff.set_coefficient_val(isl.dim_type.in_, index, _number(coefficient, local))
+        affs = affs.add(aff)
+    target = space.params().add_unnamed_tuple_ui(len(rows))
+    product = space.map_from_domain_and_range(target)
+    return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(product, affs))
+
+
+def _number(value: int, space: isl.LocalSpace) -> int | isl.Val:
+    """For isl; islpy takes integers of 32 bits only where it converts them itself."""
+    return value if abs(value) < 2**31 else isl.Val.read_from_str(space.get_ctx(), str(value))
+
+
+def original_schedule(statements: tuple[Statement, ...], numbers: Iterator[int] | None = None) -> Schedule:
+    """The order of the program text: { S[i] -> [p0, i1, p1, ..., in, pn] }.
+
+    Its loops are bands of one row each, numbered by `numbers`: nothing is known to be permutable.
+    """
+    numbers = itertools.count() if numbers is None else numbers
+    bands: dict[tuple[int, ...], int] = {}
+    schedules = []
+    for statement in statements:
+        rows = []
+        for level in range(statement.depth + 1):
+            rows.append(Row((0,) * statement.depth, statement.position[level], None))
+            if level < statement.depth:
+                loop = statement.position[: level + 1]
+                if loop not in bands:
+                    bands[loop] = next(numbers)
+                rows.append(Row(unit(statement.depth, level), 0, bands[loop]))
+        schedules.append(StatementSchedule(statement, tuple(rows)))
+    return Schedule(padded(tuple(schedules)))
+
+
+def unit(length: int, index: int) -> tuple[int, ...]:
+    """The unit vector with its 1 at `index`."""
+    return tuple(int(position == index) for position in range(length))
+
+
+def row_text(row: Row, iterators: tuple[str, ...]) -> str:
+    """The row as an expression in the iterators."""
+    terms = []
+    for coefficient, iterator in zip(row.coefficients, iterators, strict=True):
+        if coefficient:
+            factor = "" if abs(coefficient) == 1 else f"{abs(coefficient)}*"
+            terms.append(("-" if coefficient < 0 else "+", f"{factor}{iterator}"))
+    if row.constant or not terms:
+        terms.append(("-" if row.constant < 0 else "+", str(abs(row.constant))))
+    sign, text = terms[0]
+    return ("-" if sign == "-" else "") + text + "".join(f" {sign} {text}" for sign, text in terms[1:])

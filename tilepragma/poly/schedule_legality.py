@@ -1,0 +1,101 @@
+"""Whether a schedule is legal, tilable, balanced and parallel: proofs by isl's sets, apart from the code that finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.poly.program_model import Dependence, DependenceKind
+from tilepragma.poly.schedule import Row, Schedule, affine_map
+
+
+@dataclass(frozen=True)
+class Violation:
+    """`pairs` = { S[i] -> T[i'] } of the dependence whose target would not run after its source."""
+
+    dependence: Dependence
+    pairs: isl.Map
+
+
+def violations(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
+    """P_e intersected with { s -> t : Phi_S(s) >=_lex Phi_T(t) }, where it is not empty: the negation of (3.11)."""
+    maps = {each.statement.name: each.map for each in schedule.statements}
+    return violated_orders(maps, dependences)
+
+
+def violated_orders(maps: dict[str, isl.Map], dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
+    """The same for any maps { S[i] -> [time] } by statement name, functions or relations."""
+    found = []
+    for dependence in ordering(dependences):
+        wrong = maps[dependence.source].lex_ge_map(maps[dependence.target]).intersect(dependence.relation)
+        if not wrong.is_empty():
+            found.append(Violation(dependence, wrong))
+    return tuple(found)
+
+
+def ordering(dependences: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
+    """Those that order anything: not input dependences."""
+    return tuple(each for each in dependences if each.kind is not DependenceKind.INPUT)
+
+
+def untilable(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
+    """The pairs that a band's rectangular tiles would break, Theorem 3.3.
+
+    Of P_e, what rows before the band leave unordered, with { phi_T^k(t) - phi_S^k(s) < 0 } for a row k of the band: the
+    negation of (3.16).
+    """
+    found = []
+    for dependence in ordering(dependences):
+        for level, remaining in _at_band_starts(schedule, dependence):
+            wrong = remaining.intersect(_compared(schedule, dependence, level, backwards=True))
+            if not wrong.is_empty():
+                found.append(Violation(dependence, wrong))
+    return tuple(found)
+
+
+def _at_band_starts(schedule: Schedule, dependence: Dependence) -> Iterator[tuple[int, isl.Map]]:
+    """Each level with what of the dependence is tied in all rows before the band of that level."""
+    tied = at_start = dependence.relation
+    band: int | None = None
+    source, target = schedule.of(dependence.source).rows, schedule.of(dependence.target).rows
+    for level, (row, other) in enumerate(zip(source, target, strict=True)):
+        if row.band is None or row.band != band:
+            at_start, band = tied, row.band
+        if row.band is not None and row.band == other.band:
+            yield level, at_start
+        tied = tied.intersect(_compared(schedule, dependence, level, backwards=False))
+        if tied.is_empty() and row.band is None:
+            return
+
+
+def _compared(schedule: Schedule, dependence: Dependence, level: int, *, backwards: bool) -> isl.Map:
+    """{ s -> t : phi_T(t) < phi_S(s) } of one level, or { s -> t : phi_T(t) = phi_S(s) }."""
+    source = _row_map(schedule, dependence.source, level)
+    target = _row_map(schedule, dependence.target, level)
+    return source.lex_gt_map(target) if backwards else source.apply_range(target.reverse())
+
+
+def _row_map(schedule: Schedule, name: str, level: int) -> isl.Map:
+    found = schedule.of(name)
+    rows: tuple[Row, ...] = (found.rows[level],)
+    return affine_map(found.statement, rows)
+
+
+def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1) -> bool:
+    """Whether (4.1) holds for every self dependence at each statement's k-th hyperplane (counted from 1, without scalars).
+
+    Then statement S runs as often in all intra-tile wavefronts along it (Theorem 4.1). A statement with fewer than k
+    hyperplanes fails it if it depends on itself at all.
+    """
+    return not any(
+        violated_orders({each.source: _hyperplane(schedule, each.source, k)}, (each,))
+        for each in ordering(dependences)
+        if each.source == each.target
+    )
+
+
+def _hyperplane(schedule: Schedule, name: str, k: int) -> isl.Map:
+    found = schedule.of(name)
+    return affine_map(found.statement, found.loop_rows[k - 1 : k])

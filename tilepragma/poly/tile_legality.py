@@ -1,0 +1,186 @@
+"""Which orders of tiles and which distributions the dependences allow, whatever the tiles' sizes are.
+
+A tile of a loop holds one digit of the iteration's number (mixed radix, the first tile the most significant one), so a
+distance d > 0 makes the first digit that differs grow, d < 0 makes it shrink, and the digits after it may do either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Access
+from tilepragma.ir.loop_tree import Loop
+from tilepragma.ir.traversal import walk
+from tilepragma.poly.dependences import (
+    Dependence,
+    distance_text,
+    distance_vector,
+    has_sign,
+    may_differ,
+    with_zero,
+)
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+
+_FEW_ITERATIONS = 1 << 16
+"""as many as no loop that is called independent stays below by the numbers that it runs with"""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """{ [d] } of `dependence` that a transformation breaks, and where: the place in the order, or the loop's index."""
+
+    dependence: Dependence
+    distances: isl.Set
+    place: int
+
+    @property
+    def nearest(self) -> str:
+        """The least of the broken distances where there is one for all parameters, else their signs."""
+        if self.distances.is_bounded():
+            least = self.distances.lexmin()
+            if distance_vector(least) is not None:
+                return distance_text(least)
+        return distance_text(self.distances)
+
+
+def order_violation(
+    dependences: Iterable[Dependence], nest: Sequence[int], order: Sequence[tuple[int, int]]
+) -> Violation | None:
+    """The first dependence that the order breaks for some sizes of tiles, if any.
+
+    `nest` holds the indices of perfectly nested loops, outermost first; `order` the (loop, position) of their tiles in order
+    of execution. Distances carried outside the nest are kept by any order inside.
+    """
+    for dependence in dependences:
+        first = _place(dependence, nest[0])
+        if first is None or not _under(dependence, nest, first):
+            continue
+        rest = dependence.distances
+        for outer in range(first):
+            rest = with_zero(rest, outer)
+        found = _broken(rest, {loop: first + depth for depth, loop in enumerate(nest)}, order)
+        if found is not None:
+            return Violation(dependence, *found)
+    return None
+
+
+def _broken(distances: isl.Set, places: dict[int, int], order: Sequence[tuple[int, int]]) -> tuple[isl.Set, int] | None:
+    """Walks through the order; `distances` are those whose digits may all be equal so far."""
+    waiting = {loop: sorted(position for one, position in order if one == loop) for loop in places}
+    for step, (loop, position) in enumerate(order):
+        place = places[loop]
+        # A digit that shrinks first: the distance is negative, or a more significant digit that grows comes later.
+        sign = 1 if waiting[loop][0] < position else -1
+        for one in {sign, -1}:
+            if has_sign(distances, place, one):
+                bound = isl.Val.int_from_si(distances.get_ctx(), one)
+                cut = distances.lower_bound_val if one > 0 else distances.upper_bound_val
+                return cut(isl.dim_type.set, place, bound), step
+        waiting[loop].remove(position)
+        if not waiting[loop]:
+            distances = with_zero(distances, place)
+    return None
+
+
+def distribution_violation(
+    dependences: Iterable[Dependence], loop: int, ordered: frozenset[int] = frozenset()
+) -> Violation | None:
+    """The first dependence between different iterations of the loop, which distribution would run unordered.
+
+    `ordered` are loops around it after each round of which all instances wait for each other.
+    """
+    for dependence in dependences:
+        place = _place(dependence, loop)
+        if place is None:
+            continue
+        rest = dependence.distances
+        for outer in range(place):
+            if dependence.loops[outer].index in ordered:
+                rest = with_zero(rest, outer)
+        for sign in (1, -1):
+            if has_sign(rest, place, sign):
+                bound = isl.Val.int_from_si(rest.get_ctx(), sign)
+                cut = rest.lower_bound_val if sign > 0 else rest.upper_bound_val
+                return Violation(dependence, cut(isl.dim_type.set, place, bound), loop)
+        moved = _start_moves(rest, dependence.loops, place)
+        if moved is not None:
+            return Violation(dependence, moved, loop)
+    return None
+
+
+def shares_surely(dependence: Dependence, loop: int) -> bool:
+    """Whether different iterations of the loop, in one of each loop around it, meet in some element as soon as there are enough of them.
+
+    The parameters P for which they do are those of { d : d_outer = 0, d_loop != 0 }. For others the loop must have few iterations: they may be
+    as many as one likes where `a[i]` and `a[i + m]` are written, if m is no less.
+    """
+    place = _place(dependence, loop)
+    if place is None or not (dependence.exact and dependence.source.whole and dependence.sink.whole):
+        return False
+    try:
+        with operation_limit(dependence.distances.get_ctx(), DEFAULT_LIMIT, "counting iterations that share nothing"):
+            return _shares_surely(dependence, place)
+    except OperationLimitError:
+        return False
+
+
+def _shares_surely(dependence: Dependence, place: int) -> bool:
+    meeting = dependence.distances
+    for outer in range(place):
+        meeting = with_zero(meeting, outer)
+    if not may_differ(meeting, place):
+        return False
+    meeting = meeting.subtract(with_zero(meeting, place))
+    domain = dependence.source_statement.domain
+    apart = domain.subtract(domain.intersect_params(meeting.params()))
+    # Where the loop is never long, its length does not tell those parameters that nobody means.
+    enough = _FEW_ITERATIONS if _longest(domain, place) > _FEW_ITERATIONS else 0
+    return _longest(apart, place) <= enough
+
+
+def _longest(instances: isl.Set, place: int) -> float:
+    """The greatest distance of two instances in a loop, in one iteration of each loop around it."""
+    pairs = isl.Map.from_domain_and_range(instances, instances)
+    for outer in range(place):
+        pairs = pairs.equate(isl.dim_type.in_, outer, isl.dim_type.out, outer)
+    if pairs.is_empty():
+        return 0
+    most = pairs.deltas().dim_max_val(place)
+    return float(most.to_python()) if most.is_int() else float("inf")
+
+
+def _start_moves(distances: isl.Set, loops: Sequence[Loop], place: int) -> isl.Set | None:
+    """{ d : d_outer != 0 } for a loop around on which the start of the loop at `place` depends, if it is not empty.
+
+    Iterations are dealt by their number, counted from the start: where that moves, one value of the iterator is another instance's.
+    """
+    read = {node.object for node in walk(loops[place].lower) if isinstance(node, Access)}
+    for outer in range(place):
+        if loops[outer].iterator in read:
+            moved = distances.subtract(with_zero(distances, outer))
+            if not moved.is_empty():
+                return moved
+    return None
+
+
+def carried_outside(violation: Violation, loop: int) -> Loop | None:
+    """The loop around `loop` that carries all of the broken distances, if there is one: { [d] : d_outer > 0 } holds them."""
+    for place, outer in enumerate(violation.dependence.loops):
+        if outer.index == loop:
+            return None
+        zero, negative = with_zero(violation.distances, place), has_sign(violation.distances, place, -1)
+        if zero.is_empty() and not negative:
+            return outer
+    return None
+
+
+def _place(dependence: Dependence, loop: int) -> int | None:
+    return next((place for place, one in enumerate(dependence.loops) if one.index == loop), None)
+
+
+def _under(dependence: Dependence, nest: Sequence[int], first: int) -> bool:
+    """Whether source and sink both lie under all loops of the nest."""
+    return [loop.index for loop in dependence.loops[first : first + len(nest)]] == list(nest)

@@ -1,0 +1,188 @@
+"""Where the values of some arrays come from: isl's data flow analysis, for exact accesses only.
+
+    { R[i] -> W[j] }   the read R[i] sees what the write W[j] left
+    { R[i] -> A[a] }   it sees what A[a] held before all statements
+    { A[a] -> W[j] }   W[j] wrote A[a] last
+
+R and W name one reference of a statement each. A statement reads its operands before it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Increment
+from tilepragma.ir.loop_tree import ExpressionStatement
+from tilepragma.ir.traversal import walk
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
+
+#: isl's operations do not count all of its work, which grows with the divisions in a set, and with its factors.
+_MOST_DIVISIONS, _GREATEST_FACTOR = 4, 10_000
+
+
+class UnknownFlowError(Exception):
+    """Where values come from cannot be said exactly; the text is a clause that says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One reference of a statement; `name` is its tuple name in the relations here. Sites are themselves alone: hashes of trees are dear."""
+
+    statement: ScopStatement
+    place: int
+
+    @property
+    def reference(self) -> Reference:
+        """What it touches."""
+        return self.statement.references[self.place]
+
+    @property
+    def name(self) -> str:
+        """Unique in the Scop."""
+        return f"{self.statement.name}_{self.place}"
+
+    def relation(self) -> isl.Map:
+        """{ R[i] -> A[a] }"""
+        return self.reference.relation.set_tuple_name(isl.dim_type.in_, self.name)
+
+
+@dataclass(frozen=True)
+class ArrayFlow:
+    """The flow of values through `objects`; `sites` are all references to them, in textual order."""
+
+    objects: frozenset[DataObject]
+    sites: tuple[Site, ...]
+
+    @property
+    def reads(self) -> tuple[Site, ...]:
+        """The references that read."""
+        return tuple(site for site in self.sites if not site.reference.writes)
+
+    @property
+    def writes(self) -> tuple[Site, ...]:
+        """The references that write."""
+        return tuple(site for site in self.sites if site.reference.writes)
+
+    @cached_property
+    def _seen(self) -> isl.UnionFlow:
+        return self._flow((site.relation(), self._time(site, 0)) for site in self.reads)
+
+    @cached_property
+    def sources(self) -> isl.UnionMap:
+        """{ R[i] -> W[j] } of all reads"""
+        return self._seen.get_must_dependence().reverse()
+
+    @cached_property
+    def initial(self) -> isl.UnionMap:
+        """{ R[i] -> A[a] } of all reads"""
+        return self._seen.get_must_no_source()
+
+    @cached_property
+    def last(self) -> isl.UnionMap:
+        """{ A[a] -> W[j] }"""
+        sinks = []
+        for object_ in sorted(self.objects, key=lambda one: one.name):
+            ranges = [site.relation().range() for site in self.writes if site.reference.object == object_]
+            if ranges:
+                elements = reduce(isl.Set.union, ranges)
+                when = isl.Map.from_domain_and_range(elements, _after_all(elements.get_ctx(), self._depth))
+                sinks.append((isl.Map.identity(elements.get_space().map_from_set()).intersect_domain(elements), when))
+        return self._flow(sinks).get_must_dependence().reverse()
+
+    def of(self, relation: isl.UnionMap, site: Site) -> Iterator[isl.Map]:
+        """The parts of `sources` or `initial` of one read."""
+        found: list[isl.Map] = []
+        relation.foreach_map(found.append)
+        return (one for one in found if one.get_tuple_name(isl.dim_type.in_) == site.name)
+
+    @property
+    def _depth(self) -> int:
+        return max(int(site.statement.schedule.dim(isl.dim_type.out)) for site in self.sites)
+
+    def _time(self, site: Site, order: int) -> isl.Map:
+        """{ R[i] -> [0, schedule, order] }: reads of a statement come before its write"""
+        schedule = site.statement.schedule.set_tuple_name(isl.dim_type.in_, site.name)
+        first, last = (_number(site.relation().domain(), value) for value in (0, order))
+        return first.flat_range_product(schedule).flat_range_product(last)
+
+    def _flow(self, sinks: Iterable[tuple[isl.Map, isl.Map]]) -> isl.UnionFlow:
+        sinks = tuple(sinks)
+        writes = [(site.relation(), self._time(site, 1)) for site in self.writes]
+        context = self.sites[0].statement.domain.get_ctx()
+        info = isl.UnionAccessInfo.from_sink(_union(context, (relation for relation, _ in sinks)))
+        info = info.set_must_source(_union(context, (relation for relation, _ in writes)))
+        return info.set_schedule_map(_union(context, (when for _, when in (*sinks, *writes)))).compute_flow()
+
+
+def array_flow(scop: Scop, objects: Collection[DataObject]) -> ArrayFlow:
+    """The flow through `objects`, arrays that alias nothing. Raises UnknownFlowError."""
+    wanted = frozenset(objects)
+    sites = []
+    for statement in scop.statements:
+        own = [Site(statement, place) for place, one in enumerate(statement.references) if one.object in wanted]
+        _check(statement, own)
+        sites += own
+    return ArrayFlow(wanted, tuple(sites))
+
+
+def _check(statement: ScopStatement, sites: list[Site]) -> None:
+    for site in sites:
+        reference = site.reference
+        name = reference.object.host
+        if reference.member is not None or not reference.whole or reference.object.volatile:
+            raise UnknownFlowError(f"of '{name}' only a member is meant, or it is volatile")
+        if _is_hard(reference.relation):
+            raise UnknownFlowError(
+                f"the subscripts of '{name}', or the loops around it, have many divisions or great factors"
+            )
+        if not reference.relation.is_single_valued():
+            raise UnknownFlowError(f"a subscript of '{name}' is not affine")
+        if reference.kind is AccessKind.MAY_WRITE:
+            raise UnknownFlowError(f"'{name}' is written only under some condition on data")
+    if any(site.reference.writes for site in sites) and not _is_plain(statement):
+        raise UnknownFlowError(f"'{sites[0].reference.object.host}' is written inside an expression")
+
+
+def _is_hard(relation: isl.Map) -> bool:
+    pieces = relation.get_basic_maps()
+    if sum(one.dim(isl.dim_type.div) for one in pieces) > _MOST_DIVISIONS:
+        return True
+    kinds = (isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.div)
+    return any(
+        abs(int(constraint.get_coefficient_val(kind, place).to_python())) > _GREATEST_FACTOR
+        for one in pieces
+        for constraint in one.get_constraints()
+        for kind in kinds
+        for place in range(one.dim(kind))
+    )
+
+
+def _is_plain(statement: ScopStatement) -> bool:
+    """Whether it is one assignment, which reads all it reads before it writes."""
+    node = statement.node
+    if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, (Assignment, Increment)):
+        return False
+    changes = [one for one in walk(node) if isinstance(one, (Assignment, Increment))]
+    calls = (one for one in walk(node) if isinstance(one, Call))
+    return len(changes) == 1 and not any(one.callee is Callee.USER for one in calls)
+
+
+def _number(domain: isl.Set, value: int) -> isl.Map:
+    """{ R[i] -> [value] }"""
+    return isl.Map.from_domain_and_range(domain, isl.Set(f"{{ [{value}] }}", context=domain.get_ctx()))
+
+
+def _after_all(context: isl.Context, depth: int) -> isl.Set:
+    """{ [1, 0, ..., 0] }: after [0, schedule, order]"""
+    return isl.Set(f"{{ [{', '.join(['1', *['0'] * (depth + 1)])}] }}", context=context)
+
+
+def _union(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
+    result = isl.UnionMap("{ }", context=context)
+    for one in maps:
+        result = result.union(isl.UnionMap.from_map(one))
+    return result

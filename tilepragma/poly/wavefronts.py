@@ -1,0 +1,184 @@
+"""Two-level wavefronts: which tiles of a band run at once, and which points of a tile.
+
+    Gamma_S  : { S[i] -> [floor(Phi_S(i) / s), Phi_S(i)] }                            thesis (3.14)
+    Theta    = (1 1 ... 1; 0 1 ... 0; ...; 0 ... 0 1)                                  thesis (3.17)
+    Gamma'_S : { S[i] -> [Theta_T floor(Phi_S(i) / s), Theta_S Phi_S(i)] }             thesis (3.19)
+
+The first component of each half is sequential, all others are parallel: in a tile that is a wavefront of points, between
+tiles a wavefront of tiles. Where a row of the band orders all that a tile must order (Theorem 4.1), Theta_S is that row
+alone: the wavefronts are balanced. Rows that carry nothing take no part in the sum of (3.17), so that parallelism that
+needs no synchronisation is not lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.poly.program_model import Dependence
+from tilepragma.poly.schedule import Matrix, Row, Schedule, StatementSchedule, affine_map, unit
+from tilepragma.poly.schedule_legality import ordering
+from tilepragma.poly.strongly_connected import strongly_connected
+
+
+@dataclass(frozen=True)
+class BandWavefronts:
+    """The two levels of one band of a schedule.
+
+    `levels`: the rows of the schedule that the band has; `statements`: who has them.
+    `inter` = Theta_T, on tile indices; `intra` = Theta_S, on points: m x m, the sequential row first.
+    `inter_sequential`, `intra_sequential`: whether that first row carries anything; else all rows are parallel, and no
+    synchronisation is needed.
+    `balanced`: intra-tile wavefronts are along a hyperplane of the band (Definition 4.1).
+    `order`: groups of statements that follow each other within one wavefront of points (thesis Figure 4.7).
+    `barriers`: for each group, whether it needs a barrier before it: what it waits for may be another point of the
+    wavefront. Without one, a group waits only for earlier groups at its own point.
+    """
+
+    band: int
+    levels: tuple[int, ...]
+    statements: tuple[str, ...]
+    inter: Matrix
+    intra: Matrix
+    inter_sequential: bool
+    intra_sequential: bool
+    balanced: bool
+    order: tuple[tuple[str, ...], ...]
+    barriers: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """What of a dependence the rows before the band leave to it, { S[i] -> T[i'] }."""
+
+    source: str
+    target: str
+    relation: isl.Map
+
+
+def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matrix:
+    """Theta of (3.17): the sum of the `carrying` rows (numbered from 0; all of them where None), then the others as they are.
+
+    The unit row of the first carrying row is the one that the sum replaces. No carrying row: the identity.
+    """
+    summed = tuple(range(rows)) if carrying is None else carrying
+    if not summed:
+        return tuple(unit(rows, index) for index in range(rows))
+    first = tuple(int(index in summed) for index in range(rows))
+    return (first, *(unit(rows, index) for index in range(rows) if index != summed[0]))
+
+
+def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[BandWavefronts, ...]:
+    """The wavefronts of every band, each for one iteration of the rows before it; outer bands come before inner ones.
+
+    The schedule is one that Algorithm 4.1 found for these dependences: its bands are tilable (Theorem 3.3).
+    """
+    bands: dict[int, None] = {}
+    for each in schedule.statements:
+        for row in each.rows:
+            if row.band is not None:
+                bands.setdefault(row.band)
+    return tuple(_wavefronts(schedule, dependences, band) for band in bands)
+
+
+def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: int) -> BandWavefronts:
+    members = tuple(each for each in schedule.statements if any(row.band == band for row in each.rows))
+    levels = tuple(level for level, row in enumerate(members[0].rows) if row.band == band)
+    edges = _within(members, dependences, levels[0])
+    carrying = tuple(index for index, level in enumerate(levels) if _ordered_by(members, edges, level))
+    along = _balancing(members, edges, levels, carrying)
+    inter = wavefront_matrix(len(levels), carrying)
+    intra = inter if along is None else wavefront_matrix(len(levels), (along,) if carrying else ())
+    tied = _tied(members, edges, tuple(levels[index] for index in carrying) if along is None else (levels[along],))
+    order = _order(members, tied)
+    return BandWavefronts(
+        band,
+        levels,
+        tuple(each.statement.name for each in members),
+        inter,
+        intra,
+        bool(carrying),
+        bool(carrying),
+        along is not None,
+        order,
+        _barriers(members, order, tied, levels),
+    )
+
+
+def _within(members: tuple[StatementSchedule, ...], dependences: tuple[Dependence, ...], first: int) -> list[_Edge]:
+    """The dependences between members that are tied in all rows before the band."""
+    names = {each.statement.name for each in members}
+    inside = [
+        _Edge(each.source, each.target, each.relation)
+        for each in ordering(dependences)
+        if each.source in names and each.target in names
+    ]
+    return _tied(members, inside, tuple(range(first)))
+
+
+def _tied(members: tuple[StatementSchedule, ...], edges: list[_Edge], levels: tuple[int, ...]) -> list[_Edge]:
+    """{ s -> t : the rows of these levels are equal } of each edge that has such pairs."""
+    chosen = {each.statement.name: _levels_map(each, levels) for each in members}
+    left = []
+    for each in edges:
+        relation = each.relation.intersect(chosen[each.source].apply_range(chosen[each.target].reverse()))
+        if not relation.is_empty():
+            left.append(_Edge(each.source, each.target, relation))
+    return left
+
+
+def _ordered_by(members: tuple[StatementSchedule, ...], edges: list[_Edge], level: int) -> bool:
+    """Whether some edge has a pair whose row at this level differs."""
+    chosen = {each.statement.name: _levels_map(each, (level,)) for each in members}
+    return any(
+        not each.relation.is_subset(chosen[each.source].apply_range(chosen[each.target].reverse())) for each in edges
+    )
+
+
+def _levels_map(each: StatementSchedule, levels: tuple[int, ...]) -> isl.Map:
+    rows: tuple[Row, ...] = tuple(each.rows[level] for level in levels)
+    return affine_map(each.statement, rows)
+
+
+def _balancing(
+    members: tuple[StatementSchedule, ...], edges: list[_Edge], levels: tuple[int, ...], carrying: tuple[int, ...]
+) -> int | None:
+    """The first row of the band that leaves no instance of a statement waiting within its wavefronts, (4.1)."""
+    statements = tuple(each.statement for each in members)
+    for index in carrying or range(len(levels)):
+        tied = [(each.source, each.target) for each in _tied(members, edges, (levels[index],))]
+        own = any(source == target for source, target in tied)
+        if not own and len(strongly_connected(statements, tied)) == len(statements):
+            return index
+    return None
+
+
+def _order(members: tuple[StatementSchedule, ...], tied: list[_Edge]) -> tuple[tuple[str, ...], ...]:
+    """Statements in groups that wait for no other of their group: each group's place is its longest chain of waiting."""
+    statements = tuple(each.statement for each in members)
+    links = [(each.source, each.target) for each in tied]
+    place: dict[str, int] = {}
+    for component in strongly_connected(statements, links):
+        names = {each.name for each in component}
+        before = [place[source] for source, target in links if target in names and source not in names]
+        place |= dict.fromkeys(names, 1 + max(before, default=-1))
+    return tuple(
+        tuple(each.name for each in statements if place[each.name] == number) for number in sorted(set(place.values()))
+    )
+
+
+def _barriers(
+    members: tuple[StatementSchedule, ...],
+    order: tuple[tuple[str, ...], ...],
+    tied: list[_Edge],
+    levels: tuple[int, ...],
+) -> tuple[bool, ...]:
+    """For each group whether a dependence from an earlier one reaches it from another point, { s -> t : Phi_S(s) != Phi_T(t) }."""
+    points = {each.statement.name: _levels_map(each, levels) for each in members}
+    apart = [
+        (each.source, each.target)
+        for each in tied
+        if not each.relation.is_subset(points[each.source].apply_range(points[each.target].reverse()))
+    ]
+    return tuple(any(target in group and source not in group for source, target in apart) for group in order)

@@ -1,0 +1,162 @@
+"""Numbers for the user's sizes (`--size n=1024`): which names there are, and what expressions over them come to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tilepragma.ir.clause_values import clause_value
+from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Conditional,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    Scope,
+    Storage,
+    Unary,
+)
+from tilepragma.ir.invariance import written_objects
+from tilepragma.ir.loop_tree import Kernel, Loop
+from tilepragma.ir.traversal import loops_in
+from tilepragma.ir.types import ScalarType
+from tilepragma.user_tiles.algorithm1 import trip_count
+
+_ASSIGNMENT = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>[+-]?[0-9]+)\s*")
+_LARGEST = 2**63 - 1
+_BITS = 64
+
+
+class SizeError(Exception):
+    """A `--size` that makes no sense; the text is a sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The user's numbers, by the C expression that each stands for (`n`, `grid->n`)."""
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, object_: DataObject) -> int | None:
+        """The number said for a scalar."""
+        return self.numbers.get(object_.host)
+
+    def with_numbers(self, more: Mapping[str, int]) -> Sizes:
+        """These and others, such as tile sizes; the user's stand. Without any of the user's none are added."""
+        return Sizes({**more, **self.numbers}) if self.numbers else self
+
+    def by_name(self, kernel: Kernel) -> dict[str, int]:
+        """The numbers by the names that objects have inside the engine."""
+        return kernel.by_name(self.numbers)
+
+
+def parse_sizes(words: Iterable[str]) -> Sizes:
+    """Of words `NAME=INTEGER`, or several of them with commas. Raises SizeError."""
+    numbers: dict[str, int] = {}
+    for word in (part for words_ in words for part in words_.split(",")):
+        found = _ASSIGNMENT.fullmatch(word)
+        if found is None:
+            raise SizeError(f"--size {word}: write NAME=INTEGER, as in --size n=1024")
+        value = int(found["value"])
+        if abs(value) > _LARGEST:
+            raise SizeError(f"--size {word}: the number does not fit in 64 bits")
+        if numbers.setdefault(found["name"], value) != value:
+            raise SizeError(f"--size {word}: {found['name']} has another size already, {numbers[found['name']]}")
+    return Sizes(numbers)
+
+
+def check_sizes(sizes: Sizes, kernels: Iterable[Kernel], option: str = "--size") -> None:
+    """Every name must be a parameter of some kernel; `option` is where the user said them. Raises SizeError."""
+    known = sorted({one.host for kernel in kernels for one in size_parameters(kernel)})
+    for name in sizes.numbers:
+        if name not in known:
+            there = f"parameters are {', '.join(known)}" if known else "its kernels have no integer parameters"
+            raise SizeError(f"{option} {name}: no kernel depends on that name; {there} (macros are set with -D)")
+
+
+def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:
+    """The integers from outside that the region does not change."""
+    changed = written_objects(kernel) | {loop.iterator for loop in loops_in(kernel.body)}
+    return tuple(
+        one
+        for one in kernel.objects
+        if one.scope is Scope.EXTERNAL
+        and one.storage is Storage.SCALAR
+        and isinstance(one.element, ScalarType)
+        and one.element.is_integer
+        and one not in changed
+    )
+
+
+def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | None:
+    """The integer that the expression comes to, None where the sizes do not say it."""
+    if isinstance(expression, ClauseExpression):
+        return clause_value(expression.text, sizes.numbers)
+    if isinstance(expression, IntegerLiteral):
+        return expression.value
+    if isinstance(expression, Access):
+        return None if expression.subscripts or expression.path else sizes.of(expression.object)
+    if isinstance(expression, Cast):
+        return value_of(expression.operand, sizes)
+    if isinstance(expression, Unary):
+        return _unary(expression.operator, value_of(expression.operand, sizes))
+    if isinstance(expression, Binary):
+        return _binary(expression.operator, value_of(expression.left, sizes), value_of(expression.right, sizes))
+    if isinstance(expression, Conditional):
+        holds = value_of(expression.condition, sizes)
+        return None if holds is None else value_of(expression.then if holds else expression.otherwise, sizes)
+    if isinstance(expression, Call):
+        return _helper(expression, sizes)
+    return None
+
+
+def iterations(loop: Loop, sizes: Sizes) -> int | None:
+    """The trip count of a loop whose bounds the sizes say; None where they do not, or it would not end."""
+    lower, upper, step = (value_of(bound, sizes) for bound in (loop.lower, loop.upper, loop.step))
+    if lower is None or upper is None or not step:
+        return None
+    found = trip_count(lower, upper, step, loop.comparison)
+    return found if found >= 0 else None
+
+
+def _unary(operator: str, value: int | None) -> int | None:
+    from tilepragma.ir.evaluation import UNARY
+
+    return None if value is None else int(UNARY[operator](value))
+
+
+def _binary(operator: str, left: int | None, right: int | None) -> int | None:
+    from tilepragma.ir.evaluation import BINARY
+
+    if left is None or right is None or operator not in BINARY:
+        return None
+    if (operator in ("/", "%") and right == 0) or (operator in ("<<", ">>") and not 0 <= right < _BITS):
+        return None
+    return int(BINARY[operator](left, right))
+
+
+def _helper(call: Call, sizes: Sizes) -> int | None:
+    from tilepragma.ir.evaluation import HELPERS
+
+    values = [value_of(argument, sizes) for argument in call.arguments]
+    if call.function not in HELPERS or None in values:
+        return None
+    left, right = (value for value in values if value is not None)
+    return None if right == 0 and call.function.endswith("quotient") else int(HELPERS[call.function](left, right))
+
+
+def byte_text(count: int) -> str:
+    """`8.0 MB`: a number of bytes in decimal units, as disks and networks have them."""
+    if count < 1000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB", "TB", "PB"):
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000:.1f} EB"

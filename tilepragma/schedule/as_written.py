@@ -1,0 +1,365 @@
+"""S0 and S1: the user's own loops. What is independent is launched; sequential loops around it run on the host.
+
+Statements are taken in order, loops from the outside in:
+  1. a loop with independent iterations is a launch, with further independent loops of its perfect nest;
+  2. one that carries dependences, but nests a loop perfectly which carries none at all, is a launch over the inner loop;
+  3. one that can be distributed (schedule/distribution.py) becomes several loops, each planned so;
+  4. any other runs on the host around the launches of its body, unless all of these would be sequential.
+Whatever is left is a launch of one instance. For devices a loop of the first two kinds is distributed too, where some part of it can then
+be dealt out over more axes; on the host it stays together, for locality, and where it cannot its parts take turns (schedule/strip_mining.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.accesses import function_uses, leaves_early, uses
+from tilepragma.ir.directives import ReductionClause
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
+from tilepragma.ir.invariance import host_evaluable
+from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
+from tilepragma.ir.reductions import Updates, reduction_updates
+from tilepragma.ir.traversal import flat, loops_in, walk
+from tilepragma.schedule.distribution import distributed
+from tilepragma.schedule.in_order import keeps_order
+from tilepragma.schedule.independence import NestDependences, loops_of, nest_dependences
+from tilepragma.schedule.index_set_splitting import with_split_loops
+from tilepragma.schedule.launch_tree import (
+    ConditionPiece,
+    Drafting,
+    LaunchPiece,
+    LoopPiece,
+    Piece,
+    any_waits,
+    is_parallel,
+    is_repeatable,
+    joined,
+    needing,
+    negated,
+    scoped,
+)
+from tilepragma.schedule.rectangular_hull import boxed
+from tilepragma.schedule.reduction_detection import handed_on, in_order
+from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.strip_mining import Strips
+from tilepragma.schedule.tree import make_automatic
+from tilepragma.schedule.user_launches import named_in_clauses
+from tilepragma.schedule.vector_interchange import LaneLoops
+from tilepragma.user_tiles.chain_checks import literal_trip
+from tilepragma.user_tiles.mapping import device_clauses, host_clauses, launchable
+from tilepragma.user_tiles.tile_nests import chain_from
+from tilepragma.verify.messages import dependence_reason
+
+if TYPE_CHECKING:
+    from tilepragma.poly.intra_tile_schedule import Steps
+
+STRUCTURE = "loops as written"
+"""The strategy's name."""
+
+SPLIT = "loops taken apart"
+"""Its name where `schedule/index_set_splitting.py` had to help."""
+
+#: The fewest iterations for which a loop is dealt out although loops around it run in order.
+_WORTH_TURNING = 8
+
+
+@dataclass(frozen=True)
+class _At:
+    """Where a statement stands: under which host loops, of which nest, which scalars are wanted after it, and which
+    declarations around it each launch repeats that needs them.
+    """
+
+    around: tuple[Loop, ...]
+    nest: NestDependences | None
+    live: frozenset[str]
+    scope: tuple[Declaration, ...] = ()
+
+
+def structure(region: Region) -> Automatic | Refusal:
+    """Launches of what is independent, host loops around them; of loops that are taken apart where only that leaves nothing in order
+    that is as deep as what is parallel, or where launches then do the work of more loops.
+    """
+    answer = _as_it_stands(region)
+    if region.ordered:
+        return answer
+    depths = answer.depths if isinstance(answer, Automatic) and answer.is_settled else Depths()
+    if depths.parallel and depths.launched == depths.parallel:
+        return answer
+    from tilepragma.poly.operation_limit import OperationLimitError
+
+    try:
+        apart = with_split_loops(region)
+    except OperationLimitError:
+        return answer
+    if apart is None:
+        return answer
+    other = _as_it_stands(apart.region)
+    if isinstance(other, Refusal) or not other.is_settled or other.depths.launched <= depths.launched:
+        return answer
+    # What the parts of a statement step through is what the statement does, once.
+    plainer = None if isinstance(answer, Refusal) else lambda: answer
+    return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region), split=apart.places, plainer=plainer)
+
+
+def _as_it_stands(region: Region) -> Automatic | Refusal:
+    outside = {use.object for use in function_uses(region.kernel.functions)}
+    if any(scalar in outside for scalar in region.scalars):
+        return Refusal("a function that the kernel calls uses a scalar that the kernel writes")
+    from tilepragma.poly.operation_limit import OperationLimitError
+
+    nests: dict[int, NestDependences] = {}
+    strips = Strips(region)
+    planners = [_Planner(region, device, nests, strips) for device in (False, True)]
+    try:
+        host, device = (
+            planner.statements(region.statements, _At((), None, region.live_out - region.final)) for planner in planners
+        )
+        turned = LaneLoops(strips.next_index)
+        host = turned.of(host) if region.ordered else host
+    except OperationLimitError:
+        return Refusal("its dependences are too many to be proven absent")
+    reasons, notes = planners[0].reasons, planners[0].notes
+    if not is_parallel(host):
+        return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
+    steps = None if region.ordered else _steps(region)
+
+    def made(jam: bool) -> Automatic | Refusal:
+        numbering = Drafting(region, turned.next_index)
+        drafts = (numbering.drafts(host, device=False, jam=jam), numbering.drafts(device, device=True))
+        answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
+        if isinstance(answer, Refusal):
+            return answer
+        return dataclasses.replace(answer, steps=steps, strips=bool(strips.sizes))
+
+    answer = made(jam=False)
+    if isinstance(answer, Refusal) or region.ordered or not any_waits(host):
+        return answer
+    return dataclasses.replace(answer, jammed=partial(made, jam=True))
+
+
+def _steps(region: Region) -> Steps | None:
+    from tilepragma.poly.intra_tile_schedule import steps_as_written
+    from tilepragma.poly.operation_limit import OperationLimitError
+    from tilepragma.poly.program import program_of
+
+    try:
+        return steps_as_written(program_of(region.scop, region.dependences))
+    except OperationLimitError:
+        return None
+
+
+def _without_loops(kernel: Kernel) -> str:
+    """Why no loop was even tried."""
+    uncounted = [node for node in walk(kernel.body) if isinstance(node, (ForLoop, While)) and any(loops_in(node.body))]
+    alone = [node for node in walk(kernel.body) if isinstance(node, ForLoop)]
+    if not uncounted and alone:
+        where = f"the loop on line {alone[0].range.start.line}"
+        return (
+            f"the iterations of {where} cannot be counted ({alone[0].reason.rstrip('.')}), and there is no other loop"
+        )
+    if not uncounted:
+        return f"kernel '{kernel.name}' has no loop that could be distributed"
+    loop = uncounted[-1]
+    what = f" ({loop.reason.rstrip('.')})" if isinstance(loop, ForLoop) else ""
+    inside = "" if kernel.parts is None else ", and no loop inside it can be dealt out"
+    return f"the iterations of the loop on line {loop.range.start.line} cannot be counted{what}{inside}"
+
+
+@dataclass
+class _Planner:
+    """Makes the pieces for one kind of target. `nests` are the dependences of nests, by identity, for both kinds.
+
+    `reasons` collects why loops are not independent, `notes` what the user could say to make them so.
+    """
+
+    region: Region
+    device: bool
+    nests: dict[int, NestDependences]
+    strips: Strips
+    reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def statements(self, statements: tuple[Statement, ...], at: _At) -> tuple[Piece, ...]:
+        """The pieces of statements that run one after another."""
+        unit = tuple(flat(statements))
+        after = self._after(unit, at.live)
+        pieces: list[Piece] = []
+        place = 0
+        while place < len(unit):
+            statement, rest = unit[place], unit[place + 1 :]
+            if isinstance(statement, Declaration) and is_repeatable(statement, rest, self.region.kernel.functions):
+                at = dataclasses.replace(at, scope=(*at.scope, statement))
+                place += 1
+                continue
+            end = place + 1
+            if isinstance(statement, Declaration):
+                end += needing(statement, rest)
+            here = dataclasses.replace(at, live=after[end - 1])
+            pieces += self._statement(unit[place:end], here)
+            place = end
+        return joined(pieces)
+
+    def _after(self, statements: tuple[Statement, ...], live: frozenset[str]) -> list[frozenset[str]]:
+        """The scalars wanted after each of the statements."""
+        after = []
+        for statement in reversed(statements):
+            after.append(live)
+            live = self._effect(statement).before(live)
+        return after[::-1]
+
+    def _effect(self, node: Statement) -> ScalarEffect:
+        return scalar_effect(node, self.region.scalars, self.region.kernel.functions)
+
+    def _statement(self, unit: tuple[Statement, ...], at: _At) -> tuple[Piece, ...]:
+        """A statement, or a declaration with all that needs it."""
+        statement = unit[0]
+        if len(unit) == 1 and isinstance(statement, Loop):
+            if at.nest is None and self.region.ordered and not at.around and keeps_order(statement):
+                return (self._ordered(statement, at),)
+            if at.nest is None:
+                at = dataclasses.replace(at, nest=self._nest(statement))
+            return self._loop(statement, at)
+        if len(unit) == 1 and isinstance(statement, If) and self._on_host(at, statement.condition):
+            return self._if(statement, at)
+        return (LaunchPiece(scoped(Block(unit), at.scope)),)
+
+    def _if(self, statement: If, at: _At) -> tuple[Piece, ...]:
+        pieces: list[Piece] = [ConditionPiece(statement.condition, self.statements((statement.then,), at))]
+        if statement.otherwise is not None:
+            pieces.append(ConditionPiece(negated(statement.condition), self.statements((statement.otherwise,), at)))
+        if not is_parallel(tuple(pieces)):
+            return (LaunchPiece(scoped(Block((statement,)), at.scope)),)
+        return tuple(pieces)
+
+    # -- loops --------------------------------------------------------------------------------------------------------
+
+    def _nest(self, root: Loop) -> NestDependences:
+        if id(root) not in self.nests:
+            named = frozenset(name for clause in self.region.kernel.directive.privates for name in clause.names)
+            self.nests[id(root)] = nest_dependences(root, self.region, named)
+        return self.nests[id(root)]
+
+    def _loop(self, loop: Loop, at: _At) -> tuple[Piece, ...]:
+        assert at.nest is not None
+        whole = self._dealt(loop, at)
+        if whole is not None and not self.device:
+            return (whole,)
+        parts = distributed(loop, len(at.around), at.nest, lambda part: self._axes(part, at))
+        pieces = tuple(self._dealt(part, at) or self._ordered(part, at) for part in parts)
+        return pieces if self.device else self.strips.of(loop, pieces)
+
+    def _ordered(self, loop: Loop, at: _At) -> Piece:
+        """The loop on the host, where that leads to launches worth the name; else in one instance."""
+        bounds = (loop.lower, loop.upper, loop.step)
+        if self._on_host(at, *bounds) and not leaves_early(loop.body):
+            inner = dataclasses.replace(
+                at, around=(*at.around, loop), live=at.live | self._effect(loop.body).before(at.live)
+            )
+            pieces = self.statements((loop.body,), inner)
+            if is_parallel(pieces):
+                return LoopPiece(loop, pieces)
+        return LaunchPiece(scoped(Block((loop,)), at.scope))
+
+    def _axes(self, loop: Loop, at: _At) -> int:
+        """How many axes the loop is dealt out over: neighbouring elements can then be neighbouring workers'."""
+        dealt = self._dealt(loop, at)
+        if dealt is None:
+            return 0
+        if not self.device:
+            return len(host_clauses(dealt.loops))
+        on_host = partial(self._on_host, at)
+        return len(device_clauses(launchable(boxed(loop, dealt.loops, on_host).loops, on_host)))
+
+    def _dealt(self, loop: Loop, at: _At) -> LaunchPiece | None:
+        """The launch of a loop, if it or a loop nested perfectly in it carries nothing."""
+        assert at.nest is not None
+        leaves = at.nest.leaves_under(loop)
+        chain = chain_from(loop)
+        loops: list[Loop] = []
+        leading = True
+        said = len(self.reasons)
+        for one in chain:
+            said_so = one.directive is not None and one.directive.sequential
+            if said_so or leaves_early(one.body):
+                self.reasons.append(f"the loop over '{one.iterator.host}' runs in order, {_why_in_order(one)}")
+                break
+            vouched = one.directive is not None and one.directive.independent
+            carried = None if vouched else at.nest.between(one, len(at.around), leaves)
+            if carried is not None:
+                self.reasons.append(dependence_reason(one, carried))
+                leading = False
+            elif leading or self._on_host(at, one.lower, one.upper, one.step):
+                trip = literal_trip(one)
+                if trip is None or trip >= (2 if leading else _WORTH_TURNING):
+                    loops.append(one)
+        if not loops or any(one.iterator.name in at.live for one in loops):
+            return None
+        reductions = self._scalars(loops[-1], at)
+        if reductions is None:
+            # It matters more than what loops further in carry.
+            self.reasons.insert(said, self.reasons.pop())
+            return None
+        waiting = () if self.device else tuple(self._waiting(loops[-1], at))
+        return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions, waiting)
+
+    def _waiting(self, outer: Loop, at: _At) -> Iterator[int]:
+        """The innermost loops under a loop that carry dependences, as all between do, by their numbers: compilers cannot make vectors of
+        them, nor turn them with a loop around.
+        """
+        assert at.nest is not None
+        loops = tuple(loops_of(outer.body))
+        free = [one for one in loops if not self._carries(one, at.nest)]
+        for one in loops:
+            if not any(loops_in(one.body)) and not any(one in loops_in(other) for other in free):
+                yield one.index
+
+    def _carries(self, loop: Loop, nest: NestDependences) -> bool:
+        return nest.between(loop, nest.loops_around(loop), nest.leaves_under(loop)) is not None
+
+    # -- scalars ------------------------------------------------------------------------------------------------------
+
+    def _scalars(self, loop: Loop, at: _At) -> tuple[ReductionClause, ...] | None:
+        """What must be reduced so that iterations of `loop` may be dealt out; None where some scalar forbids it."""
+        named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
+        written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
+        reductions = []
+        for scalar in self.region.scalars:
+            if scalar not in written or scalar.host in named or scalar == loop.iterator:
+                continue
+            exposed = exposed_read(loop.body, scalar, self.region.kernel.functions)
+            if exposed is None and scalar.name not in at.live:
+                continue
+            if exposed is None:
+                self.reasons.append(
+                    f"'{scalar.host}' is read after the loop over '{loop.iterator.host}', and its order tells which iteration writes it last"
+                )
+                return None
+            updates = reduction_updates(scalar, loop.body, self.region.floating, self.region.signs)
+            if not isinstance(updates, Updates):
+                self.reasons.append(handed_on(loop, scalar, updates))
+                return None
+            if updates.ordered:
+                self.notes.append(in_order(loop, updates))
+                self.reasons.append(self.notes[-1])
+                return None
+            reductions.append(ReductionClause(updates.operator, (scalar.host,), loop.header))
+        return tuple(reductions)
+
+    def _on_host(self, at: _At, *values: Expression) -> bool:
+        on_host = host_evaluable(self.region.written, [loop.iterator for loop in at.around])
+        return all(on_host(value) for value in values)
+
+
+def _why_in_order(loop: Loop) -> str:
+    if loop.directive is None or not loop.directive.sequential:
+        return "since a break, or a continue in a switch, stands in it"
+    # What `privatization` says has no place in the user's text.
+    return "as 'seq' says" if loop.directive.range is not NOWHERE else "since its iterations may share a write"

@@ -1,0 +1,47 @@
+"""Kernels whose loops the user calls independent, seen as if nothing were said of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.directives import LoopDirective
+from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
+from tilepragma.ir.traversal import loops_in, with_blocks
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.summary import buffered
+from tilepragma.user_tiles.mapping import independent_loops, top_loops
+
+
+def without_vouching(kernel: Kernel) -> Kernel | None:
+    """The kernel without `independent`, where the engine may make more of its loops than the default mapping of a user's word does: nothing
+    else is said of them, and independent ones have others inside. None elsewhere.
+    """
+    if kernel.directive.counts or not all(map(_says_no_more, loops_in(kernel.body))):
+        return None
+    nests = [nest for statement in kernel.body.statements for nest in top_loops(statement)]
+    vouched = {loop.index for nest in nests for loop in independent_loops(nest, kernel.directive)}
+    if all(loop.index in vouched for nest in nests for loop in loops_in(nest)):
+        return None
+    directive = replace(kernel.directive, independent=False)
+    return replace(kernel, directive=directive, body=_block(kernel.body))
+
+
+def keeps_elements_in_registers(plan: KernelPlan) -> bool:
+    """Whether a launch on cores has register tiles, which take the user's loops apart: worth the check that written arrays overlap no other."""
+    return any(buffered(plan.host_steps))
+
+
+def _says_no_more(loop: Loop) -> bool:
+    said = loop.directive
+    made = said is not None and said.range is NOWHERE  # by `privatization`
+    return said is None or made or said == LoopDirective(said.range, independent=said.independent)
+
+
+def _block(block: Block) -> Block:
+    return replace(block, statements=tuple(map(_statement, block.statements)))
+
+
+def _statement(statement: Statement) -> Statement:
+    changed = with_blocks(statement, _block)
+    return replace(changed, directive=None) if isinstance(changed, Loop) else changed

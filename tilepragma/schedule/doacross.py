@@ -1,0 +1,112 @@
+"""Columns of tiles: what the launches of a loop over wavefronts have in common, so that tiles of several wavefronts may run at once.
+
+    for (w ...)                          the host's loop
+        launch: for (c_1 ...) ... for (c_n ...)    dealt out to threads or gangs, one loop an axis: the tile (w, c)
+
+A column is all tiles of one c, one of each wavefront at most. Where every dependence goes from (w, c) to a (w', c') with
+
+    c_k <= c'_k for all k,    (c'_1 - c_1) + ... + (c'_n - c_n) <= w' - w
+
+(`Launch.pipelined`, proven by `verify/pipelines`), a tile need only wait for those before it in its own column and in the n
+columns of which one coordinate is one less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tilepragma.ir.directives import AxisKind, TileKind
+from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral
+from tilepragma.ir.loop_tree import Block, Buffered, Loop, TiledLoop, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+
+_INSTANCES = (TileKind.THREAD, TileKind.GANG)
+
+
+@dataclass(frozen=True)
+class Persistent:
+    """All wavefronts of launch number `number` of the plan's device launches, which is called `of`, as one launch whose gangs wait for each other.
+
+    `launch` is as its entry point sees it, `nest` that of its tiles; `wavefront` is the iterator of the host's loop, which is none of its values.
+    """
+
+    number: int
+    of: str
+    launch: Launch
+    nest: TileNest
+    wavefront: DataObject
+
+
+def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
+    """Those of the plan's device launches that devices with all gangs of a launch there at once may run so, in order."""
+    if plan.divisions:
+        return ()
+    found = (_persistent(plan, launch, loop) for launch, loop in _in_loops(plan.device_steps))
+    return tuple(one for one in found if one is not None)
+
+
+def columns_nest(launch: Launch) -> TileNest | None:
+    """The nest that is all of the launch and deals its tiles out, one loop an axis of threads or gangs, and each such axis here; None where
+    instances are dealt out in another way, or keep what others of the wavefront need until their end.
+    """
+    body = launch.body
+    while len(body.statements) == 1 and isinstance(body.statements[0], Block):
+        body = body.statements[0]
+    nest = body.statements[0] if len(body.statements) == 1 else None
+    if (
+        not isinstance(nest, TileNest)
+        or launch.windows
+        or any(isinstance(node, Buffered) for node in walk(launch.body))
+    ):
+        return None
+    dealt = [tile.axis for loop in nest.loops for tile in loop.tiles if tile.kind in _INSTANCES]
+    instances = [axis for axis in launch.axes if axis.kind is not AxisKind.WORKER]
+    if (launch.reductions or launch.privates) and any(axis.kind is AxisKind.THREAD for axis in launch.axes):
+        return None  # the pool has no room for what threads keep of several wavefronts
+    alone = all(_is_column(loop) for loop in nest.loops) and len(dealt) == len(set(instances))
+    return nest if alone and set(dealt) == set(instances) else None
+
+
+def _is_column(loop: TiledLoop) -> bool:
+    """Whether iterations of the loop, which counts up by 1 between numbers of the launch, are instances."""
+    kinds = [tile.kind for tile in loop.tiles if tile.kind is not TileKind.DYNAMIC]
+    return loop.launch_bounds and len(kinds) == 1 and kinds[0] in _INSTANCES
+
+
+def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
+    """The launches that are all of a loop, and these loops."""
+    for step in steps:
+        if isinstance(step, HostLoop) and len(step.steps) == 1 and isinstance(step.steps[0], Launch):
+            yield step.steps[0], step
+        elif not isinstance(step, Launch):
+            yield from _in_loops(step.steps)
+
+
+def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
+    """None where other numbers of the launch than its gangs' differ from one wavefront to the next."""
+    nest, wavefront = columns_nest(launch), around.loop.iterator
+    staged = launch.staged is not None and not launch.staged_windows
+    if not launch.pipelined or nest is None or staged or launch.values[-1:] != (wavefront,):
+        return None
+    if launch.loops[: len(nest.loops)] != nest.loops:
+        return None
+    others = [tiled.loop for tiled in launch.loops if tiled not in nest.loops]
+    if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(_reads(loop, wavefront) for loop in others):
+        return None
+    own = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])
+    number = plan.device.index(launch)
+    return (
+        None if own.name in {one.name for one in plan.device} else Persistent(number, launch.name, own, nest, wavefront)
+    )
+
+
+def _counts_up(loop: Loop) -> bool:
+    """Whether the iterator goes up by 1."""
+    return not loop.decreasing and isinstance(loop.step, IntegerLiteral) and loop.step.value == 1
+
+
+def _reads(loop: Loop, object_: DataObject) -> bool:
+    bounds = (loop.lower, loop.upper, loop.step)
+    return any(isinstance(node, Access) and node.object == object_ for bound in bounds for node in walk(bound))

@@ -1,0 +1,143 @@
+"""Regions whose loops on the outside, and the nests in these, run in the order of the text: each nest is proven by itself.
+
+    nest 0; for (g = …) { nest 1; nest 2; … }      ->      the launches of nest 0, the host's loop over g around those of nest 1, those of nest 2, …
+
+What one round or one nest leaves to the next is then as it is in the region, whatever it is. A nest is looked at for any value of g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeGuard
+
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.invariance import written_objects
+from tilepragma.ir.loop_tree import Kernel, Loop, Statement, TileNest
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.sor_mesh import one_sweep
+from tilepragma.verify.proofs import Fault, Original, Proof, faults_of_part, faults_of_text
+
+if TYPE_CHECKING:
+    from tilepragma.poly.scop import Scop
+
+_RULE = "parts keep their order"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A nest, in a loop or by itself, and what is known of it."""
+
+    loop: Loop | None
+    nest: Statement
+    original: Original
+
+
+def keeps_order(statement: Statement) -> TypeGuard[Loop]:
+    """Whether the statement of an ordered region is a loop of which each round runs nests, one after another; else it is a nest."""
+    return isinstance(statement, Loop) and len(statement.body.statements) > 1
+
+
+def parts_in_order(
+    statements: tuple[Statement, ...],
+    kernel: Kernel,
+    before: tuple[Part, ...] = (),
+    instead: Mapping[DataObject, DataObject] = MappingProxyType({}),
+) -> tuple[Part, ...]:
+    """The nests in the outermost loops. `before`: the nests of the region whose arrays these are proven to keep elsewhere, `instead` being
+    what is kept in which array: their dependences are the same. Raises OperationLimitError.
+    """
+    from tilepragma.poly.dependences import memory_dependences
+    from tilepragma.poly.extraction import extract_scop
+    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
+    from tilepragma.verify.layouts import moved_dependences
+
+    written = written_objects(kernel)
+    twins = (one for one in before if one.loop is not None)
+    found = []
+    for loop, nest in _nests(statements):
+        settled = set() if loop is None else {loop.iterator}
+        twin = None if loop is None else next(twins, None)
+        context = None if twin is None else twin.original.scop.context
+        scop = extract_scop((nest,), kernel.functions, written - settled, context=context)
+        with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
+            known = None
+            if twin is not None:
+                known = moved_dependences(twin.original.scop, twin.original.dependences, scop, instead)
+            found.append(Part(loop, nest, Original(scop, memory_dependences(scop) if known is None else known)))
+    return tuple(found)
+
+
+def proof_in_order(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Proof:
+    """The plan of an ordered region with everything that keeps it from being proven right."""
+    return Proof(plan, tuple(_faults(plan, statements, parts)))
+
+
+def _nests(statements: tuple[Statement, ...]) -> Iterator[tuple[Loop | None, Statement]]:
+    for one in statements:
+        if keeps_order(one):
+            yield from ((one, nest) for nest in one.body.statements)
+        else:
+            yield None, one
+
+
+def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Iterator[Fault]:
+    yield from faults_of_text(plan)
+    runs = [_steps_of_parts(steps, statements) for steps in (plan.host_steps, plan.device_steps)]
+    for run in runs:
+        if run is None:
+            yield Fault(_RULE, "the launches are not those of the nests, one after another", False)
+            return
+    windows = any(one.windows for one in plan.device)
+    for part, *steps in zip(parts, *(run for run in runs if run is not None), strict=True):
+        touching = _touching(plan.kernel, part) if windows else None
+        yield from faults_of_part(plan, (part.nest, part.loop), part.original, tuple(dict.fromkeys(steps)), touching)
+
+
+def _touching(kernel: Kernel, part: Part) -> Scop | None:
+    """Of sweeps by subdomains the mathematics of one sweep as the user wrote it, which touches what all nests together do."""
+    from tilepragma.poly.extraction import extract_scop
+
+    if not kernel.swept or part.loop is None:
+        return None
+    body = one_sweep(kernel, part.loop).statements
+    return extract_scop(body, kernel.functions, written_objects(kernel), context=part.original.scop.context)
+
+
+def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) -> tuple[tuple[Step, ...], ...] | None:
+    """The steps of each nest, one after another; None where the host's loops are not those around the nests, or the order is another."""
+    left = list(steps)
+    found: list[tuple[Step, ...]] = []
+    for one in statements:
+        if not keeps_order(one):
+            found.append(_taken(left, one))
+            continue
+        step = left.pop(0) if left else None
+        if not isinstance(step, HostLoop) or replace(step.loop, body=one.body) != one:
+            return None
+        inside = list(step.steps)
+        found += (_taken(inside, nest) for nest in one.body.statements)
+        if inside:
+            return None
+    return None if left else tuple(found)
+
+
+def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
+    """The first steps of those left that run loops of the nest, which are then gone."""
+    known = {one.index for one in loops_in(nest)}
+    own = 0
+    while own < len(left) and _loops(left[own]) & known:
+        own += 1
+    taken = tuple(left[:own])
+    del left[:own]
+    return taken
+
+
+def _loops(step: Step) -> set[int]:
+    """The loops of the region that the step runs, and those that a planner put in their place."""
+    launches = (step,) if isinstance(step, Launch) else launches_in((step,))
+    nodes = [one for launch in launches for one in walk(launch.body)]
+    found = {one.index for one in nodes if isinstance(one, Loop)}
+    return found | {tiled.loop.index for one in nodes if isinstance(one, TileNest) for tiled in one.loops}

@@ -1,0 +1,166 @@
+"""What loops of one nest carry, by its memory-based dependences, for any part of its statements.
+
+Leaves are the statements that a nest is taken apart into: everything inside its loops other than loops and braces. A dependence
+
+    { S[i] -> T[j] }   with distances   { [d] : d = j - i on the loops around both }
+
+is asked about for the leaves that are of interest, and for the loops inside those that stay in order around: { d : d_1 = ... = d_k = 0 }.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.loop_tree import Block, If, Loop, Statement
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.schedule.strategy import Region
+
+if TYPE_CHECKING:
+    from tilepragma.poly.dependences import Dependence
+
+#: Leaves by their place in the nest, in textual order.
+Leaves = frozenset[int]
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A dependence, and the leaves at both of its ends: more than one where it is about the bounds of a loop."""
+
+    dependence: Dependence
+    sources: Leaves
+    sinks: Leaves
+
+
+@dataclass
+class NestDependences:
+    """The dependences of the nest `root`. `leaves` are its leaves, which restricted copies of the nest share with it."""
+
+    root: Loop
+    leaves: tuple[Statement, ...]
+    _edges: list[_Edge]
+    _named: frozenset[str]
+    _fixed: dict[tuple[int, int], Any] = field(default_factory=dict)
+    _differ: dict[tuple[int, int, int], bool] = field(default_factory=dict)
+
+    def leaves_under(self, node: Any) -> Leaves:
+        """The leaves that stand under `node`."""
+        return frozenset(self._numbers[id(leaf)] for leaf in leaves_of(node))
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {id(leaf): number for number, leaf in enumerate(self.leaves)}
+
+    def loops_around(self, loop: Loop) -> int:
+        """The loops of the nest that stand around one of its loops."""
+        return sum(any(inner.index == loop.index for inner in loops_in(one.body)) for one in loops_in(self.root))
+
+    def between(self, loop: Loop, around: int, leaves: Leaves) -> Dependence | None:
+        """A dependence between different iterations of `loop`, inside the outermost `around` loops, that arrays or locals make."""
+        for number, edge in enumerate(self._edges):
+            object_ = edge.dependence.source.object
+            if not (edge.sources & leaves and edge.sinks & leaves) or _is_outside_scalar(object_):
+                continue
+            if object_.host in self._named:
+                continue
+            place = _place(edge.dependence, loop)
+            if place is not None and self._may_differ(number, around, place):
+                return edge.dependence
+        return None
+
+    def order(self, loop: Loop, around: int, leaves: Leaves) -> tuple[tuple[int, int], ...]:
+        """Which leaves must follow which in some iteration of `loop`, inside the outermost `around` loops: (source, sink)."""
+        found: dict[tuple[int, int], None] = {}
+        for number, edge in enumerate(self._edges):
+            pairs = [(one, other) for one in edge.sources & leaves for other in edge.sinks & leaves]
+            if not pairs or all(pair in found for pair in pairs) or _place(edge.dependence, loop) is None:
+                continue
+            if not self._inside(number, around).is_empty():
+                found |= dict.fromkeys(pairs)
+        return tuple(found)
+
+    def _inside(self, number: int, around: int) -> Any:
+        """{ d in distances : d_1 = ... = d_around = 0 }"""
+        from tilepragma.poly.dependences import with_zero
+
+        known = self._fixed.get((number, around))
+        if known is None:
+            known = self._edges[number].dependence.distances
+            for place in range(around):
+                known = with_zero(known, place)
+            self._fixed[number, around] = known
+        return known
+
+    def _may_differ(self, number: int, around: int, place: int) -> bool:
+        from tilepragma.poly.dependences import may_differ
+
+        key = (number, around, place)
+        if key not in self._differ:
+            self._differ[key] = may_differ(self._inside(number, around), place)
+        return self._differ[key]
+
+
+def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestDependences:
+    """Those of the nest. Clauses give each instance a copy of what they name (`named`), which its iterations still use in their order. Raises
+    OperationLimitError.
+    """
+    leaves = tuple(leaves_of(root))
+    holding = _holding(root, leaves)
+    edges = []
+    for one in region.dependences:
+        ends = id(one.source_statement.node), id(one.sink_statement.node)
+        if ends[0] in holding and ends[1] in holding:
+            edges.append(_Edge(one, holding[ends[0]], holding[ends[1]]))
+    return NestDependences(root, leaves, edges, named)
+
+
+def leaves_of(node: Statement) -> Iterator[Statement]:
+    """The leaves under a statement, in textual order; a condition is one, before those of its branches."""
+    ahead = [node]  # no generator within a generator: each leaf would pass through all that are around it
+    while ahead:
+        current = ahead.pop()
+        if isinstance(current, Loop):
+            ahead.append(current.body)
+        elif isinstance(current, Block):
+            ahead.extend(reversed(current.statements))
+        else:
+            yield current
+            if isinstance(current, If):
+                ahead.extend(branch for branch in (current.otherwise, current.then) if branch is not None)
+
+
+def loops_of(node: Statement) -> Iterator[Loop]:
+    """The loops under a statement, itself too, that leaves stand in: not those inside leaves."""
+    if isinstance(node, Loop):
+        yield node
+        yield from loops_of(node.body)
+    elif isinstance(node, (Block, If)):
+        inside = node.statements if isinstance(node, Block) else (node.then, node.otherwise)
+        for one in inside:
+            yield from loops_of(one) if one is not None else ()
+
+
+def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
+    """For every node of the nest, by its identity, the leaves that it stands in or holds."""
+    numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
+    found: dict[int, Leaves] = {}
+    for leaf in leaves:
+        inside = (leaf.condition,) if isinstance(leaf, If) else (leaf,)
+        found |= {id(node): frozenset({numbers[id(leaf)]}) for part in inside for node in walk(part)}
+        found[id(leaf)] = frozenset({numbers[id(leaf)]})
+    for loop in loops_in(root):
+        if id(loop) not in found:
+            found[id(loop)] = frozenset(numbers[id(leaf)] for leaf in leaves_of(loop))
+    return found
+
+
+def _place(dependence: Dependence, loop: Loop) -> int | None:
+    return next((place for place, one in enumerate(dependence.loops) if one.index == loop.index), None)
+
+
+def _is_outside_scalar(object_: DataObject) -> bool:
+    """Whether instances may own a copy of it, or reduce it."""
+    return object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL

@@ -1,0 +1,208 @@
+"""Loops taken apart at the element that one of their iterations writes and the others read (index-set splitting).
+
+    for (k ..) for (i ..) for (j ..) d[i][j] = f(d[i][k], d[k][j]);     becomes, in each of three loops over i (i < k, i == k, i > k),
+
+    for (j = 0; j < k; j++) S;     for (j = k; j <= k; j++) S;     for (j = k + 1; j < n; j++) S;
+
+Iterations before that element see its old value and those after it the new one, so that neither part carries a dependence on it.
+Nothing changes its place in time: the loops that come out run what the loop ran, in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.expressions import Access, DataObject, Expression, access_to, conjunction
+from tilepragma.ir.loop_tree import Block, If, Loop, Statement
+from tilepragma.ir.loop_tree_text import plain_text
+from tilepragma.ir.polynomial import (
+    Polynomial,
+    is_scalar,
+    maximum,
+    minimum,
+    not_negative,
+    number,
+    polynomial,
+)
+from tilepragma.ir.traversal import loops_in, with_blocks
+from tilepragma.ir.types import is_signed
+from tilepragma.normalise.delinearisation import typed_sum
+from tilepragma.schedule.strategy import Region
+
+if TYPE_CHECKING:
+    from tilepragma.poly.loop_carried_values import Passing
+
+#: Statements that loops may come to have where they are taken apart; each loop makes three of one.
+_MOST_STATEMENTS = 32
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A loop is taken apart at `value`, which it passes through as `met` says."""
+
+    value: Polynomial
+    met: Passing
+
+
+@dataclass(frozen=True)
+class SplitRegion:
+    """The region with loops taken apart; `places` has a clause on each of these."""
+
+    region: Region
+    places: tuple[str, ...]
+
+
+def with_split_loops(region: Region) -> SplitRegion | None:
+    """The region with loops taken apart, all iterations in their order; None where there is no such loop. Raises OperationLimitError."""
+    loops = {loop.index: loop for loop in _loops(region)}
+    found = {index: split for index, loop in loops.items() if (split := _split(loop, region)) is not None}
+    if not found:
+        return None
+    parts = _Parts(found, region.first_index)
+    statements = tuple(part for one in region.statements for part in parts.of(one))
+    if sum(1 for one in statements for _ in _simple(one)) > _MOST_STATEMENTS:
+        return None
+    kernel = replace(region.kernel, body=Block(statements, region.kernel.body.range))
+    places = tuple(_place(loops[index], split) for index, split in found.items())
+    return SplitRegion(replace(region, kernel=kernel, statements=statements, known=None), places)
+
+
+def _place(loop: Loop, split: _Split) -> str:
+    value = plain_text(typed_sum(split.value, loop.iterator))
+    return f"the loop over {loop.iterator.host}, line {loop.header.start.line}, at {value}, which others of its iterations read"
+
+
+def _loops(region: Region) -> Iterator[Loop]:
+    """Those that nobody says anything of, and that go up by 1."""
+    for one in loops_in(Block(region.statements)):
+        upwards = polynomial(one.step).constant == 1 and one.comparison in ("<", "<=")
+        if upwards and one.directive is None and not leaves_early(one.body) and is_signed(one.iterator.element):
+            yield one
+
+
+def _split(loop: Loop, region: Region) -> _Split | None:
+    """The one value of the loop that statements in it meet again and again; None where there is none, or more."""
+    from tilepragma.poly.loop_carried_values import passing
+
+    found: list[_Split] = []
+    for value in dict.fromkeys(_values(loop, region)):
+        met = passing(region.scop, loop, value)
+        if met is not None and (met.before or met.after):
+            found.append(_Split(value, met))
+    return found[0] if len(found) == 1 else None
+
+
+def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
+    """x with subscript(x) of a write = subscript of another access to the array, which stays where it is while the loop runs."""
+    inside = [one for one in uses(loop.body, region.kernel.functions) if one.subscripts]
+    moving: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
+    staying: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
+    atom = access_to(loop.iterator)
+    for object_, place, subscript, writes in dict.fromkeys(  # each once: there may be thousands of uses alike
+        (one.object, place, subscript, one.writes) for one in inside for place, subscript in enumerate(one.subscripts)
+    ):
+        there = polynomial(subscript)
+        if atom not in there.atoms:
+            staying.setdefault((object_, place), {})[there] = None
+        elif writes:
+            moving.setdefault((object_, place), {})[there] = None
+    met = [
+        value
+        for dimension, subscripts in moving.items()
+        for mine in subscripts
+        for value in _meetings(atom, mine, staying.get(dimension, {}))
+    ]
+    if not met:  # of most loops, and what follows goes through the whole region
+        return
+    varying = region.written - _around(loop, region) | {loop.iterator, *(one.iterator for one in loops_in(loop.body))}
+
+    def varies(atom: Expression) -> bool:
+        return not (isinstance(atom, Access) and is_scalar(atom)) or atom.object in varying
+
+    yield from (value for value in met if not any(map(varies, value.atoms)))
+
+
+def _around(loop: Loop, region: Region) -> set[DataObject]:
+    """The iterators of the loops around, which have one value while the loop runs."""
+    return {
+        one.iterator
+        for one in loops_in(Block(region.statements))
+        if any(inner.index == loop.index for inner in loops_in(one.body))
+    }
+
+
+def _meetings(atom: Expression, mine: Polynomial, others: Iterable[Polynomial]) -> Iterator[Polynomial]:
+    """The values of an iterator (`atom`) at which a subscript that it moves is equal to others, which it doesn't."""
+    parts = mine.split(atom)
+    if parts is not None and parts[0].constant in (1, -1):
+        for there in others:  # parts[0] x + parts[1] = there
+            yield (there - parts[1]) * parts[0]
+
+
+def _simple(statement: Statement) -> Iterator[Statement]:
+    """What is neither a loop nor braces."""
+    if isinstance(statement, (Loop, Block)):
+        for one in (statement.body if isinstance(statement, Loop) else statement).statements:
+            yield from _simple(one)
+    else:
+        yield statement
+
+
+@dataclass
+class _Parts:
+    """Takes statements apart; loops that are there more than once get numbers of their own."""
+
+    splits: dict[int, _Split]
+    next_index: int
+
+    def __post_init__(self) -> None:
+        self.seen: set[int] = set()
+
+    def of(self, statement: Statement) -> tuple[Statement, ...]:
+        """The statement as statements that run one after another; each is a node of its own."""
+        if not isinstance(statement, Loop) or statement.index not in self.splits:
+            return (self._again(statement),)
+        split = self.splits[statement.index]
+        return tuple(self._part(one) for one in _parts(statement, split))
+
+    def _part(self, one: Loop | If) -> Statement:
+        if isinstance(one, Loop):
+            return self._again(one)
+        return replace(one, then=Block(tuple(map(self._again, one.then.statements))))
+
+    def _again(self, statement: Statement) -> Statement:
+        copied = with_blocks(replace(statement), self._block)
+        return replace(copied, index=self._number(copied.index)) if isinstance(copied, Loop) else copied
+
+    def _block(self, block: Block) -> Block:
+        return replace(block, statements=tuple(part for one in block.statements for part in self.of(one)))
+
+    def _number(self, index: int) -> int:
+        if index in self.seen:
+            index = self.next_index
+            self.next_index += 1
+        self.seen.add(index)
+        return index
+
+
+def _parts(loop: Loop, split: _Split) -> Iterator[Loop | If]:
+    """The loops over what lies before the value, at it, and after it."""
+    value, met, one = split.value, split.met, number(1)
+    lower, upper = polynomial(loop.lower), polynomial(loop.upper)
+    beyond = upper + one if loop.comparison == "<=" else upper
+    if met.before:
+        end = value if met.always else minimum((value, beyond))
+        yield replace(loop, comparison="<", upper=typed_sum(end, loop.iterator))
+    at = typed_sum(value, loop.iterator)
+    itself = replace(loop, lower=at, comparison="<=", upper=at)
+    if met.always:
+        yield itself
+    else:
+        tests = (not_negative(value - lower), not_negative(beyond - one - value))
+        yield If(conjunction(tests), Block((itself,)), None, loop.header)
+    if met.after:
+        start = value + one if met.always else maximum((value + one, lower))
+        yield replace(loop, lower=typed_sum(start, loop.iterator))

@@ -1,0 +1,222 @@
+"""The pieces of strategy S1, which keeps the user's loops, and their way to drafts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import ReductionClause
+from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Expression, Increment, Storage, Unary
+from tilepragma.ir.invariance import host_evaluable
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Function, Loop, Statement
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.types import INT
+from tilepragma.lower.band_loops import Names, names_in
+from tilepragma.schedule.coalescing import worker_loop
+from tilepragma.schedule.rectangular_hull import with_boxes
+from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.tree import Draft, DraftCondition, DraftLaunch, DraftLoop
+from tilepragma.schedule.unroll_and_jam import JammedBody, JammedLoop, with_jammed_rows
+from tilepragma.user_tiles.mapping import Clauses, device_clauses, host_clauses, launchable
+
+if TYPE_CHECKING:
+    from tilepragma.poly.scop import ScopStatement
+
+
+@dataclass(frozen=True)
+class LaunchPiece:
+    """`loops` of `body` are dealt out; none: one instance runs it. `waiting` are the numbers of the innermost loops in them that carry
+    dependences, as far as that is asked.
+    """
+
+    body: Block
+    loops: tuple[Loop, ...] = ()
+    reductions: tuple[ReductionClause, ...] = ()
+    waiting: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoopPiece:
+    """A loop that runs on the host around its pieces."""
+
+    loop: Loop
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class ConditionPiece:
+    """A condition that the host evaluates."""
+
+    condition: Expression
+    pieces: tuple[Piece, ...]
+
+
+#: Loops are the user's own, or have some of their statements: a loop may stand in several pieces.
+Piece = LaunchPiece | LoopPiece | ConditionPiece
+
+
+def is_parallel(pieces: tuple[Piece, ...]) -> bool:
+    """Whether any launch of them is dealt out."""
+    return any(bool(one.loops) if isinstance(one, LaunchPiece) else is_parallel(one.pieces) for one in pieces)
+
+
+def any_waits(pieces: tuple[Piece, ...]) -> bool:
+    """Whether a loop of them that waits for itself stands in one that is dealt out."""
+    return any(bool(one.waiting) if isinstance(one, LaunchPiece) else any_waits(one.pieces) for one in pieces)
+
+
+def joined(pieces: list[Piece]) -> tuple[Piece, ...]:
+    """Launches of one instance that follow each other are one."""
+    result: list[Piece] = []
+    for piece in pieces:
+        last = result[-1] if result else None
+        if _is_single(piece) and last is not None and _is_single(last):
+            assert isinstance(piece, LaunchPiece) and isinstance(last, LaunchPiece)
+            result[-1] = LaunchPiece(Block((*last.body.statements, *piece.body.statements), last.body.range))
+        else:
+            result.append(piece)
+    return tuple(result)
+
+
+def _is_single(piece: Piece) -> bool:
+    return isinstance(piece, LaunchPiece) and not piece.loops
+
+
+def negated(condition: Expression) -> Expression:
+    """`!condition`"""
+    return Unary("!", condition, INT, condition.range)
+
+
+class Drafting:
+    """Gives pieces the default mapping, and loops that stand in several pieces numbers of their own from `first_index` on: no two loops
+    of the plan share one.
+    """
+
+    def __init__(self, region: Region, first_index: int) -> None:
+        self.region = region
+        self.next_index = first_index
+        self.device = False
+        self.jam = False
+        self.seen: set[int] = set()
+
+    def drafts(self, pieces: tuple[Piece, ...], *, device: bool, jam: bool = False) -> tuple[Draft, ...]:
+        """The pieces for one kind of target; with rows jammed into loops that wait where that can be and `jam` says so."""
+        self.device = device
+        self.jam = jam
+        self.seen = set()
+        return self._all(pieces, ())
+
+    def _all(self, pieces: tuple[Piece, ...], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
+        return tuple(self._one(piece, around) for piece in pieces)
+
+    def _one(self, piece: Piece, around: tuple[DataObject, ...]) -> Draft:
+        if isinstance(piece, ConditionPiece):
+            return DraftCondition(piece.condition, self._all(piece.pieces, around))
+        if isinstance(piece, LoopPiece):
+            numbers = self._numbers(dataclasses.replace(piece.loop, body=Block(())))
+            loop = dataclasses.replace(piece.loop, index=numbers[piece.loop.index])
+            return DraftLoop(loop, self._all(piece.pieces, (*around, loop.iterator)))
+        if self.device:
+            on_host = host_evaluable(self.region.written, around)
+            boxes, loops = with_boxes(piece.body, piece.loops, on_host)
+            piece = dataclasses.replace(piece, body=boxes, loops=loops)
+        numbers = self._numbers(piece.body)
+        body = _numbered_block(piece.body, numbers)
+        jammed = self._jammed(piece, body, numbers) if self.jam and piece.waiting else None
+        if jammed is not None:
+            self.next_index = jammed.next_index
+            return DraftLaunch(jammed.body, host_clauses((jammed.dealt,)), piece.reductions)
+        mapping = self._mapping(piece, around)
+        return DraftLaunch(body, {numbers[index]: tiles for index, tiles in mapping.items()}, piece.reductions)
+
+    def _jammed(self, piece: LaunchPiece, body: Block, numbers: dict[int, int]) -> JammedBody | None:
+        last = piece.loops[-1]
+        base = Names(set(names_in(self.region.kernel))).scalar(f"{last.iterator.host}_block")
+        blocks = dataclasses.replace(base, element=last.iterator.element)
+        chosen = JammedLoop(numbers[last.index], frozenset(numbers[index] for index in piece.waiting), blocks)
+        functions = self.region.kernel.functions
+        return with_jammed_rows(body, numbers[piece.loops[0].index], chosen, functions, self.next_index)
+
+    def _mapping(self, piece: LaunchPiece, around: tuple[DataObject, ...]) -> Clauses:
+        if not self.device:
+            return host_clauses(piece.loops)
+        loops = launchable(piece.loops, host_evaluable(self.region.written, around))
+        if self.region.ordered:
+            # Neighbours along the innermost of these loops lie side by side (storage/dimension_lifting.py).
+            return device_clauses(loops, loops[-1] if len(loops) > 1 else None)
+        return device_clauses(loops, worker_loop(loops, self._inside(piece.body)) if len(loops) > 1 else None)
+
+    def _inside(self, body: Block) -> Iterator[ScopStatement]:
+        """The statements of the region that stand in the body."""
+        nodes = {id(node) for node in walk(body)}
+        return (each for each in self.region.scop.statements if id(each.node) in nodes)
+
+    def _numbers(self, node: Statement) -> dict[int, int]:
+        """The index that each loop under `node` gets: its own the first time that it is met."""
+        numbers = {}
+        for loop in loops_in(node):
+            index = loop.index
+            if index in self.seen:
+                index = self.next_index
+                self.next_index += 1
+            self.seen.add(index)
+            numbers[loop.index] = index
+        return numbers
+
+
+def _numbered_block(block: Block, numbers: dict[int, int]) -> Block:
+    return dataclasses.replace(block, statements=tuple(_numbered(one, numbers) for one in block.statements))
+
+
+def _numbered(statement: Statement, numbers: dict[int, int]) -> Statement:
+    if isinstance(statement, Block):
+        return _numbered_block(statement, numbers)
+    changed = with_blocks(statement, lambda block: _numbered_block(block, numbers))
+    return dataclasses.replace(changed, index=numbers[changed.index]) if isinstance(changed, Loop) else changed
+
+
+# -- declarations between host loops and launches ---------------------------------------------------------------------
+
+
+def scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
+    """`body` behind what it needs of the declarations in `scope`."""
+    needed = {use.object for use in uses(body)}
+    chosen: list[Declaration] = []
+    for declaration in reversed(scope):
+        declarators: list[Declarator] = []
+        for declarator in reversed(declaration.declarators):
+            if declarator.object in needed:
+                declarators.append(declarator)
+                needed |= {use.object for use in uses(declarator)}
+        if declarators:
+            chosen.append(dataclasses.replace(declaration, declarators=tuple(reversed(declarators))))
+    return dataclasses.replace(body, statements=(*reversed(chosen), *body.statements)) if chosen else body
+
+
+def is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functions: tuple[Function, ...]) -> bool:
+    """Whether every later statement may evaluate the declaration for itself: it declares constants, of what `rest` leaves alone."""
+    written = {use.object for statement in rest for use in uses(statement, functions) if use.writes}
+    for declarator in declaration.declarators:
+        object_ = declarator.object
+        if object_.storage is not Storage.SCALAR or declarator.initializer is None or object_ in written:
+            return False
+        for node in walk(declarator):
+            if isinstance(node, (Assignment, Increment)) or (isinstance(node, Call) and node.callee is Callee.USER):
+                return False
+    return not any(use.object in written for use in uses(declaration, functions) if use.reads)
+
+
+def needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
+    """How many of the statements after `declaration` end with the last that needs it, or anything declared on the way there."""
+    declared = {declarator.object for declarator in declaration.declarators}
+    last = 0
+    for place, statement in enumerate(rest):
+        if declared & {use.object for use in uses(statement)}:
+            for inner in rest[last : place + 1]:
+                if isinstance(inner, Declaration):
+                    declared |= {declarator.object for declarator in inner.declarators}
+            last = place + 1
+    return last

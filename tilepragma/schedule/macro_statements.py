@@ -1,0 +1,125 @@
+"""Statements that a scalar ties together, and scalars that tie nothing.
+
+Updates of one element that stand one after another in an innermost loop wait for each other in every iteration: nothing is lost by moving
+them as one, and register tiles are found for one statement.
+
+A scalar from outside that several statements of a loop's body hand on to each other makes them wait for those of every other
+iteration. Where no iteration reads what another one left, the body can be moved as a whole instead, and the scalar is private to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
+from tilepragma.ir.flow import exposed_read
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement
+from tilepragma.ir.traversal import loops_in
+from tilepragma.schedule.strategy import Region
+
+if TYPE_CHECKING:
+    from tilepragma.poly.scop import Scop
+
+
+@dataclass(frozen=True)
+class TiedBodies:
+    """Bodies of loops that are to be moved as wholes; `holds` is what `Movable` asks."""
+
+    bodies: tuple[Block, ...]
+
+    def holds(self, statement: Statement) -> bool:
+        """Whether the statement is one of the bodies."""
+        return any(statement is body for body in self.bodies)
+
+
+def updating_bodies(region: Region) -> TiedBodies:
+    """The bodies of loops that are nothing but several updates of the same element."""
+    found = [loop.body for loop in loops_in(region.kernel.body) if _updates_one_element(loop.body)]
+    return TiedBodies(tuple(found))
+
+
+def _updates_one_element(body: Block) -> bool:
+    expressions = [one.expression for one in body.statements if isinstance(one, ExpressionStatement)]
+    targets = {one.target for one in expressions if isinstance(one, Assignment)}
+    written = {use.object for use in uses(body) if use.writes}
+    return (
+        1 < len(body.statements) == len(expressions)
+        and all(isinstance(one, Assignment) for one in expressions)
+        and len(targets) == 1
+        and written == {target.object for target in targets}
+        and all(target.subscripts for target in targets)
+    )
+
+
+def tied_bodies(region: Region) -> TiedBodies:
+    """The innermost bodies in which the region's written scalars are assigned before they are read; none for other scalars. With them
+    those that update one element.
+    """
+    found = list(updating_bodies(region).bodies)
+    for scalar in written_scalars(region):
+        covering = _below(region.statements, scalar, region)
+        if covering is not None:
+            found += [body for body in covering if not _is_one_statement(body)]
+    return TiedBodies(tuple({id(body): body for body in found}.values()))
+
+
+def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
+    """The scalars that every statement of the Scop assigns before it reads them, and nobody reads after the region."""
+    functions = region.kernel.functions
+    result = set()
+    for scalar in written_scalars(region):
+        touching = [each for each in scop.statements if any(one.object == scalar for one in each.references)]
+        wanted = scalar.name in region.live_out and scalar.name not in region.final
+        if not wanted and all(exposed_read(each.node, scalar, functions) is None for each in touching):
+            result.add(scalar)
+    return frozenset(result)
+
+
+def written_scalars(region: Region) -> list[DataObject]:
+    """Those from outside that the region writes, without iterators, which their loops give their values."""
+    iterators = {loop.iterator for loop in loops_in(region.kernel.body)}
+    return [
+        object_
+        for object_ in region.kernel.objects
+        if object_.storage is Storage.SCALAR
+        and object_.scope is not Scope.LOCAL
+        and object_ in region.written
+        and object_ not in iterators
+    ]
+
+
+def _below(statements: Iterable[Statement], scalar: DataObject, region: Region) -> list[Block] | None:
+    """Bodies inside these statements that hold every use of the scalar; None where a use stands outside of all."""
+    found: list[Block] = []
+    for statement in statements:
+        if not any(use.object == scalar for use in uses(statement, region.kernel.functions)):
+            continue
+        if isinstance(statement, Block):
+            inner = _below(statement.statements, scalar, region)
+        elif isinstance(statement, Loop) and not _in_header(statement, scalar):
+            inner = _body(statement.body, scalar, region)
+        else:
+            inner = None
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
+def _body(body: Block, scalar: DataObject, region: Region) -> list[Block] | None:
+    inner = _below(body.statements, scalar, region)
+    if inner is not None:
+        return inner
+    return [body] if exposed_read(body, scalar, region.kernel.functions) is None else None
+
+
+def _in_header(loop: Loop, scalar: DataObject) -> bool:
+    headers = (loop.lower, loop.upper, loop.step)
+    return loop.iterator == scalar or any(use.object == scalar for part in headers for use in uses(part))
+
+
+def _is_one_statement(body: Block) -> bool:
+    return len(body.statements) == 1 and not isinstance(body.statements[0], (Block, Loop))

@@ -1,0 +1,34 @@
+"""Sweeps by subdomains on cores and on devices in one plan: there in lanes, here with tiles in memory of gangs.
+
+Both are proven by themselves, each against the region whose arrays it uses (schedule/in_order.py): these regions compute the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilepragma.ir.expressions import Scope
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
+from tilepragma.schedule.multilayer_tiles import NAME
+
+
+def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: tuple[str, ...]) -> KernelPlan:
+    """The plan with the device steps of the one whose tiles are staged; as it is where there is none, `against` being why."""
+    if plan.as_written is not None:
+        return plan
+    if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:
+        reasons = (one.removeprefix(f"{NAME}: ") for one in against)
+        return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {one}" for one in reasons)))
+    lanes = (one.replace("lanes: ", "lanes, on cores: ", 1) for one in plan.storage)
+    return replace(
+        plan,
+        device_steps=staged.device_steps,
+        device_kernel=staged.kernel,
+        scalars=tuple(dict.fromkeys((*plan.scalars, *staged.scalars))),
+        conditions=tuple(dict.fromkeys((*plan.conditions, *staged.conditions))),
+        storage=(*lanes, *staged.storage),
+    )
+
+
+def _users(plan: KernelPlan) -> tuple[ArrayArgument, ...]:
+    return tuple(one for one in plan.arrays if one.object.scope is not Scope.TEMPORARY)

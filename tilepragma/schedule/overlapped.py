@@ -1,0 +1,266 @@
+"""Overlapped tiles of time steps for devices: each gang computes several steps of a box by itself, what it needs of its neighbours too.
+
+    for (pair)                                   the host: two launches, one reads the arrays and writes copies, the other reads those
+        for each tile, over gangs
+            windows = a box of the arrays, home and what it reaches
+            for (t of `degree` steps)            barriers between statements; boxes get smaller
+                statements, in the windows
+            home of the tile = the windows
+
+Or a gang walks along the first dimension of the grid, and windows are rings of planes (`streamed_drafts`).
+
+What a launch reads and what it writes are different arrays, so that tiles do not wait for each other. A second launch that has no step left
+only copies. That all this is right is proven by verify/windows.py, whatever was meant here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import isqrt, prod
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.directives import TemporalTiles
+from tilepragma.ir.types import ScalarType
+from tilepragma.lower.band_loops import Names, names_in
+from tilepragma.schedule.overlapped_tree import DEGREE, Drafts, most_steps_of
+from tilepragma.schedule.stencils import Stencil
+from tilepragma.schedule.stencils import stencil as stencil_of
+from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.streamed import StreamedDrafts
+from tilepragma.schedule.tree import make_automatic
+
+if TYPE_CHECKING:
+    from tilepragma.poly.halo import GridArray, Overlap
+    from tilepragma.poly.streaming import Stream
+
+
+def _large(region: Region) -> str:
+    return f"what one time step of a tile needs is more than {region.kernel.directive.local_bytes} bytes of a gang's memory"
+
+
+OVERLAPPING = (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED, TemporalTiles.BOXES)
+"""What asks for such tiles."""
+
+_FEWEST_ALONG = 2
+"""A window is so many times as long in the last dimension as in the others, where there are two: rows are read by neighbouring workers."""
+
+_CHUNKS = {2: 256, 3: 128}
+"""Planes that a gang keeps of those it walks through, by the rank of the grid: few enough that there are gangs enough."""
+
+_MOST_STREAMED = 8
+"""Time steps that rings have room for at most: more of them leave no room for the other dimensions."""
+
+_LANES = 32
+"""Workers that run together, side by side in a row."""
+
+_COMPUTING = 0.5
+"""What a statement costs in windows, where what is copied from or to the device's memory costs 1."""
+
+_WAITING = 32.0
+"""What it costs that all workers of a gang wait."""
+
+
+def overlapped(region: Region, taken: Iterable[str]) -> Iterator[Automatic | Refusal]:
+    """Device steps in overlapped tiles (the host steps are the same and not for use), best first, each made when it is asked for, or why
+    there are none; no name is one of `taken`.
+
+    Every other answer asks first whether there is anything to do: arrays may be too short for their borders.
+    """
+    found = _found(region)
+    if isinstance(found, Refusal):
+        yield found
+        return
+    stencil, tiles, streams = found
+    against = _against(tiles)
+    if against is not None:
+        yield Refusal(against)
+        return
+    names = {*names_in(region.kernel), *taken}
+    forms, notes = _forms(region, stencil, tiles, streams)
+    if not forms:
+        yield Refusal(_large(region))
+    for form in forms:
+        plain = _answer(form(names), notes, asking=False)
+        yield plain
+        if isinstance(plain, Automatic):
+            yield _answer(form(names), notes, asking=True)
+
+
+def _found(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] | Refusal:
+    """The region as a stencil, how far its tiles reach, and the delays of its planes, of either way to wait, or why there are none."""
+    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+
+    try:
+        stencil = stencil_of(region)
+        if isinstance(stencil, str):
+            return Refusal(stencil)
+        with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for overlapped tiles"):
+            from tilepragma.poly.halo import overlap
+
+            found = overlap(region.scop, region.dependences, stencil.rank)
+            if isinstance(found, str):
+                return Refusal(found)
+            if stencil.rank == 1 or region.kernel.directive.temporal is TemporalTiles.BOXES:
+                return stencil, found, ()
+            from tilepragma.poly.streaming import stream
+
+            streams = [stream(region.scop, region.dependences, found, once=once) for once in (True, False)]
+            against = [one for one in streams if isinstance(one, str)]
+            return stencil, found, against[0] if against else tuple(one for one in streams if not isinstance(one, str))
+    except OperationLimitError as limit:
+        return Refusal(str(limit))
+
+
+def _against(found: Overlap) -> str | None:
+    """A clause that says why there are no such tiles at all."""
+    if not any(one.carried for one in found.arrays):
+        return "no time step reads what the one before it left"
+    if any(side.negative for one in found.arrays for side in one.touched):
+        return "an array begins below 0"
+    if any(not isinstance(one.object.element, ScalarType) for one in found.arrays):
+        return "an array is not of numbers"
+    return None
+
+
+def _answer(drafts: Drafts, notes: tuple[str, ...], *, asking: bool) -> Automatic | Refusal:
+    draft, stencil = drafts.pairs(asking=asking), drafts.stencil
+    depth = max(len(one.statement.loops) for one in stencil.points)
+    depths = Depths(depth, 0, depth)
+    made = make_automatic(drafts.name, drafts.region, (draft,), (draft,), drafts.sizes, notes, depths)
+    if isinstance(made, Refusal):
+        return made
+    pairs = " and ".join(f"'{one.host}' and '{copy.host}'" for one, copy in drafts.copies.items())
+    note = (
+        f"{drafts.name}: gangs of devices compute up to {drafts.most_steps} time steps ({drafts.degree.name} says how many) in memory of their "
+        f"own, {drafts.manner}what they need of other tiles again; values go to and fro between {pairs}"
+    )
+    return replace(made, storage=tuple(drafts.copies.values()), kept=(note,))
+
+
+# -- boxes or rings, and how large -------------------------------------------------------------------------------------
+
+
+Maker = Callable[[Iterable[str]], Drafts]
+"""Makes drafts without names that are taken."""
+
+
+def _forms(
+    region: Region, stencil: Stencil, found: Overlap, streams: tuple[Stream, ...] | str
+) -> tuple[list[Maker], tuple[str, ...]]:
+    """Makers of drafts of either form, of which windows fit, the cheaper first, or streamed ones where they are asked for; and why there
+    are no streamed ones.
+    """
+    measure = _Measure(len(stencil.points), found)
+    memory = region.kernel.directive.local_bytes
+    lengths = _lengths(found, stencil.rank, memory)
+    forms: list[tuple[float, Maker]] = []
+
+    def boxes(taken: Iterable[str]) -> Drafts:
+        return Drafts(region, stencil, found, Names(set(taken)), lengths)
+
+    drafts, there_are = boxes(()), most_steps_of(stencil, _MOST_STREAMED)
+    if drafts.most_steps >= 1:
+        forms.append((measure.boxes(lengths, drafts.steps_unasked), boxes))
+    against = streams if isinstance(streams, str) else None
+    if streams and not isinstance(streams, str):
+        fitting = [_streamed(found, one, measure, there_are, memory) for one in streams]
+        best = min((one for one in fitting if one is not None), key=lambda one: one[0], default=None)
+        if best is None:
+            against = _large(region)
+        else:
+            cost, planes, degree, rings = best
+
+            def walked(taken: Iterable[str]) -> Drafts:
+                return StreamedDrafts(region, stencil, found, Names(set(taken)), rings, planes, degree)
+
+            forms.append((-1.0 if region.kernel.directive.temporal is TemporalTiles.STREAMED else cost, walked))
+    notes: tuple[str, ...] = () if against is None else (f"streamed tiles: {against}",)
+    if there_are < DEGREE:
+        notes += (f"tiles of {DEGREE} time steps, on devices: there are {there_are}",)
+    return [form for _, form in sorted(forms, key=lambda one: one[0])], notes
+
+
+def _streamed(
+    found: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
+) -> tuple[float, Stream, int, tuple[int, ...]] | None:
+    """The cost, the delays, the time steps and the lengths of the best streamed tiles of so many steps at most, in so many bytes of memory;
+    None where nothing fits.
+    """
+    best = None
+    for degree in range(1, min(_MOST_STREAMED, steps) + 1):
+        room = memory // sum(_bytes(one, memory) * planes.planes(one.object, degree) for one in found.arrays)
+        for plane in _planes(len(found.growth), room):
+            lengths = (_CHUNKS[len(plane) + 1], *plane)
+            cost = measure.streamed(lengths, degree, planes)
+            if cost is not None and (best is None or cost < best[0]):
+                best = cost, planes, degree, lengths
+    return best
+
+
+def _planes(rank: int, room: int) -> Iterator[tuple[int, ...]]:
+    """Lengths of planes of so many elements at most."""
+    if rank == 2:
+        yield (room,)
+        return
+    for width in dict.fromkeys((_LANES, 2 * _LANES, isqrt(room))):
+        if 0 < width <= room:
+            yield (room // width, width)
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """What an element of one time step costs in tiles of these statements."""
+
+    statements: int
+    found: Overlap
+
+    def boxes(self, lengths: tuple[int, ...], degree: int) -> float:
+        """In boxes of windows of these lengths."""
+        homes = tuple(max(1, length - halo) for length, halo in zip(lengths, self._halos(degree), strict=True))
+        return self._cost(homes, degree, degree * lengths[0], self._waits(degree))
+
+    def streamed(self, lengths: tuple[int, ...], degree: int, stream: Stream) -> float | None:
+        """In rings of planes of these lengths, the first one being what is kept; None where none fits."""
+        halos = self._halos(degree)
+        homes = (lengths[0], *(length - halo for length, halo in zip(lengths[1:], halos[1:], strict=True)))
+        margin = max(sum(one[0]) for one in self.found.margins.values())
+        planes = sum(lengths[0] + sum(self.found.growth[0]) * left + margin for left in range(degree))
+        positions = lengths[0] + halos[0] + stream.shift * (degree - 1) + stream.store
+        waits = 1 if stream.once else self._waits(degree)
+        return self._cost(homes, degree, planes, positions * waits) if min(homes) >= 1 else None
+
+    def _halos(self, degree: int) -> tuple[int, ...]:
+        sides = zip(self.found.growth, self.found.reach, strict=True)
+        return tuple(sum(growth) * (degree - 1) + sum(reach) for growth, reach in sides)
+
+    def _waits(self, degree: int) -> int:
+        """How often workers wait where they do so behind every statement, and behind what is filled and what is stored."""
+        return degree * self.statements + 2
+
+    def _cost(self, homes: tuple[int, ...], degree: int, planes: int, waits: int) -> float:
+        """Of tiles that keep so much, compute so many planes in all time steps, and whose workers wait so often."""
+        window = [home + halo for home, halo in zip(homes, self._halos(degree), strict=True)]
+        # Workers step over all of a window, its rows in whole groups of lanes.
+        inner = [*window[1:-1], -(-window[-1] // _LANES) * _LANES] if len(window) > 1 else []
+        computed = self.statements * planes * prod(inner)
+        copied = sum(one.carried for one in self.found.arrays) * (prod(window) + prod(homes))
+        return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
+
+
+def _bytes(array: GridArray, memory: int) -> int:
+    """Of an element; of what is no number all there is."""
+    element = array.object.element
+    return element.bits // 8 if isinstance(element, ScalarType) else memory
+
+
+def _lengths(found: Overlap, rank: int, memory: int) -> tuple[int, ...]:
+    """The lengths of windows that fit so many bytes of a gang's memory, the last one longest."""
+    room = memory // sum(_bytes(one, memory) for one in found.arrays)
+    if rank == 1:
+        return (room,)
+    if rank == 2:
+        rows = isqrt(room // _FEWEST_ALONG)
+        return (rows, room // max(rows, 1))
+    side = max((one for one in range(1, room) if one**3 <= room), default=0)
+    return (side, side, room // max(side, 1) ** 2)

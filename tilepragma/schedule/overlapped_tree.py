@@ -1,0 +1,491 @@
+"""Launches of overlapped tiles of time steps: boxes, all of whose elements are in windows (see overlapped_plan)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    Scope,
+    Storage,
+    access_to,
+    conjunction,
+    disjunction,
+    integer,
+)
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Block,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    If,
+    Loop,
+    Statement,
+    Window,
+)
+from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
+from tilepragma.ir.substitution import with_accesses, with_objects
+from tilepragma.ir.types import INDEX, INT, LONG
+from tilepragma.lower.band_loops import Names, clauses, counted_loop, declared, floor_quotient, short_or_long, term
+from tilepragma.plan.kernel_plan import TileSize
+from tilepragma.schedule.stencils import Point, Stencil
+from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.tree import DraftCondition, DraftLaunch, DraftLoop
+from tilepragma.user_tiles.chain_checks import literal_trip
+
+if TYPE_CHECKING:
+    from tilepragma.poly.footprints import Side
+    from tilepragma.poly.halo import GridArray, Overlap
+
+DEGREE = 4
+"""Time steps of a launch where nobody says another number."""
+
+
+#: What is done at a position at once.
+AT_ONCE = number(0)
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Conditions on points: those on the first dimension alone, and the others."""
+
+    plane: tuple[Expression, ...] = ()
+    others: tuple[Expression, ...] = ()
+
+
+NO_TESTS = Tests()
+
+
+def most_steps_of(stencil: Stencil, otherwise: int) -> int:
+    """The time steps that there are, as far as that is known, at least 1."""
+    trip = literal_trip(stencil.time)
+    return otherwise if trip is None else max(1, trip)
+
+
+@dataclass
+class Drafts:
+    """Makes the launches; `lengths` are those of the windows."""
+
+    shape: ClassVar[str] = "overlapped tiles of time steps, there and back"
+    name: ClassVar[str] = "overlapped tiles"
+    manner: ClassVar[str] = ""
+    first_suffix: ClassVar[str] = "window"
+
+    region: Region
+    stencil: Stencil
+    found: Overlap
+    names: Names
+    lengths: tuple[int, ...]
+    next_index: int = field(init=False)
+    tiles: dict[int, tuple[TileClause, ...]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.next_index = self.region.first_index
+        deepest = max(self.stencil.points, key=lambda one: len(one.statement.loops))
+        self.bases = [f"x{k}" if one.iterator is None else one.iterator.name for k, one in enumerate(deepest.places)]
+        self.degree = self.names.scalar(f"{self.stencil.time.iterator.name}_degree")
+        suffixes = (self.first_suffix, *("window" for _ in self.bases[1:]))
+        self.extents = [
+            self.names.scalar(f"{base}_{suffix}") for base, suffix in zip(self.bases, suffixes, strict=True)
+        ]
+        self.copies = {one.object: self._copy(one) for one in self.found.arrays if one.carried}
+
+    @property
+    def sizes(self) -> tuple[TileSize, ...]:
+        """The time steps of a launch and what tiles keep, with their numbers where nobody says others."""
+        steps = max(1, self.steps_unasked)
+        return (
+            TileSize(self.degree, steps, steps),
+            *(TileSize(one, size, size) for one, size in zip(self.extents, self.lengths, strict=True)),
+        )
+
+    @property
+    def steps_unasked(self) -> int:
+        """The time steps of a launch where nobody says another number."""
+        return min(DEGREE, self.most_steps, most_steps_of(self.stencil, DEGREE))
+
+    @property
+    def most_steps(self) -> int:
+        """The most time steps of which one element at least has all it needs in a window."""
+        room = [
+            (length - 1 - low - high) // (more + most) + 1 if more + most else DEGREE if length > low + high else 0
+            for length, (low, high), (more, most) in zip(self.lengths, self.found.reach, self.found.growth, strict=True)
+        ]
+        return max(0, min(room))
+
+    def _copy(self, array: GridArray) -> DataObject:
+        """Storage for what the array holds between the two launches."""
+        name = self.names.scalar(f"{array.object.name}_next").name
+        lengths = tuple(expression(maximum((side.greatest + number(1), number(1)))) for side in array.touched)
+        element = array.object.element
+        return DataObject(name, name, element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=array.object.range)
+
+    # -- numbers of tiles: expressions over the sizes ------------------------------------------------------------------
+
+    @property
+    def steps(self) -> Polynomial:
+        """The time steps of one launch."""
+        return minimum((term(self.degree), number(self.most_steps)))
+
+    def halo(self, place: int) -> Polynomial:
+        """What a window is longer than a tile's home."""
+        (low, high), (more, most) = self.found.reach[place], self.found.growth[place]
+        return number(more + most) * (self.steps - number(1)) + number(low + high)
+
+    def home(self, place: int) -> Polynomial:
+        """The length of a tile's home."""
+        extent = minimum((term(self.extents[place]), number(self.lengths[place])))
+        return maximum((extent - self.halo(place), number(1)))
+
+    def grid(self, place: int) -> tuple[Polynomial, Polynomial]:
+        """The first and the last index of all arrays."""
+        sides = [one.touched[place] for one in self.found.arrays]
+        return minimum(one.least for one in sides), maximum(one.greatest for one in sides)
+
+    # -- the host's loop -----------------------------------------------------------------------------------------------
+
+    def pairs(self, *, asking: bool) -> DraftLoop | DraftCondition:
+        """Two launches for each round; with `asking`, where something is written."""
+        pair = self.names.scalar("pair")
+        steps = self.stencil.steps
+        rounds = floor_quotient(steps.greatest - steps.least, expression(number(2) * self.steps))
+        launches = tuple(self.launch(pair, place).draft() for place in range(2))
+        loop = DraftLoop(self.loop(pair, number(0), rounds), launches, self.shape)
+        if not asking:
+            return loop
+        tests = (at_least(side.greatest, side.least) for one in self.found.arrays for side in one.written)
+        return DraftCondition(conjunction(dict.fromkeys(tests)), (loop,))
+
+    def launch(self, pair: DataObject, second: int) -> TileLaunch:
+        """One of the two launches of a round: `second` is 1 for the one that goes back to the arrays."""
+        return TileLaunch(self, pair, second)
+
+    def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
+        """A loop from `lower` to `upper`, inclusive."""
+        self.next_index += 1
+        return counted_loop(self.next_index - 1, iterator, lower, upper, body)
+
+    def nest(
+        self, iterators: list[DataObject], last: list[Polynomial], body: Iterable[Statement], *kinds: TileKind
+    ) -> Statement:
+        """Loops from 0 to `last`, the innermost being dimension 0 of what they are dealt out over."""
+        inner = tuple(body)
+        for dimension, (iterator, end) in enumerate(reversed(list(zip(iterators, last, strict=True)))):
+            loop = self.loop(iterator, number(0), end, inner)
+            self.tiles[loop.index] = clauses(*kinds, dimension=dimension)
+            inner = (loop,)
+        return inner[0]
+
+
+class TileLaunch:
+    """Makes one of the two launches of a round."""
+
+    def __init__(self, drafts: Drafts, pair: DataObject, second: int) -> None:
+        self.drafts = drafts
+        self.second = second
+        self.pair = pair
+        self.rank = drafts.stencil.rank
+        scalar = drafts.names.scalar
+        self.time = scalar(f"{drafts.stencil.time.iterator.name}_first")
+        self.steps = scalar(f"{drafts.stencil.time.iterator.name}_steps", INDEX)
+        self.home = [scalar(f"{base}_home", INDEX) for base in drafts.bases]
+        self.first = [scalar(f"{base}_first", INDEX) for base in drafts.bases]
+        self.origin = [scalar(f"{base}_origin", INDEX) for base in drafts.bases]
+        self.limits: dict[tuple[str, Polynomial], DataObject] = {}
+        self.windows = {one.object: self.window(one.object) for one in drafts.found.arrays}
+
+    def window(self, array: DataObject) -> Window:
+        """What a gang keeps of an array."""
+        return self.window_of(array, self.drafts.lengths, self.origin)
+
+    def window_of(self, array: DataObject, lengths: Iterable[int], origin: Iterable[DataObject | None]) -> Window:
+        """A window of these lengths."""
+        name = self.drafts.names.scalar(f"{array.name}_window").name
+        own = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, tuple(map(integer, lengths)))
+        return Window(own, array, tuple(origin))
+
+    def draft(self) -> DraftLaunch:
+        """The launch: all tiles, over gangs."""
+        drafts, dimensions = self.drafts, range(self.rank)
+        blocks = [drafts.names.scalar(f"{base}_block") for base in drafts.bases]
+        steps = term(self.steps)
+        start = drafts.stencil.steps.least + (number(2) * term(self.pair) + number(self.second)) * steps
+        homes = [drafts.home(place) for place in dimensions]
+        grid = [drafts.grid(place) for place in dimensions]
+        reach, growth = drafts.found.reach, drafts.found.growth
+        work = tuple(self.work())
+        body = (
+            declared(self.steps, drafts.steps),
+            declared(self.time, start),
+            *(declared(self.home[k], homes[k]) for k in dimensions),
+            *(declared(self.first[k], grid[k][0] + term(blocks[k]) * term(self.home[k])) for k in dimensions),
+            *(
+                declared(
+                    self.origin[k],
+                    term(self.first[k]) - number(growth[k][0]) * (steps - number(1)) - number(reach[k][0]),
+                )
+                for k in dimensions
+            ),
+            *(declared(limit, value) for (_, value), limit in self.limits.items()),
+            *work,
+            Barrier(),
+        )
+        last = [floor_quotient(grid[k][1] - grid[k][0], expression(homes[k])) for k in dimensions]
+        nest = drafts.nest(blocks, last, body, TileKind.DYNAMIC, TileKind.GANG)
+        windows = tuple(self.windows.values())
+        return DraftLaunch(Block((nest,)), dict(drafts.tiles), windows=windows, waits=self.waits)
+
+    @property
+    def waits(self) -> bool:
+        """Whether workers wait between statements."""
+        return True
+
+    def work(self) -> tuple[Statement, ...]:
+        """What a gang does with a tile."""
+        return (*self.fill(), self.time_loop(), *self.stores())
+
+    def workers(
+        self,
+        points: list[DataObject],
+        body: Iterable[Statement],
+        tests: Tests = NO_TESTS,
+        *,
+        delay: Polynomial = AT_ONCE,
+        home: bool = False,
+    ) -> tuple[Statement, ...]:
+        """Over the points of the window, or of its home alone, those that pass the tests. `delay`: of how many planes behind the position
+        of a gang that walks along the first dimension, what no gang does here.
+        """
+        del delay
+        return (self.dealt(points, range(self.rank), where((*tests.plane, *tests.others), *body), home=home),)
+
+    def dealt(self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool) -> Statement:
+        """Loops over the points along these dimensions of the window, or of its home alone, dealt out over workers."""
+        drafts = self.drafts
+        steps = [drafts.names.scalar(f"{drafts.bases[k]}_step", INDEX) for k in dimensions]
+        starts = self.first if home else self.origin
+        last = [drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in dimensions]
+        placed = (declared(points[k], term(starts[k]) + term(step)) for k, step in zip(dimensions, steps, strict=True))
+        return drafts.nest(steps, last, (*placed, *body), TileKind.DYNAMIC, TileKind.WORKER)
+
+    @property
+    def store_delay(self) -> Polynomial:
+        """The delay of what is stored."""
+        return AT_ONCE
+
+    def delay(self, point: Point, step: Polynomial) -> Polynomial:  # noqa: ARG002
+        """That of a statement so many time steps after the launch's first."""
+        return AT_ONCE
+
+    def points(self) -> list[DataObject]:
+        """New scalars for the subscripts of an element."""
+        return [self.drafts.names.scalar(f"{base}_point", INDEX) for base in self.drafts.bases]
+
+    def limit(self, base: str, value: Polynomial) -> Polynomial:
+        """What short numbers of this name are compared with: a number, or a scalar as short that a tile declares once."""
+        if short_or_long(value) == INDEX:
+            return value
+        if (base, value) not in self.limits:
+            self.limits[base, value] = self.drafts.names.scalar(f"{base}_limit", INDEX)
+        return term(self.limits[base, value])
+
+    def box(self, sides: Iterable[Side]) -> list[tuple[Polynomial, Polynomial]]:
+        """The inclusive limits of subscripts."""
+        pairs = zip(self.drafts.bases, sides, strict=True)
+        return [(self.limit(base, side.least), self.limit(base, side.greatest)) for base, side in pairs]
+
+    # -- copies --------------------------------------------------------------------------------------------------------
+
+    def fill(self) -> tuple[Statement, ...]:
+        """Copies of what steps read of before, into the windows."""
+        points = self.points()
+        copies: list[Statement] = []
+        for one in self.drafts.found.arrays:
+            if one.carried or one.border:
+                source = self.drafts.copies[one.object] if one.carried and self.second else one.object
+                inside = within(points, self.box(one.touched))
+                if not one.carried:
+                    inside = (*inside, _outside(points, self.box(one.written)))
+                window = self._local(self.windows[one.object], points)
+                copies += where(inside, assign(window, element_at(source, points)))
+        return self.workers(points, copies)
+
+    def stores(self) -> Iterable[Statement]:
+        """Copies of the windows of the tile's home, where later steps or the host look for it."""
+        points = self.points()
+        always: list[Statement] = []
+        last: list[Statement] = []
+        for one in self.drafts.found.arrays:
+            target = self.drafts.copies[one.object] if one.carried and not self.second else one.object
+            box = one.written if target == one.object else one.touched
+            inside = within(points, self.box(box))
+            kept = where(
+                inside, assign(element_at(target, points), self._local(self.windows[one.object], points, own=True))
+            )
+            (always if one.carried else last).extend(kept)
+        yield from self.workers(points, always, delay=self.store_delay, home=True)
+        if last:
+            # What no later step reads is wanted of the last step alone.
+            end = self.drafts.stencil.steps.greatest
+            is_last = (
+                at_least(end, term(self.time)),
+                at_least(term(self.time) + term(self.steps) - number(1), end),
+            )
+            more = self.points()
+            renamed = with_objects(tuple(last), dict(zip(points, more, strict=True)))
+            yield from where(is_last, *self.workers(more, renamed, delay=self.store_delay, home=True))
+
+    def _local(self, window: Window, points: list[DataObject], *, own: bool = False) -> Access:
+        element = Access(window.array, tuple(map(access_to, points)), (), window.array.element)
+        return self.in_window(element, lambda _: own)
+
+    def in_window(self, access: Access, own: Callable[[Access], bool]) -> Access:  # noqa: ARG002
+        """The access in a window, if there is one of its array. `own`: whether it is read by the worker that wrote it."""
+        window = self.windows.get(access.object)
+        if window is None:
+            return access
+        places = tuple(place_in(window, k, one) for k, one in enumerate(access.subscripts))
+        return dataclasses.replace(access, object=window.object, subscripts=places)
+
+    # -- time steps ----------------------------------------------------------------------------------------------------
+
+    def time_loop(self) -> Statement:
+        """The statements, step by step."""
+        drafts = self.drafts
+        name = drafts.stencil.time.iterator.name
+        row, left = drafts.names.scalar(f"{name}_row"), drafts.names.scalar(f"{name}_left", INDEX)
+        after = term(self.time) + term(self.steps) - number(1)
+        step = term(row) - term(self.time)
+        body = (declared(left, after - term(row)), *self.step_of_time(term(row), left, step))
+        return drafts.loop(row, term(self.time), minimum((after, drafts.stencil.steps.greatest)), body)
+
+    def step_of_time(self, row: Polynomial, left: DataObject, step: Polynomial) -> Iterable[Statement]:
+        """The statements of time step `row`, `step` after the launch's first and `left` before its last."""
+        return (each for one in self.drafts.stencil.points for each in self._statement(one, row, left, step))
+
+    def _statement(self, point: Point, row: Polynomial, left: DataObject, step: Polynomial) -> tuple[Statement, ...]:
+        points, drafts = self.points(), self.drafts
+        margins = drafts.found.margins[point.statement.name]
+        conditions: list[tuple[Expression, ...]] = []
+        own = {drafts.stencil.time.iterator: row}
+        for k, place in enumerate(point.places):
+            (low, high), (more, most) = margins[k], drafts.found.growth[k]
+            at, home = term(points[k]), term(self.home[k])
+            reached = (
+                at_least(at, term(self.first[k]) - number(low) - number(more) * term(left)),
+                at_least(term(self.first[k]) + home - number(1) + number(high) + number(most) * term(left), at),
+            )
+            if place.iterator is None or place.bounds is None:
+                conditions.append((*reached, _compared("==", at, self.limit(drafts.bases[k], place.shift))))
+                continue
+            ends = (place.bounds.least, place.bounds.greatest)
+            first, last = (self.limit(drafts.bases[k], end + place.shift) for end in ends)
+            conditions.append((*reached, at_least(at, first), at_least(last, at)))
+            own[place.iterator] = at - place.shift
+        instead = {one: replace(one, scope=Scope.LOCAL, const=True) for one in own}
+        node = self._placed(with_objects(point.statement.node, instead), owned(point, instead))
+        iterators = (
+            Declaration((Declarator(instead[one], expression(value, short_or_long(value))),))
+            for one, value in own.items()
+        )
+        tests = Tests(conditions[0], tuple(test for one in conditions[1:] for test in one))
+        return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
+
+    def _placed(self, node: Statement, own: Callable[[Access], bool]) -> Statement:
+        """The statement with accesses to windows; what it reads and `own` says yes of is the worker's own."""
+
+        def shared(access: Access) -> Access:
+            return self.in_window(access, lambda _: False)
+
+        value = read_by(node)
+        if value is node:
+            return with_accesses(node, shared)
+        assert isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment)
+        target = with_accesses(node.expression.target, shared)
+        read = with_accesses(node.expression.value, lambda access: self.in_window(access, own))
+        return dataclasses.replace(node, expression=dataclasses.replace(node.expression, target=target, value=read))
+
+
+def read_by(node: Statement) -> Statement | Expression:
+    """What a statement reads and nothing else: the value of an assignment; all of it where it is none."""
+    if isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment):
+        return node.expression.value
+    return node
+
+
+def owned(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
+    """Whether an access of a statement is to the column of what it writes: the same element but for the first subscript. `instead` says what
+    iterators are called there.
+    """
+    columns = [
+        place.shift if place.iterator is None else term(instead.get(place.iterator, place.iterator)) + place.shift
+        for place in point.places[1:]
+    ]
+
+    def own(access: Access) -> bool:
+        return len(access.subscripts) == len(columns) + 1 and list(map(polynomial, access.subscripts[1:])) == columns
+
+    return own
+
+
+def place_in(window: Window, place: int, subscript: Expression) -> Expression:
+    """Where the element is in the window that has this subscript in the array."""
+    origin, length = window.origin[place], window.object.lengths[place]
+    if origin is None:
+        assert isinstance(length, IntegerLiteral)
+        return Binary("&", subscript, integer(length.value - 1), LONG)
+    return Binary("-", subscript, access_to(origin), LONG)
+
+
+def at_least(value: Polynomial, least: Polynomial) -> Expression:
+    """value >= least"""
+    return _compared(">=", value, least)
+
+
+def _compared(operator: str, left: Polynomial, right: Polynomial) -> Expression:
+    type_ = short_or_long(left, right)
+    return Binary(operator, expression(left, type_), expression(right, type_), INT)
+
+
+def within(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> tuple[Expression, ...]:
+    """Tests that the points are in a box of inclusive bounds."""
+    return tuple(
+        test
+        for one, (least, most) in zip(points, box, strict=True)
+        for test in (at_least(term(one), least), at_least(most, term(one)))
+    )
+
+
+def _outside(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> Expression:
+    tests = [
+        _compared("<", left, right)
+        for one, (least, most) in zip(points, box, strict=True)
+        for left, right in ((term(one), least), (most, term(one)))
+    ]
+    return disjunction(tests)
+
+
+def where(conditions: Iterable[Expression], *body: Statement) -> tuple[Statement, ...]:
+    """The statements, under an If of all conditions if there are any."""
+    tests = tuple(conditions)
+    return (If(conjunction(tests), Block(body), None),) if tests else body
+
+
+def element_at(array: DataObject, points: list[DataObject]) -> Access:
+    """The element with these subscripts."""
+    return Access(array, tuple(map(access_to, points)), (), array.element)
+
+
+def assign(target: Access, source: Access) -> ExpressionStatement:
+    """`target = source;`"""
+    return ExpressionStatement(Assignment("=", target, source, target.type))

@@ -1,0 +1,108 @@
+"""Numbers that iterations only update, sums and greatest values, which need not keep iterations in order.
+
+A statement that reads such a number only to update it need not wait for its own other iterations, where any order of the updates gives the same
+result (integers, least and greatest values) or the user allows it. Others that read or set the number wait for it, and it for them: a residual
+that each sweep begins with 0 is reduced once a sweep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionClause
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.loop_tree import Loop
+from tilepragma.ir.reductions import NoReduction, Updates, reduction_updates
+from tilepragma.ir.traversal import loop_directives
+from tilepragma.schedule.macro_statements import written_scalars
+from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.tree import Draft, DraftLaunch
+
+if TYPE_CHECKING:
+    from tilepragma.poly.dependences import Dependence
+    from tilepragma.poly.scop import Scop, ScopStatement
+
+
+def in_order(loop: Loop, updates: Updates) -> str:
+    """A clause for the user on updates whose order keeps the iterations of a loop in order."""
+    return f"the loop over '{loop.iterator.host}' (line {loop.header.start.line}) keeps {updates.ordered}"
+
+
+def handed_on(loop: Loop, scalar: DataObject, use: NoReduction | None = None) -> str:
+    """A clause for the user on a scalar that keeps the iterations of a loop in order, and is no sum, least or greatest value; `use` says why."""
+    said = f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
+    return (
+        f"{said}, since {use.reason} (line {use.range.start.line}): {use.remedy}"
+        if use is not None and use.reason
+        else said
+    )
+
+
+@dataclass(frozen=True)
+class FreedReductions:
+    """`pairs`: the names of statements of a Scop with the scalars that they only update, in any order; `clauses` say which operators. `held` is
+    why others keep theirs: they are sums of floating-point numbers, or no updates.
+    """
+
+    pairs: frozenset[tuple[str, DataObject]]
+    clauses: tuple[ReductionClause, ...]
+    held: tuple[str, ...] = ()
+
+    def frees(self, dependence: Dependence) -> bool:
+        """Whether it orders nothing but updates of such a scalar by one statement."""
+        statement = dependence.source_statement.name
+        return statement == dependence.sink_statement.name and (statement, dependence.source.object) in self.pairs
+
+
+def freed_reductions(
+    region: Region, scop: Scop, private: frozenset[DataObject], *, any_order: bool = False
+) -> FreedReductions:
+    """What the region's statements, those of this Scop, reduce; `private` are scalars that tie nothing. `any_order`: as if no scalar's order
+    mattered, to see whether it is scalars that are in the way.
+    """
+    said = dict(_said(region))
+    pairs: set[tuple[str, DataObject]] = set()
+    clauses: dict[ReductionClause, None] = {}
+    held: dict[str, None] = {}
+    for scalar in written_scalars(region):
+        for each in scop.statements if scalar not in private else ():
+            if not each.loops or not _writes(each, scalar):
+                continue
+            updates = reduction_updates(scalar, each.node, region.floating, region.signs)
+            if any_order:
+                pairs.add((each.name, scalar))
+            elif isinstance(updates, NoReduction):
+                held[handed_on(each.loops[0], scalar, updates)] = None
+            elif said.get(scalar.host, updates.clause) != updates.clause:
+                held[handed_on(each.loops[0], scalar)] = None
+            elif scalar.host in said or not updates.ordered:
+                pairs.add((each.name, scalar))
+                clauses[ReductionClause(updates.operator, (scalar.host,), scalar.range)] = None
+            else:
+                held[in_order(each.loops[0], updates)] = None
+    return FreedReductions(frozenset(pairs), tuple(clauses), tuple(held))
+
+
+def _writes(statement: ScopStatement, scalar: DataObject) -> bool:
+    return any(one.object == scalar and one.writes for one in statement.references)
+
+
+def _said(region: Region) -> Iterator[tuple[str, str]]:
+    """(name, operator) of the user's clauses."""
+    directives: list[KernelDirective | LoopDirective] = [region.kernel.directive, *loop_directives(region.kernel.body)]
+    for directive in directives:
+        for clause in directive.reductions:
+            yield from ((name, clause.operator) for name in clause.names)
+
+
+def with_reductions(draft: Draft, clauses: tuple[ReductionClause, ...]) -> Draft:
+    """The draft whose launches reduce what they update, by these clauses."""
+    if not isinstance(draft, DraftLaunch):
+        return dataclasses.replace(draft, drafts=tuple(with_reductions(one, clauses) for one in draft.drafts))
+    written = {use.object.host for use in uses(draft.body) if use.writes}
+    own = tuple(clause for clause in clauses if written.issuperset(clause.names))
+    return dataclasses.replace(draft, reductions=(*draft.reductions, *own))

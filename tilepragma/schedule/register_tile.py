@@ -1,0 +1,499 @@
+"""Register tiles on cores: a few rows by a few vectors of the elements that a product sums up stay in registers.
+
+    for tiles of k, for j_tile, for i_tile:
+        C_tile = the elements [i_tile, i_tile + R) x [j_tile, j_tile + C)
+        for k: for the R x C elements: the statement, with constant bounds
+        the elements = C_tile
+
+Compilers unroll the loops over the tile and keep it in registers, since nothing else can point into the local array. What a tile has
+at its border or below a diagonal runs in loops of its own; nothing is asked inside the full ones.
+
+Sums that wait for themselves have tiles of rows alone, R chains of additions side by side:
+
+    for tiles of k, for i_tile:
+        s_tile = the elements [i_tile, i_tile + R)
+        for k: for the R elements: the statement
+        the elements = s_tile
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import VectorRegisters
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    access_to,
+    conjunction,
+    integer,
+)
+from tilepragma.ir.loop_tree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
+from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
+from tilepragma.ir.speculation import is_harmless
+from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.lower.band_loops import Bounds, PlannedPart, RowLoops, base_name, term
+from tilepragma.schedule.intra_tile_wavefront import BoundedTile
+
+if TYPE_CHECKING:
+    from tilepragma.lower.ast_generation import Scanned
+    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.register_ast import PanelScan, RegisterBox, RegisterScan
+    from tilepragma.poly.register_bands import RegisterRows
+    from tilepragma.poly.schedule import StatementSchedule
+    from tilepragma.poly.scop import ScopStatement
+
+    Statements = tuple[StatementSchedule, ...]
+    Restrictions = tuple[Restriction, ...]
+    Below = Callable[["_Tile", BoundedTile], tuple[Statement, ...] | None]
+
+MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
+"""Extents of a register tile: 8 rows, or as many as the registers hold sums of, by 2 vectors, or by 24 elements where these are fewer: loops over 16
+or less gcc unrolls before it vectorises them, and then does not. 8 x 2 vectors were the fastest of 2 to 14 rows by 16 to 64 columns on AVX-512; on
+AVX2 4 x 24 floats and 2 x 24 doubles, whose sums fill 12 registers of 16 (8 rows spill, and take 2.5 times as long).
+"""
+BLOCK_ROWS, BLOCK_COLUMNS = 96, 4
+"""Rows of a thread's block, a multiple of any tile's, and tiles beside each other in it: a panel as wide as a tile stays in the cache for all of
+those below each other, and is packed once for them. 48 rows take 1.03 to 1.14 times as long with 500 to 1500 a side, 240 0.93 to 1, but fewer threads
+find work.
+"""
+THROUGH_TILE = 256
+"""Values of the row that runs through a register tile: so many rows of a panel stay in a cache of 1 MiB with room to spare."""
+
+WIDE_BITS, LEAST_NARROW = 256, 12
+"""Columns that fill no tile run in one of their own, with vectors of fewer bits from so many columns on. On AVX2 products of 100 doubles take
+0.93 of the time that loops over them took, of 512 0.77; of 100 and 512 floats 0.78 and 0.66. On SSE2, whose tiles have one or two rows, the 4
+that are left of 100 took 1.15 to 1.2 times as long, the 16 of 1000 and 1024 0.98 to 1.01.
+"""
+
+ALONE_THROUGH = 8192
+"""The same through a tile of rows alone: so many elements of the vector that all rows read stay in the second cache."""
+ALONE_ROWS, ALONE_BLOCK_ROWS = 8, 32
+"""Sums side by side in a tile of rows alone, and rows in a thread's block, that few suffice for many threads."""
+
+
+OUTSIDE_ROWS = 4
+"""Values of a row outside of the tiles that one thread takes at a time: products of a few rows each, of which one is little work. 4 take 0.93 of
+the time of 1 where each is 40 rows by 40 columns.
+"""
+
+
+def block_extent(loops: RowLoops, planned: PlannedPart, rows: RegisterRows, level: int) -> tuple[int, int]:
+    """Values of the row at `level` that one thread takes at a time, and of which these are a multiple."""
+    if level not in (rows.row, rows.column):
+        return OUTSIDE_ROWS, 1
+    if rows.column is None:
+        return ALONE_BLOCK_ROWS, ALONE_ROWS
+    extents = tile_extents(_element(loops, planned, rows), loops.vectors)
+    return (extents[1] * BLOCK_COLUMNS, extents[1]) if level == rows.column else (BLOCK_ROWS, extents[0])
+
+
+def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, int]:
+    """Rows, a power of two, and columns of a register tile of such elements."""
+    columns = max(LEAST_COLUMNS, COLUMN_VECTORS * vectors.bits // element.bits)
+    held = vectors.accumulators() * vectors.bits // (columns * element.bits)
+    return min(MOST_ROWS, 1 << max(held.bit_length() - 1, 0)), columns
+
+
+def with_full_tiles(
+    loops: RowLoops, planned: PlannedPart, tile: BoundedTile, points: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    """The `points` of a tile of a wavefront; in tiles where a statement that comes back to its elements runs alone, in register tiles.
+
+    Raises UnboundedRowError, OperationLimitError.
+    """
+    from tilepragma.lower.register_ast import alone_in_tiles
+
+    part = planned.part
+    for each in part.statements:
+        rows = planned.registers.get(each.statement.name)
+        if rows is None:
+            continue
+        found = alone_in_tiles(loops.code, part.statements, each, rows.array, tile.rows, tile.known)
+        if found is None:
+            continue
+        own = replace(planned, part=replace(part, statements=(each,)))
+        full = register_tiles(loops, own, rows, replace(tile, known=found.known))
+        if full is None:
+            continue
+        points = full if found.condition is None else (If(found.condition, Block(full), Block(points)),)
+    return points
+
+
+def register_tiles(
+    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+) -> tuple[Statement, ...] | None:
+    """Loops over the register tiles inside a tile of the part's rows; None where there is no simple form.
+
+    What crosses rows of memory is packed where as much of it runs through as a panel takes. Raises UnboundedRowError, OperationLimitError.
+    """
+    if rows.crossing and not any(one.level == rows.through[-1] for one in tile.rows):
+        packed = replace(rows, packed=tuple(sorted((*rows.packed, *rows.crossing))))
+        found = _register_tiles(loops, planned, packed, tile)
+        if found is not None:
+            return found
+    return _register_tiles(loops, planned, rows, tile)
+
+
+def _register_tiles(
+    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+) -> tuple[Statement, ...] | None:
+    """Raises UnboundedRowError, OperationLimitError."""
+    from tilepragma.lower.band_ast import Restriction
+
+    statements = planned.part.statements
+    around: list[Loop] = []
+    for level in rows.outside:
+        iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
+        bounds = loops.row_range(statements, level, tile.rows, tile.known)
+        around.append(loops.loop(iterator, bounds.lower, bounds.upper))
+        tile = _inside(loops, statements, tile, Restriction(level, access_to(iterator)))
+    whole = tile.rows
+    through = _through(loops, planned, rows, tile)
+    if through is None:
+        return None
+    first, own_loop, tile = through
+    around += own_loop
+    origins = []
+    extents: tuple[int, ...] = (ALONE_ROWS,)
+    if rows.column is not None:
+        columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
+        extents = tile_extents(_element(loops, planned, rows), loops.vectors)
+        bounds = loops.row_range(statements, rows.column, whole, tile.known)
+        around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
+        origins.append(columns)
+    origins.insert(0, loops.names.scalar(f"{base_name(statements, rows.row)}_tile"))
+    bounds = loops.row_range(statements, rows.row, whole, tile.known)
+    own = _Tile(rows, tuple(origins), extents, first, bounds)
+    tile = _with_origin(loops, own, statements[0], tile, whole, 1) if rows.column is not None else tile
+    below = partial(_below_each_other, loops, planned, whole)
+    body = _panel(loops, planned, own, tile, below) if rows.packed else below(own, tile)
+    if body is None:
+        return None
+    for loop in reversed(around):
+        body = (replace(loop, body=Block(body)),)
+    return body
+
+
+def _through(
+    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+) -> tuple[DataObject | None, list[Loop], BoundedTile] | None:
+    """The loop over tiles of the row that runs through, its iterator, and the tile inside; no loop where the tile around is short enough."""
+    from tilepragma.lower.band_ast import Restriction
+
+    statements, level = planned.part.statements, rows.through[-1]
+    if not rows.packed and any(one.level == level for one in tile.rows):
+        return None, [], tile
+    base = base_name(statements, level)
+    size: Expression = integer(THROUGH_TILE)
+    if not rows.packed:
+        extent = ALONE_THROUGH if rows.column is None else THROUGH_TILE
+        size = access_to(loops.sizes.of(planned.number, level, base, extent, extent))
+    first = loops.names.scalar(f"{base}_first")
+    bounds = loops.row_range(statements, level, tile.rows)
+    if _is_made_of_locals(bounds.lower):
+        return None
+    loop = replace(loops.loop(first, bounds.lower, bounds.upper), step=size)
+    return first, [loop], _inside(loops, statements, tile, Restriction(level, access_to(first), size))
+
+
+def _is_made_of_locals(bound: Polynomial) -> bool:
+    """Whether a bound differs from tile to tile; tiles that begin there are dear to prove, and below diagonals hardly full."""
+    return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
+
+
+def _inside(loops: RowLoops, statements: Statements, tile: BoundedTile, own: Restriction) -> BoundedTile:
+    """The tile, in one more row, within the loop that its value or origin is the iterator of."""
+    known = tile.known.also(loops.code.known_sum(statements, (own.level,), tile.rows, own))
+    return replace(tile, rows=(*tile.rows, own), known=known)
+
+
+def _element(loops: RowLoops, planned: PlannedPart, rows: RegisterRows) -> ScalarType:
+    """The type of the elements that are updated."""
+    references = _source(loops, planned).references
+    element = next(one.object.element for one in references if one.object.name == rows.array and one.writes)
+    assert isinstance(element, ScalarType), "what is updated by a sum is a number"
+    return element
+
+
+def _source(loops: RowLoops, planned: PlannedPart) -> ScopStatement:
+    (each,) = planned.part.statements
+    return next(one for one in loops.code.scop.statements if one.name == each.statement.name)
+
+
+def _with_origin(
+    loops: RowLoops, own: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
+) -> BoundedTile:
+    """The tile inside the loop over the origins in the tile's row at `place`."""
+    from tilepragma.lower.register_ast import known_origin
+
+    return replace(tile, known=tile.known.also(known_origin(loops.code, each, own.rows, whole, place)))
+
+
+def _below_each_other(
+    loops: RowLoops, planned: PlannedPart, whole: Restrictions, own: _Tile, tile: BoundedTile
+) -> tuple[Statement, ...] | None:
+    """The loop over the rows' tiles."""
+    iterator = own.origins[0]
+    body = _tile(loops, planned, own, _with_origin(loops, own, planned.part.statements[0], tile, whole, 0))
+    if body is None:
+        return None
+    loop = loops.loop(iterator, own.bounds.lower, own.bounds.upper, body)
+    return (replace(loop, step=integer(own.extents[0])),)
+
+
+def _panel(
+    loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile, below: Below
+) -> tuple[Statement, ...] | None:
+    """The tiles `below` each other, of which there may be none, while what their columns read in strides is in panels, packed in the order
+    in which it is read.
+    """
+    from tilepragma.lower.register_ast import scan_panel
+
+    (each,) = planned.part.statements
+    taken = frozenset(loops.names.taken)
+    least = 0
+    if own.rows.alike and is_harmless(_source(loops, planned).node):
+        least = 1 if loops.vectors.bits >= WIDE_BITS else LEAST_NARROW
+    found = scan_panel(loops.code, each, own.box, tile.rows, tile.known, loops.next_index, taken, least)
+    if found is None:
+        return None
+    if found.otherwise is not None:
+        loops.next_index = found.otherwise.next_index
+    panels = tuple(panel for panel in (found.full, found.padded) if panel is not None)
+    bodies = []
+    for panel in panels:
+        beside = replace(own, last=panel.last)
+        body = below(beside, replace(tile, known=panel.known))
+        if body is None:
+            return None
+        buffers = tuple(_packed(loops, planned, beside, place, panel) for place in own.rows.packed)
+        bodies.append((Buffered(buffers, Block(body)),))
+    instead = _statements(found.otherwise)
+    for panel, full in reversed(tuple(zip(panels, bodies, strict=True))):
+        otherwise = Block(instead) if instead else None
+        instead = full if panel.condition is None else (If(panel.condition, Block(full), otherwise),)
+    return instead
+
+
+def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel: PanelScan) -> Buffer:
+    """What an access reads of a tile's columns, a row of the panel for each value of the row that runs through."""
+    (each,) = planned.part.statements
+    source = _source(loops, planned)
+    reference = source.references[place]
+    access = next(
+        node
+        for node in walk(source.node)
+        if isinstance(node, Access) and node.object == reference.object and node.range == reference.range
+    )
+    levels = (own.rows.through[-1], own.rows.tile[1])
+    through, column = (source.loops[_place(each.rows[level].coefficients)].iterator for level in levels)
+    local = {one: replace(one, scope=Scope.LOCAL) for one in (through, column)}
+    first, (_, start) = own.first, own.origins
+    assert first is not None, "what is packed has a loop of its own over what runs through"
+    heads = (
+        replace(_counted(loops, local[through], 0, Block(())), lower=panel.lower, comparison="<=", upper=panel.upper),
+        replace(
+            _counted(loops, local[column], 0, Block(())),
+            lower=access_to(start),
+            upper=expression(term(start) + number(own.extents[1])),
+        ),
+    )
+    subscripts = (_beyond(local[through], first), _beyond(local[column], start))
+    there = own.there(access_to(local[column]))
+    name = loops.names.scalar(f"{reference.object.name}_panel").name
+    lengths = (integer(THROUGH_TILE), integer(own.extents[1]))
+    panel_object = DataObject(name, name, reference.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
+    return Buffer(panel_object, heads, (), with_objects(access, local), subscripts, False, there, bool(there))
+
+
+def _beyond(iterator: DataObject, start: DataObject) -> Expression:
+    return Binary("-", access_to(iterator), access_to(start), LONG)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A register tile: the iterators of the loops over its origins, row first, and its extents; `first` is that of the loop around over
+    the origins of what runs through. `bounds` are those of the origins of rows: no tile of what runs through narrows them, so that
+    all tiles of one column begin at the same origins. Columns beyond the `last` are padding; None where all columns are there.
+    """
+
+    rows: RegisterRows
+    origins: tuple[DataObject, ...]
+    extents: tuple[int, ...]
+    first: DataObject | None
+    bounds: Bounds
+    last: Expression | None = None
+
+    def there(self, column: Expression) -> tuple[Expression, ...]:
+        """The condition that the column is there; none where it always is."""
+        return () if self.last is None else (Binary("<=", column, self.last, INT),)
+
+    @property
+    def box(self) -> RegisterBox:
+        """The same for the engine."""
+        from tilepragma.lower.register_ast import RegisterBox
+
+        return RegisterBox(self.rows, tuple(map(access_to, self.origins)), self.extents, self.last is not None)
+
+
+def _tile(loops: RowLoops, planned: PlannedPart, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
+    """The points of one register tile."""
+    from tilepragma.lower.register_ast import scan_register_tile
+
+    (each,) = planned.part.statements
+    taken = frozenset(loops.names.taken)
+    found = scan_register_tile(loops.code, each, own.box, inside.rows, inside.known, loops.next_index, taken)
+    if found is None:
+        return None
+    for one in _scans(found):
+        loops.next_index = max(loops.next_index, one.next_index)
+    full = _full(loops, planned, own, found.through.block)
+    if full is None:
+        return None
+    body = (*_statements(found.before), *full, *_statements(found.after))
+    if found.condition is None:
+        return body
+    rest = _statements(found.otherwise)
+    return (If(found.condition, Block(body), Block(rest) if rest else None),)
+
+
+def _scans(found: RegisterScan) -> Iterator[Scanned]:
+    yield from (one for one in (found.before, found.through, found.after, found.otherwise) if one is not None)
+
+
+def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
+    return () if scanned is None else scanned.block.statements
+
+
+def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> tuple[Statement, ...] | None:
+    """The loops `through` a tile at its origin, made into those over all of it, with its elements in a buffer."""
+    (each,) = planned.part.statements
+    names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in own.rows.tile]
+    leaf = _leaf(through, frozenset(names))
+    if leaf is None:
+        return None
+    origin: list[Statement] = []
+    steps: list[tuple[DataObject, int]] = []
+    instead: dict[DataObject, Declaration] = {}
+    for name, tile, extent in zip(names, own.origins, own.extents, strict=True):
+        declarator = next(one for one in _declarators(leaf) if one.object.name == name)
+        assert declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
+        start = replace(loops.names.scalar(f"{name}_origin"), element=declarator.object.element, const=True)
+        step = replace(loops.names.scalar(f"{name}_step"), element=declarator.object.element)
+        origin.append(Declaration((Declarator(start, declarator.initializer),)))
+        steps.append((step, extent))
+        operator = "-" if _counts_down(declarator.initializer, tile) else "+"
+        moved = Binary(operator, access_to(start), access_to(step), declarator.object.element)
+        instead[declarator.object] = Declaration((replace(declarator, initializer=moved),))
+    kept = tuple(
+        instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements
+    )
+    there = own.there(expression(term(own.origins[-1]) + term(steps[-1][0])))
+    buffer = _buffer(loops, own, Block(kept), tuple(steps))
+    if buffer is None or _names_any(buffer, {loop.iterator for loop in loops_in(through)}):
+        return None
+    if there:
+        buffer = replace(buffer, conditions=there, padded=True)
+        kept = _where(there, kept)
+    body = _replaced(through, leaf, Block(_over(loops, tuple(steps), Block(kept))))
+    return (*origin, Buffered((buffer,), body))
+
+
+def _where(there: tuple[Expression, ...], leaf: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The declarations of a leaf, and what runs in it where the column is there."""
+    declarations = tuple(one for one in leaf if isinstance(one, Declaration))
+    points = tuple(one for one in leaf if not isinstance(one, Declaration))
+    return (*declarations, If(conjunction(there), Block(points), None, padded=True))
+
+
+def _names_any(buffer: Buffer, iterators: set[DataObject]) -> bool:
+    """Whether the element is spelled with one of these iterators, which it does not depend on: `c[i][k - k]`."""
+    spelled = (*buffer.declarations, buffer.access)
+    return any(isinstance(node, Access) and node.object in iterators for part in spelled for node in walk(part))
+
+
+def _counts_down(origin: Expression, tile: DataObject) -> bool:
+    """Whether the iterator's value at the origin of a tile falls from one tile to the next: its loop is a decreasing one."""
+    parts = polynomial(origin).split(access_to(tile))
+    return parts is not None and parts[0].constant == -1
+
+
+def _place(coefficients: tuple[int, ...]) -> int:
+    return coefficients.index(1)
+
+
+def _declared_by(declaration: Declaration) -> DataObject:
+    return declaration.declarators[0].object
+
+
+def _declarators(block: Block) -> Iterator[Declarator]:
+    for one in block.statements:
+        if isinstance(one, Declaration):
+            yield from one.declarators
+
+
+def _leaf(body: Block, names: frozenset[str]) -> Block | None:
+    """The one block in which iterators of these names are declared."""
+    found = [
+        node
+        for node in walk(body)
+        if isinstance(node, Block) and names <= {one.object.name for one in _declarators(node) if one.object.const}
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _replaced(body: Block, leaf: Block, other: Block) -> Block:
+    if body is leaf:
+        return other
+    statements = tuple(
+        _replaced(one, leaf, other)
+        if isinstance(one, Block)
+        else with_blocks(one, lambda block: _replaced(block, leaf, other))
+        for one in body.statements
+    )
+    return replace(body, statements=statements)
+
+
+def _over(loops: RowLoops, steps: tuple[tuple[DataObject, int], ...], body: Block) -> tuple[Statement, ...]:
+    """`for (row = 0; row < R; ++row) for (column = 0; column < C; ++column)`"""
+    statements: tuple[Statement, ...] = (body,)
+    for step, extent in reversed(steps):
+        statements = (_counted(loops, step, extent, Block(statements)),)
+    return statements
+
+
+def _counted(loops: RowLoops, iterator: DataObject, extent: int, body: Block) -> Loop:
+    loops.next_index += 1
+    return Loop(loops.next_index - 1, iterator, True, integer(0), "<", integer(extent), integer(1), False, body, None)
+
+
+def _buffer(loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Buffer | None:
+    """The elements of a tile in a local array, as the leaf names them; None where it names what it updates in several ways."""
+    written = {one.subscripts for one in uses(leaf) if one.writes and one.object.name == own.rows.array}
+    accesses = [
+        node
+        for node in walk(leaf)
+        if isinstance(node, Access) and node.object.name == own.rows.array and node.subscripts in written
+    ]
+    access = accesses[0]
+    if len(written) > 1 or any(one.path for one in accesses) or not isinstance(access.type, ScalarType):
+        return None
+    mentioned = {node.object for part in access.subscripts for node in walk(part) if isinstance(node, Access)}
+    needed = tuple(one for one in leaf.statements if isinstance(one, Declaration) and _declared_by(one) in mentioned)
+    name = loops.names.scalar(f"{own.rows.array}_tile").name
+    lengths = tuple(integer(extent) for _, extent in steps)
+    local = DataObject(name, name, access.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
+    heads = tuple(_counted(loops, step, extent, Block(())) for step, extent in steps)
+    subscripts: tuple[Expression, ...] = tuple(access_to(step) for step, _ in steps)
+    return Buffer(local, heads, needed, access, subscripts, True)

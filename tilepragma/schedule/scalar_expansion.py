@@ -1,0 +1,75 @@
+"""Scalars that a loop's body declares and loops inside it update, as if they were declared outside.
+
+    for (j) { double s = 0; for (k) s += ..; c[j] = s; }      double s; for (j) { s = 0; for (k) s += ..; c[j] = s; }
+
+The two compute the same: no iteration may read what another one left in an object of its own. Unlike the first, the second can have an
+array in place of the scalar, and its statements can be taken apart (own_storage).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Increment, Scope, Storage
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Statement
+from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.types import ScalarType
+from tilepragma.schedule.tree import counts_as_work
+
+
+def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]] | None:
+    """The kernel with such scalars outside, and these; None where there are none."""
+    instead = {one: replace(one, scope=Scope.EXTERNAL, const=False) for one in _updated_inside(kernel)}
+    if not instead:
+        return None
+    body = with_objects(_block(kernel.body, instead), instead)
+    hoisted = tuple(instead.values())
+    return replace(kernel, body=body, objects=(*kernel.objects, *hoisted)), frozenset(hoisted)
+
+
+def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
+    """Scalars of numbers that a loop's body declares, and a loop after that in the same body updates, one that may run for long."""
+    for loop in loops_in(kernel.body):
+        statements = loop.body.statements
+        for place, statement in enumerate(statements):
+            if isinstance(statement, Declaration):
+                updated = long_sums(statements[place + 1 :])
+                own = (one for one in statement.declarators if _is_plain(one) and one.object in updated)
+                yield from (one.object for one in own)
+
+
+def long_sums(statements: tuple[Statement, ...]) -> frozenset[DataObject]:
+    """The scalars that innermost loops among the statements update which may run for long."""
+    loops = (one for each in statements for one in loops_in(each) if counts_as_work(one))
+    innermost = (one for one in loops if not any(loops_in(one.body)))
+    updates = (node for one in innermost for node in walk(one) if isinstance(node, (Assignment, Increment)))
+    targets = (node.target for node in updates if isinstance(node.target, Access))
+    return frozenset(target.object for target in targets if target.object.storage is Storage.SCALAR)
+
+
+def _is_plain(declarator: Declarator) -> bool:
+    object_ = declarator.object
+    number = object_.storage is Storage.SCALAR and isinstance(object_.element, ScalarType) and not object_.volatile
+    return number and not isinstance(declarator.initializer, tuple)
+
+
+def _block(block: Block, instead: Mapping[DataObject, DataObject]) -> Block:
+    statements = (each for one in block.statements for each in _statements(one, instead))
+    return replace(block, statements=tuple(statements))
+
+
+def _statements(statement: Statement, instead: Mapping[DataObject, DataObject]) -> Iterator[Statement]:
+    """The statement, assignments in place of declarations; declarators keep their order, since one may read those before it."""
+    if not isinstance(statement, Declaration) or not any(one.object in instead for one in statement.declarators):
+        yield with_blocks(statement, lambda block: _block(block, instead))
+        return
+    for one in statement.declarators:
+        if one.object not in instead:
+            yield replace(statement, declarators=(one,))
+        elif one.initializer is not None and not isinstance(one.initializer, tuple):
+            target = Access(one.object, (), (), one.object.element, one.object.range)
+            yield ExpressionStatement(
+                Assignment("=", target, one.initializer, one.object.element, statement.range), statement.range
+            )

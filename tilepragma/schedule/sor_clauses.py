@@ -1,0 +1,86 @@
+"""Clauses `sor`: is the region a relaxation in place, as the user says? Where it leaves nothing to run at once, the user is told.
+
+Nothing else follows from `sor(wavefront)`: what is planned computes each value as the loops say, with it or without it. What follows from
+`sor(redblack)` is in coloured_sweeps.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
+from tilepragma.ir.directives import SorMethod
+from tilepragma.ir.loop_tree import Kernel
+from tilepragma.ir.stencil_unrolling import with_short_loops_written_out
+from tilepragma.ir.traversal import loop_directives
+from tilepragma.patterns.recognition import relaxations
+from tilepragma.patterns.relaxation import Mismatch, SorNest
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.schedule.user_launches import named_in_clauses
+
+_PARALLEL = {
+    SorMethod.WAVEFRONT: "no wavefronts",
+    SorMethod.RED_BLACK: "no loops to run at once",
+    SorMethod.MULTILAYER: "no loops to run at once",
+}
+_ORDERS = {SorMethod.RED_BLACK: "colour by colour", SorMethod.MULTILAYER: "subdomain by subdomain"}
+_TOTALS = {"+": "sum", "*": "product"}
+_REMEDY = "remove the clause; the kernel is then planned like any other"
+
+
+def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
+    """Report a `sor` clause whose region has no relaxation in place, or besides it loops that come near one: the clause is of them all."""
+    clause = kernel.directive.sor
+    if clause is None:
+        return
+    found = relaxations(kernel)
+    others = [one for one in found if isinstance(one, Mismatch)]
+    wrong = [one for one in others if one.near] or (others if len(others) == len(found) else [])
+    if not found:
+        diagnostics.error(clause.range, f"sor({clause.method.value}) is for loops, and there are none", _REMEDY)
+    elif wrong:
+        diagnostics.add(
+            Diagnostic(
+                Severity.ERROR,
+                clause.range,
+                f"sor({clause.method.value}) is for relaxations in place, and this is none: {wrong[0].reason}",
+                (
+                    Diagnostic(Severity.NOTE, wrong[0].range, "this is in the way"),
+                    Diagnostic(Severity.NOTE, clause.range, _REMEDY),
+                ),
+            )
+        )
+
+
+def with_stencils_written_out(kernel: Kernel) -> Kernel:
+    """The region with loops over a stencil's points written out, where it is a relaxation in place: they hide from the planner which points
+    wait for which. What users say of their loops keeps these.
+    """
+    changed = with_short_loops_written_out(kernel)
+    if changed is kernel or loop_directives(kernel.body):
+        return kernel
+    return changed if any(isinstance(one, SorNest) for one in relaxations(kernel)) else kernel
+
+
+def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
+    """Warn of a `sor` clause whose region has nothing to run at once, since it runs on one core."""
+    clause = plan.kernel.directive.sor
+    if clause is not None and plan.as_written is not None and not diagnostics.has_errors:
+        order = "as written" if plan.reordered is None else f"{_ORDERS[clause.method]}, on one core"
+        diagnostics.warning(
+            clause.range,
+            f"sor({clause.method.value}) finds {_PARALLEL[clause.method]} here, and kernel '{plan.kernel.name}' runs {order}: {plan.as_written}",
+            *_sums_in_order(plan),
+        )
+
+
+def _sums_in_order(plan: KernelPlan) -> Iterator[str]:
+    """What would free sums that colours need not keep in order, since they have another one than the loops."""
+    if plan.reordered is None:
+        return
+    kernel = plan.reordered.written
+    said = named_in_clauses(kernel.directive, kernel.body)
+    nests = (one for one in relaxations(kernel) if isinstance(one, SorNest))
+    for one in dict.fromkeys(found for nest in nests for found in nest.accumulations):
+        if one.operator in ("+", "*") and one.object.host not in said:
+            yield f"reduction({one.operator}: {one.object.host}) allows any order of that {_TOTALS[one.operator]}"

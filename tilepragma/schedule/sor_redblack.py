@@ -1,0 +1,184 @@
+"""`sor(redblack)`: a region whose sweeps go through the mesh colour by colour, each class of points a nest of its own.
+
+    for (i = a; i < b; i++)            for (i = a + p; i < b; i += m)
+        u[i] = …;               ->         u[i] = …;                      for each class p, those of the first colour first (patterns/colouring.py)
+
+That is another order of the points than the user wrote, and gives other iterates: the clause asks for it. What is planned, proven and printed
+where no launch runs is this region; nothing behind knows that another was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import SorMethod
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, integer
+from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.polynomial import number, polynomial
+from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.traversal import loop_directives, loops_in, walk, with_blocks
+from tilepragma.lower.band_loops import Names, names_in
+from tilepragma.normalise.delinearisation import typed_sum
+from tilepragma.patterns.colouring import MOST_CLASSES, Colouring, PointClass, colouring
+from tilepragma.patterns.recognition import relaxations
+from tilepragma.patterns.relaxation import SorNest, Sweep
+from tilepragma.plan.kernel_plan import Reordered
+from tilepragma.schedule.sor_reordering import check_coefficients, check_ends, finals_without, numbered
+
+
+def asks_for_colours(kernel: Kernel) -> bool:
+    """Whether the user says `sor(redblack)`."""
+    return kernel.directive.sor is not None and kernel.directive.sor.method is SorMethod.RED_BLACK
+
+
+def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
+    """The region by colours where its clause asks for that; None elsewhere, and where that cannot be, which is reported."""
+    if not asks_for_colours(kernel) or diagnostics.has_errors:
+        return None
+    sweeps = [sweep for nest in relaxations(kernel) if isinstance(nest, SorNest) for sweep in nest.sweeps]
+    found = [_checked_colouring(sweep, kernel, diagnostics) for sweep in sweeps]
+    for directive in loop_directives(kernel.body):
+        diagnostics.error(
+            directive.range,
+            "sor(redblack) puts loops over the points of each colour in the place of this one, which clauses cannot be of",
+            "remove this directive, or the clause sor(redblack)",
+        )
+    swept = {loop.index for sweep in sweeps for loop in sweep.loops}
+    loops = [loop for loop in loops_in(kernel.body) if loop.index in swept]
+    finals = finals_without(kernel, loops, diagnostics)
+    if diagnostics.has_errors:
+        return None
+    chosen = [(sweep, one) for sweep, one in zip(sweeps, found, strict=True) if one is not None]
+    free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
+    rewriting = _Rewriting(
+        {sweep.loops[0].index: _Coloured(sweep, one) for sweep, one in chosen}, Names(set(names_in(kernel)) - free)
+    )
+    body = numbered(rewriting.block(kernel.body))
+    mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
+    mentioned |= {loop.iterator for loop in loops_in(body)}
+    gone = {loop.iterator for loop in loops} - mentioned
+    coloured = replace(kernel, body=body, objects=tuple(one for one in kernel.objects if one not in gone))
+    return Reordered(kernel, coloured, finals, tuple(dict.fromkeys(_note(*one) for one in chosen)))
+
+
+def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -> Colouring | None:
+    """The colours of a sweep, after a look at all that forbids them, which is reported; None where there are too many."""
+    check_coefficients(sweep, diagnostics)
+    check_ends(sweep, SorMethod.RED_BLACK, diagnostics)
+    counted = {one.object for one in sweep.accumulations}
+    for loop in sweep.loops[:-1]:
+        for use in uses(_outside_loops(loop.body), kernel.functions):
+            if use.writes and use.object in counted:
+                diagnostics.error(
+                    use.range,
+                    f"'{use.object.host}' is updated once for each row, and sor(redblack) comes to a row once for each class of its points",
+                    "update it in the innermost loop",
+                )
+    found = colouring(sweep)
+    if found is None:
+        diagnostics.error(
+            sweep.range,
+            f"points of this stencil see others {sweep.radius} away: that takes more than {MOST_CLASSES} classes of points",
+            "sor(wavefront) computes it, in the order of the loops",
+        )
+    return found
+
+
+def _outside_loops(block: Block) -> Block:
+    """The block without the loops in it."""
+
+    def statements(inside: Block) -> Iterator[Statement]:
+        for one in inside.statements:
+            if not isinstance(one, Loop):
+                yield replace(one, statements=tuple(statements(one))) if isinstance(one, Block) else one
+
+    return replace(block, statements=tuple(statements(block)))
+
+
+def _note(sweep: Sweep, found: Colouring) -> str:
+    """`u in 2 colours, red and black, each 2 classes of points`."""
+    count, each = len(found.colours), len(found.colours[0])
+    named = f"{count} colours" + (
+        ", red before black" if count == 2 and found.colours[0][0] == (0,) * len(sweep.axes) else ""
+    )
+    classes = f", each with its points in {each} nests" if each > 1 else ""
+    return f"{sweep.array.host} in {named}{classes}"
+
+
+@dataclass(frozen=True)
+class _Coloured:
+    """A sweep with its colours."""
+
+    sweep: Sweep
+    colouring: Colouring
+
+    def start(self, loop: Loop, chosen: PointClass) -> int:
+        """How far the class's first point lies behind the mesh's along a loop's dimension."""
+        depth = next(place for place, one in enumerate(self.sweep.loops) if one.index == loop.index)
+        return chosen[self.sweep.order[depth]]
+
+
+@dataclass(frozen=True)
+class _Rewriting:
+    """Replaces sweeps, known by the numbers of their outermost loops."""
+
+    sweeps: Mapping[int, _Coloured]
+    names: Names
+
+    def block(self, block: Block) -> Block:
+        """The statements, each sweep replaced by those over its classes."""
+        return replace(block, statements=tuple(self._statements(block.statements)))
+
+    def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        for one in statements:
+            if isinstance(one, Loop) and one.index in self.sweeps:
+                found = self.sweeps[one.index]
+                for chosen in found.colouring.classes:
+                    yield self._of_class(one, found, chosen)
+            else:
+                yield with_blocks(one, self.block)
+
+    def _of_class(self, loop: Loop, found: _Coloured, chosen: PointClass) -> Statement:
+        """The nest over the points of a class, with iterators and local variables of its own."""
+        indices = {one.index for one in found.sweep.loops}
+
+        def changed(statement: Statement) -> Statement:
+            inner = with_blocks(statement, inside)
+            if not isinstance(inner, Loop) or inner.index not in indices:
+                return inner
+            return _every(inner, found.colouring.modulus, found.start(inner, chosen))
+
+        def inside(block: Block) -> Block:
+            return replace(block, statements=tuple(map(changed, block.statements)))
+
+        nest = changed(loop)
+        own = {one.iterator for one in loops_in(nest)}
+        own |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
+        return with_objects(nest, {one: self._own(one) for one in sorted(own, key=lambda one: one.name)})
+
+    def _own(self, object_: DataObject) -> DataObject:
+        return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
+
+
+def _every(loop: Loop, step: int, start: int) -> Loop:
+    """The loop over every `step`th of its points, upwards from the `start`th after the least."""
+    least, comparison, greatest = loop.lower, loop.holds_inside, loop.upper
+    if loop.decreasing:
+        least, greatest = loop.upper, loop.lower
+        start, comparison = start + (comparison == ">"), "<="
+    return replace(
+        loop,
+        declares_iterator=True,
+        lower=_after(least, start, loop.iterator),
+        comparison=comparison,
+        upper=greatest,
+        step=integer(step),
+        decreasing=False,
+    )
+
+
+def _after(value: Expression, distance: int, iterator: DataObject) -> Expression:
+    return typed_sum(polynomial(value) + number(distance), iterator) if distance else value

@@ -1,0 +1,115 @@
+"""Regions that are stencils: one loop over time steps around loops of statements that each write one element of a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Scope, access_to
+from tilepragma.ir.invariance import host_evaluable
+from tilepragma.ir.loop_tree import ExpressionStatement, Loop
+from tilepragma.ir.polynomial import Polynomial, expression, polynomial
+from tilepragma.ir.traversal import loops_in
+from tilepragma.lower.band_loops import term
+from tilepragma.poly.reference_spans import Span, loop_ends
+from tilepragma.schedule.strategy import Region
+from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
+
+if TYPE_CHECKING:
+    from tilepragma.poly.scop import ScopStatement
+
+
+@dataclass(frozen=True)
+class Place:
+    """One subscript of what a statement writes: `iterator + shift`, or `shift` alone; the iterator's values are within `bounds`."""
+
+    iterator: DataObject | None
+    shift: Polynomial
+    bounds: Span | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A statement with the subscripts of what it writes."""
+
+    statement: ScopStatement
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Stencil:
+    """The loop over time with its first and last step; the rank of the arrays; the statements in textual order."""
+
+    time: Loop
+    steps: Span
+    rank: int
+    points: tuple[Point, ...]
+
+
+def stencil(region: Region) -> Stencil | str:
+    """The region as a loop over time steps around loops that write grids; a clause that says why it is none."""
+    scop = region.scop
+    heads = {id(one.loops[0]): one.loops[0] for one in scop.statements if one.loops}
+    if len(region.statements) != 1 or len(heads) != 1 or not isinstance(region.statements[0], Loop):
+        return "there is no one loop over time steps"
+    (time,) = heads.values()
+    on_host = host_evaluable(region.written)
+    steps = loop_ends(time, {})
+    if time is not region.statements[0] or steps is None or not all(on_host(one) for one in _spelled(steps)):
+        return "the loop over time steps does not count up by 1 between bounds that are known at launch"
+    ranks = {one.rank for one in region.written if one.rank}
+    if len(ranks) != 1 or not 1 <= (rank := next(iter(ranks))) <= MOST_DIMENSIONS:
+        return "the arrays that are written have not one to three dimensions, all the same number"
+    if scop.reasons or any(
+        one.rank == 0 and one.scope is not Scope.LOCAL and one not in _iterators(region) for one in region.written
+    ):
+        return "a scalar is written, or something is not affine"
+    points = []
+    for statement in scop.statements:
+        point = _point(statement, time, rank)
+        if point is None:
+            return f"the statement on line {statement.range.start.line} does not write an element whose subscripts are its loops' iterators"
+        if not all(on_host(end) for place in point.places for end in _spelled(place.bounds)):
+            return "a loop's bounds are not known at launch"
+        points.append(point)
+    return Stencil(time, steps, rank, tuple(points))
+
+
+def _iterators(region: Region) -> set[DataObject]:
+    return {loop.iterator for statement in region.statements for loop in loops_in(statement)}
+
+
+def _spelled(ends: Span | None) -> tuple[Expression, ...]:
+    return () if ends is None else (expression(ends.least), expression(ends.greatest))
+
+
+def _point(statement: ScopStatement, time: Loop, rank: int) -> Point | None:
+    node = statement.node
+    if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment) or statement.parts:
+        return None
+    target = node.expression.target
+    if not isinstance(target, Access) or target.object.rank != rank or len(target.subscripts) != rank or target.path:
+        return None
+    if sum(one.writes for one in statement.references) != 1:
+        return None
+    inner = {loop.iterator: loop for loop in statement.loops if loop is not time}
+    if len(inner) != len(statement.loops) - 1:
+        return None
+    places = [_place(polynomial(one), inner) for one in target.subscripts]
+    found = [one for one in places if one is not None]
+    if len(found) != rank or {one.iterator for one in found} - {None} != inner.keys():
+        return None
+    if len([one for one in found if one.iterator is not None]) != len(inner):
+        return None
+    return Point(statement, tuple(found))
+
+
+def _place(subscript: Polynomial, inner: dict[DataObject, Loop]) -> Place | None:
+    mentioned = [one for one in inner if access_to(one) in subscript.atoms]
+    if not mentioned:
+        return Place(None, subscript, None) if subscript.constant is not None else None
+    iterator = mentioned[0]
+    shift, bounds = subscript - term(iterator), loop_ends(inner[iterator], {})
+    if shift.constant is None or bounds is None:
+        return None
+    return Place(iterator, shift, bounds)

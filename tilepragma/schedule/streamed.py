@@ -1,0 +1,173 @@
+"""Launches of tiles that gangs walk through along the first dimension, with a ring of planes in windows (N.5-D blocking).
+
+    for (p = the tile's first plane; …; ++p)             the position
+        windows: the plane p
+        for (t of `degree` steps)                        barriers between statements
+            each statement, of the plane p - its delay    poly/streaming.py says the delays
+        the plane p - the greatest delay = the windows
+
+All that is done with a plane is done within so many positions as the rings of the windows have places.
+
+Or workers wait once for a position, behind all of it: each has the same columns in all that is done, and what it needs of other columns was
+computed at positions before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.loop_tree import Barrier, Column, Statement, Window
+from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INDEX
+from tilepragma.lower.band_loops import declared, term
+from tilepragma.schedule.overlapped_tree import (
+    AT_ONCE,
+    NO_TESTS,
+    Drafts,
+    Tests,
+    TileLaunch,
+    at_least,
+    owned,
+    read_by,
+    where,
+)
+from tilepragma.schedule.stencils import Point
+
+if TYPE_CHECKING:
+    from tilepragma.poly.streaming import Stream
+
+
+#: A chunk has no more planes, so that its ends are short numbers wherever the subscripts of its arrays are.
+_MOST_PLANES = 1 << 29
+
+
+@dataclass
+class StreamedDrafts(Drafts):
+    """`lengths` are those of what a tile keeps along the first dimension where nobody says another number, and of the windows in the
+    others; `degree_limit` the time steps that the rings have room for.
+    """
+
+    shape: ClassVar[str] = "streamed tiles of time steps, there and back"
+    name: ClassVar[str] = "streamed tiles"
+    manner: ClassVar[str] = "a few planes at a time, "
+    first_suffix: ClassVar[str] = "chunk"
+
+    stream: Stream
+    degree_limit: int
+
+    @property
+    def steps_unasked(self) -> int:
+        """All that there is room for."""
+        return self.degree_limit
+
+    @property
+    def most_steps(self) -> int:
+        """What the rings have room for."""
+        return self.degree_limit
+
+    def home(self, place: int) -> Polynomial:
+        """The length of a tile's home; along the first dimension nothing limits it."""
+        if place:
+            return super().home(place)
+        return maximum((minimum((term(self.extents[0]), number(_MOST_PLANES))), number(1)))
+
+    def launch(self, pair: DataObject, second: int) -> TileLaunch:
+        """One of the two launches of a round: `second` is 1 for the one that goes back to the arrays."""
+        return _StreamedLaunch(self, pair, second)
+
+
+class _StreamedLaunch(TileLaunch):
+    def __init__(self, drafts: StreamedDrafts, pair: DataObject, second: int) -> None:
+        self.stream = drafts.stream
+        self.degree = drafts.degree_limit
+        self.position = drafts.names.scalar(f"{drafts.bases[0]}_front", INDEX)
+        super().__init__(drafts, pair, second)
+
+    @property
+    def waits(self) -> bool:
+        """Whether workers wait between statements."""
+        return not self.stream.once
+
+    def window(self, array: DataObject) -> Window:
+        planes = self.stream.planes(array, self.degree)
+        made = self.window_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
+        if not self.stream.once or not any(_reads_own(one, array) for one in self.drafts.stencil.points):
+            return made
+        name = self.drafts.names.scalar(f"{array.name}_column").name
+        own = replace(made.object, name=name, host=name)
+        return replace(made, column=Column(own, self.position, self.stream.behind(array, self.degree)))
+
+    def in_window(self, access: Access, own: Callable[[Access], bool]) -> Access:
+        """What a worker wrote itself is read by the name that says so."""
+        found = super().in_window(access, own)
+        window = self.windows.get(access.object)
+        if window is None or window.column is None or not own(access):
+            return found
+        return replace(found, object=window.column.object)
+
+    def work(self) -> tuple[Statement, ...]:
+        base, (least, greatest) = self.drafts.bases[0], self.drafts.grid(0)
+        last = minimum((term(self.first[0]) + term(self.home[0]) - number(1), greatest)) + self.store_delay
+        first = self.limit(base, maximum((term(self.origin[0]), least)))
+        last = self.limit(base, last)
+        barriers = (Barrier(),) if self.stream.once else ()
+        return (self.drafts.loop(self.position, first, last, (*super().work(), *barriers)),)
+
+    def workers(
+        self,
+        points: list[DataObject],
+        body: Iterable[Statement],
+        tests: Tests = NO_TESTS,
+        *,
+        delay: Polynomial = AT_ONCE,
+        home: bool = False,
+    ) -> tuple[Statement, ...]:
+        others = range(1, self.rank)
+        if home and self.stream.once:
+            # Over all of the window, so that who stores a column is who computed it.
+            kept = tuple(test for k in others for test in self._of_home(points, k))
+            nest = self.dealt(points, others, where((*kept, *tests.others), *body), home=False)
+        else:
+            nest = self.dealt(points, others, where(tests.others, *body), home=home)
+        plane = (*tests.plane, *(self._of_home(points, 0) if home else ()))
+        return (declared(points[0], term(self.position) - delay), *where(plane, nest))
+
+    def _of_home(self, points: list[DataObject], place: int) -> Iterable[Expression]:
+        at, first, home = term(points[place]), term(self.first[place]), term(self.home[place])
+        return at_least(at, first), at_least(first + home - number(1), at)
+
+    def time_loop(self) -> Statement:
+        """The statements, step by step; where workers do not wait between them the number of steps is one that compilers know."""
+        if not self.stream.once:
+            return super().time_loop()
+        drafts, names = self.drafts, self.drafts.names
+        name = drafts.stencil.time.iterator.name
+        step, left = names.scalar(f"{name}_step", INDEX), names.scalar(f"{name}_left", INDEX)
+        last = term(self.steps) - number(1)
+        row = term(self.time) + term(step)
+        body = (declared(left, last - term(step)), *self.step_of_time(row, left, term(step)))
+        left_at_all = self.limit(name, drafts.stencil.steps.greatest - term(self.time))
+        there_is = where((at_least(left_at_all, term(step)),), *body)
+        return drafts.loop(step, number(0), last, there_is)
+
+    @property
+    def store_delay(self) -> Polynomial:
+        return self._delay(term(self.steps) - number(1), self.stream.store)
+
+    def delay(self, point: Point, step: Polynomial) -> Polynomial:
+        return self._delay(step, self.stream.delays[point.statement.name])
+
+    def _delay(self, step: Polynomial, after: int) -> Polynomial:
+        return number(self.stream.shift) * step + number(after)
+
+
+def _reads_own(point: Point, array: DataObject) -> bool:
+    """Whether the statement reads the array at other planes, or the same, in the column of what it writes."""
+    own = owned(point, {})
+    return any(
+        isinstance(node, Access) and node.object == array and own(node) for node in walk(read_by(point.statement.node))
+    )

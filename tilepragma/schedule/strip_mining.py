@@ -1,0 +1,115 @@
+"""Strips of a distributed loop: its parts take turns on some iterations at a time, and find in the cache what the part before them read.
+
+    for (i) P;  for (i) Q;      becomes      for (strip) { for (i in strip) P;  for (i in strip) Q; }
+
+The order lies between that of the loop and that of its parts, and is as legal: what an instance waits for is in no later iteration.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tilepragma.ir.expressions import Expression, access_to, integer
+from tilepragma.ir.loop_tree import Block, Loop, Statement
+from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import is_signed
+from tilepragma.lower.band_loops import Names, floor_quotient, names_in
+from tilepragma.plan.kernel_plan import TileSize
+from tilepragma.schedule.launch_tree import LaunchPiece, LoopPiece, Piece
+from tilepragma.schedule.strategy import Region
+from tilepragma.user_tiles.chain_checks import literal_trip
+
+STRIP = 32
+"""Iterations of a strip: so many rows of a matrix of some thousand columns stay in the cache that the cores share."""
+
+
+@dataclass
+class Strips:
+    """Makes strips; `sizes` are their extents."""
+
+    region: Region
+    sizes: list[TileSize] = field(default_factory=list)
+
+    @property
+    def next_index(self) -> int:
+        """The first number that no loop has."""
+        return self.region.first_index + len(self.sizes)
+
+    def of(self, loop: Loop, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+        """The pieces of the distributed loop in strips, where they stream through the same array; else as they are.
+
+        Raises OperationLimitError.
+        """
+        launches = [one for one in pieces if isinstance(one, LaunchPiece) and one.loops]
+        if not 1 < len(launches) == len(pieces) or not _is_simple(loop) or not self._share(loop, launches):
+            return tuple(pieces)
+        names = Names(set(names_in(self.region.kernel)) | {size.object.name for size in self.sizes})
+        strip = names.scalar(f"{loop.iterator.host}_strip")
+        size = TileSize(names.scalar(f"{loop.iterator.host}_size"), STRIP, STRIP)
+        extent = of_atom(access_to(size.object))
+        lower, end = polynomial(loop.lower), polynomial(loop.upper) + number(int(loop.comparison == "<="))
+        around = Loop(
+            self.next_index,
+            strip,
+            True,
+            integer(0),
+            "<=",
+            expression(floor_quotient(end - lower - number(1), access_to(size.object))),
+            integer(1),
+            False,
+            Block(()),
+            None,
+        )
+        self.sizes.append(size)
+        first = lower + of_atom(access_to(strip)) * extent
+        bounds = _Bounds(loop.index, expression(first), expression(minimum((end, first + extent))))
+        return (LoopPiece(around, tuple(bounds.piece(one) for one in launches)),)
+
+    def _share(self, loop: Loop, launches: Sequence[LaunchPiece]) -> bool:
+        from tilepragma.poly.streams import has_shared, streams
+
+        parts = []
+        for one in launches:
+            nodes = {id(node) for node in walk(one.body)}
+            inside = (each for each in self.region.scop.statements if id(each.node) in nodes)
+            parts.append(streams(inside, loop.index))
+        return has_shared(parts)
+
+
+def _is_simple(loop: Loop) -> bool:
+    """Whether it counts upwards one by one, in signed integers, for more than a strip as far as is known."""
+    steps = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
+    types = (loop.iterator.element, loop.lower.type, loop.upper.type)
+    trip = literal_trip(loop)
+    signed = all(map(is_signed, types))
+    return steps and signed and (trip is None or trip > STRIP)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """The loop of this index from `lower` to before `upper`."""
+
+    index: int
+    lower: Expression
+    upper: Expression
+
+    def piece(self, one: LaunchPiece) -> LaunchPiece:
+        loops = tuple(self._loop(loop) for loop in one.loops)
+        return dataclasses.replace(one, body=self._block(one.body), loops=loops)
+
+    def _loop(self, loop: Loop) -> Loop:
+        if loop.index != self.index:
+            return loop
+        return dataclasses.replace(loop, lower=self.lower, comparison="<", upper=self.upper)
+
+    def _block(self, block: Block) -> Block:
+        return dataclasses.replace(block, statements=tuple(self._statement(one) for one in block.statements))
+
+    def _statement(self, one: Statement) -> Statement:
+        if isinstance(one, Block):
+            return self._block(one)
+        changed = with_blocks(one, self._block)
+        return self._loop(changed) if isinstance(changed, Loop) else changed

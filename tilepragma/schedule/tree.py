@@ -1,0 +1,340 @@
+"""From drafts to launches: what a strategy of the automatic planner leaves open is settled here.
+
+A draft says which statements run in which order, inside which host loops, and which loops are dealt out. Nests, barriers, names,
+scalars and values of host loops follow from that. Whatever cannot be settled is a refusal of the strategy, never an error: nobody asked for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilepragma.arguments.scalars import ScalarContext, classify
+from tilepragma.base.diagnostics import Diagnostics, Severity
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import ReductionClause
+from tilepragma.ir.expressions import DataObject, Expression, Scope
+from tilepragma.ir.flow import scalar_effect
+from tilepragma.ir.invariance import host_evaluable
+from tilepragma.ir.loop_tree import Axis, Block, ForLoop, Loop, TileNest, While, Window
+from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.traversal import children
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TiledBand, TileSize
+from tilepragma.plan.loop_symbols import loop_symbols
+from tilepragma.plan.summary import mentions
+from tilepragma.schedule.doacross import columns_nest
+from tilepragma.schedule.staged_form import BoxedTile, StagedForm, staged_form
+from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.user_launches import finished_launch
+from tilepragma.user_tiles.chain_checks import literal_trip
+from tilepragma.user_tiles.coverage import check_repeated
+from tilepragma.user_tiles.mapping import Clauses
+from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
+
+
+@dataclass(frozen=True)
+class DraftLaunch:
+    """One launch: `clauses` has the tiles of loops under `body`, by index; with none that is distributed one instance runs it.
+
+    Iterators of DraftLoops around and tile sizes may stand anywhere in it. `reductions` are those of this launch besides the user's;
+    `windows` what its gangs keep for themselves. `waits`: barriers are put in where workers must wait; else `body` has what it needs.
+    """
+
+    body: Block
+    clauses: Clauses = field(default_factory=dict)
+    reductions: tuple[ReductionClause, ...] = ()
+    windows: tuple[Window, ...] = ()
+    waits: bool = True
+    pipelined: bool = False
+    """as of a Launch, where it can be"""
+    boxed: BoxedTile | None = None
+    """boxes of arrays that its gangs may keep for a tile"""
+
+
+@dataclass(frozen=True)
+class DraftLoop:
+    """A loop that the host runs around launches; its own body is not looked at. An iterator from outside becomes one of the loop's own."""
+
+    loop: Loop
+    drafts: tuple[Draft, ...]
+    shape: str = ""
+    band: TiledBand | None = None
+
+
+@dataclass(frozen=True)
+class DraftCondition:
+    """`drafts` run where `condition`, which the host can evaluate, is not 0."""
+
+    condition: Expression
+    drafts: tuple[Draft, ...]
+
+
+#: Fewer iterations are no measure of how much work a loop is.
+WORTH_COUNTING = 8
+
+#: Loops of all drafts for one kind of target have different indices.
+Draft = DraftLaunch | DraftLoop | DraftCondition
+
+
+def make_automatic(
+    strategy: str,
+    region: Region,
+    host: tuple[Draft, ...],
+    device: tuple[Draft, ...],
+    sizes: tuple[TileSize, ...] = (),
+    notes: tuple[str, ...] = (),
+    depths: Depths | None = None,
+) -> Automatic | Refusal:
+    """The strategy's answer, where the drafts can be launched. Without `depths`, all loops of the host's tree count as the user's but those
+    over tiles.
+    """
+    results = []
+    for drafts in (host, device):
+        builder = _Builder(region, frozenset(size.object for size in sizes))
+        made = builder.steps(drafts)
+        if isinstance(made, Refusal):
+            return made
+        results.append((made, builder.shared))
+    (host_steps, shared), (device_steps, more) = results
+    return Automatic(
+        strategy,
+        host_steps,
+        device_steps,
+        tuple(dict.fromkeys((*shared, *more))),
+        sizes,
+        depths if depths is not None else _depths(host_steps, 0, frozenset(size.object for size in sizes)),
+        notes,
+        staged=builder.staged,
+    )
+
+
+def _depths(steps: tuple[Step, ...], around: int, sizes: frozenset[DataObject]) -> Depths:
+    found = Depths()
+    for step in steps:
+        if isinstance(step, Launch):
+            own = _depth(step.body)
+            one = Depths(around + own, 0, own) if step.axes else Depths(0, around + own, 0)
+        else:
+            work = 0 if isinstance(step, HostCondition) or mentions(step.loop, sizes) else counts_as_work(step.loop)
+            one = _depths(step.steps, around + work, sizes)
+        found = Depths(
+            max(found.parallel, one.parallel),
+            max(found.sequential, one.sequential),
+            max(found.launched, one.launched),
+        )
+    return found
+
+
+def _depth(node: Any) -> int:
+    """The most loops around any statement under `node`."""
+    loops = [tiled.loop for tiled in node.loops] if isinstance(node, TileNest) else [node]
+    own = sum(counts_as_work(loop) for loop in loops)
+    return own + max((_depth(child) for child in children(node)), default=0)
+
+
+def counts_as_work(node: Any) -> int:
+    """1 for a loop that may run for long, else 0."""
+    if isinstance(node, Loop):
+        trip = literal_trip(node)
+        return int(trip is None or trip >= WORTH_COUNTING)
+    return int(isinstance(node, (ForLoop, While)))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A launch's draft with its nests built, and the iterators of the host's loops around it."""
+
+    draft: DraftLaunch
+    body: Block
+    around: tuple[DataObject, ...]
+
+
+@dataclass
+class _Builder:
+    """Makes the steps for one kind of target; `shared` collects the scalars reached by address."""
+
+    region: Region
+    sizes: frozenset[DataObject]
+    shared: list[DataObject] = field(default_factory=list)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    places: list[_Place] = field(default_factory=list)
+    staged: dict[str, StagedForm] = field(default_factory=dict)
+    symbols: dict[int, str] = field(default_factory=dict)
+
+    def steps(self, drafts: tuple[Draft, ...]) -> tuple[Step, ...] | Refusal:
+        for problem in _iterators_left(drafts, self.region):
+            return Refusal(problem)
+        drafts = tuple(_own_iterators(draft) for draft in drafts)
+        launches = tuple(draft_launches(drafts))
+        boxes = [draft.boxed.body for draft in launches if draft.boxed is not None]
+        self.symbols = loop_symbols(self.region.kernel, [*(draft.body for draft in launches), *boxes])
+        self._build_nests(drafts, ())
+        live = _Liveness(self.region, [place.body for place in self.places])
+        needed = live.after(drafts, self.region.live_out)
+        inside = live.after(drafts, frozenset())
+        made = [self._launch(place, number, needed[number], inside[number]) for number, place in enumerate(self.places)]
+        for item in self.diagnostics:
+            if item.severity is Severity.ERROR:
+                return Refusal(item.message)
+        return _with_launches(drafts, iter(made))
+
+    def _build_nests(self, drafts: tuple[Draft, ...], around: tuple[DataObject, ...]) -> None:
+        on_host = host_evaluable(self.region.written, (*around, *self.sizes))
+        directive = self.region.kernel.directive
+        counts = {
+            Axis(count.axis, count.dimension): count.count.literal
+            for count in directive.counts
+            if count.count.literal is not None
+        }
+        for draft in drafts:
+            if isinstance(draft, DraftLaunch):
+                context = ChainContext(draft.clauses, self.symbols, on_host, counts, self.diagnostics)
+                self.places.append(_Place(draft, build_nests(draft.body, context), around))
+            elif isinstance(draft, DraftLoop):
+                self._check_on_host((draft.loop.lower, draft.loop.upper, draft.loop.step), around)
+                self._build_nests(draft.drafts, (*around, draft.loop.iterator))
+            else:
+                self._check_on_host((draft.condition,), around)
+                self._build_nests(draft.drafts, around)
+
+    def _check_on_host(self, values: tuple[Expression, ...], around: tuple[DataObject, ...]) -> None:
+        on_host = host_evaluable(self.region.written, (*around, *self.sizes))
+        for value in values:
+            if not on_host(value):
+                self.diagnostics.error(
+                    getattr(value, "range", self.region.kernel.range),
+                    "a loop around launches has a bound that the kernel itself computes",
+                )
+
+    def _launch(self, place: _Place, number: int, needed: frozenset[str], inside: frozenset[str]) -> Launch:
+        kernel = self.region.kernel
+        reductions = (*kernel.directive.reductions, *place.draft.reductions)
+        context = ScalarContext(
+            dataclasses.replace(kernel.directive, reductions=reductions),
+            kernel.functions,
+            needed,
+            self.region.final - inside,
+            False,
+            self.region.floating,
+            self.diagnostics,
+        )
+        check_repeated(place.body, self.diagnostics)
+        found = classify(place.body, context)
+        self.shared += [object_ for object_ in found.shared if object_ not in self.shared]
+        used = {use.object for use in uses(place.body, kernel.functions, launch=True)}
+        values = tuple(iterator for iterator in place.around if iterator in used)
+        name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
+        launch = finished_launch(name, place.body, found, context, values, waits=place.draft.waits)
+        pipelined = place.draft.pipelined and columns_nest(launch) is not None
+        if place.draft.boxed is not None:
+            form = staged_form(place.body, place.draft.boxed, self.symbols, kernel.functions, frozenset(found.privates))
+            self.staged |= {} if form is None else {name: form}
+        return dataclasses.replace(launch, windows=place.draft.windows, pipelined=pipelined)
+
+
+def draft_launches(drafts: tuple[Draft, ...]) -> Iterator[DraftLaunch]:
+    """All launches of drafts, in order."""
+    for draft in drafts:
+        if isinstance(draft, DraftLaunch):
+            yield draft
+        else:
+            yield from draft_launches(draft.drafts)
+
+
+def _with_launches(drafts: tuple[Draft, ...], launches: Iterator[Launch]) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    for draft in drafts:
+        if isinstance(draft, DraftLaunch):
+            steps.append(next(launches))
+        elif isinstance(draft, DraftLoop):
+            empty = dataclasses.replace(draft.loop, body=Block((), draft.loop.body.range))
+            steps.append(HostLoop(empty, _with_launches(draft.drafts, launches), draft.shape, draft.band))
+        else:
+            steps.append(HostCondition(draft.condition, _with_launches(draft.drafts, launches)))
+    return tuple(steps)
+
+
+# -- iterators of the host's loops ------------------------------------------------------------------------------------
+
+
+def _own_iterators(draft: Draft) -> Draft:
+    """Host loops with iterators of their own: the user's variable gets its last value after the region."""
+    if isinstance(draft, DraftLaunch):
+        return draft
+    inner = tuple(_own_iterators(one) for one in draft.drafts)
+    if isinstance(draft, DraftCondition):
+        return dataclasses.replace(draft, drafts=inner)
+    outer = draft.loop.iterator
+    if outer.scope is Scope.LOCAL:
+        return dataclasses.replace(draft, drafts=inner)
+    own = dataclasses.replace(outer, scope=Scope.LOCAL)
+    loop = dataclasses.replace(draft.loop, iterator=own, declares_iterator=True)
+    return dataclasses.replace(draft, loop=loop, drafts=tuple(_renamed(one, {outer: own}) for one in inner))
+
+
+def _renamed(draft: Draft, replaced: dict[DataObject, DataObject]) -> Draft:
+    if isinstance(draft, DraftLaunch):
+        return dataclasses.replace(draft, body=with_objects(draft.body, replaced))
+    inner = tuple(_renamed(one, replaced) for one in draft.drafts)
+    if isinstance(draft, DraftCondition):
+        return DraftCondition(with_objects(draft.condition, replaced), inner)
+    return dataclasses.replace(draft, loop=with_objects(draft.loop, replaced), drafts=inner)
+
+
+def _iterators_left(drafts: tuple[Draft, ...], region: Region) -> Iterator[str]:
+    """Whose last value, that of a host loop's iterator, is wanted but not known after the region, or is read inside it."""
+    for draft in drafts:
+        if isinstance(draft, DraftLaunch):
+            continue
+        if isinstance(draft, DraftLoop):
+            iterator = draft.loop.iterator
+            if iterator.name in region.live_out and iterator.name not in region.final:
+                yield f"'{iterator.host}' may be read after the kernel, but its last value there cannot be computed at launch"
+            if iterator.scope is not Scope.LOCAL and _read_outside(iterator, region):
+                yield f"the value that the loop over '{iterator.host}' leaves behind is used in the kernel"
+        yield from _iterators_left(draft.drafts, region)
+
+
+def _read_outside(iterator: DataObject, region: Region) -> bool:
+    """Whether a statement that no loop over `iterator` holds reads it."""
+    return any(
+        use.object == iterator and use.reads and all(loop.iterator != iterator for loop in use.loops)
+        for use in uses(Block(region.statements), region.kernel.functions)
+    )
+
+
+# -- scalars between launches -----------------------------------------------------------------------------------------
+
+
+class _Liveness:
+    """Which scalars the launches hand on, by what each launch reads first and what it surely assigns."""
+
+    def __init__(self, region: Region, bodies: list[Block]) -> None:
+        self._effects = [scalar_effect(body, region.scalars, region.kernel.functions) for body in bodies]
+
+    def after(self, drafts: tuple[Draft, ...], live: frozenset[str]) -> dict[int, frozenset[str]]:
+        """For each launch, by its number, the scalars that someone may read after it; `live` are those read after all."""
+        found: dict[int, frozenset[str]] = {}
+        self._before(drafts, live, 0, found)
+        return found
+
+    def _before(
+        self, drafts: tuple[Draft, ...], live: frozenset[str], first: int, found: dict[int, frozenset[str]]
+    ) -> frozenset[str]:
+        """The scalars wanted before `drafts`, whose launches are numbered from `first`."""
+        firsts = []
+        for draft in drafts:
+            firsts.append(first)
+            first += sum(1 for _ in draft_launches((draft,)))
+        for draft, number in zip(reversed(drafts), reversed(firsts), strict=True):
+            if isinstance(draft, DraftLaunch):
+                found[number] = live
+                live = self._effects[number].before(live)
+                continue
+            once = self._before(draft.drafts, live, number, found)
+            if isinstance(draft, DraftLoop):
+                once = self._before(draft.drafts, live | once, number, found)
+            live |= once
+        return live

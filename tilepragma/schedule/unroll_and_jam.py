@@ -1,0 +1,201 @@
+"""Unroll-and-jam of loops that are dealt out on cores, where loops inside wait for themselves.
+
+    for (i ..) { A; for (j ..) B; }      becomes, for four values of i at a time,
+
+    for i in the four: A;
+    for (j ..)  for i in the four: B;
+
+Each value of i runs what it ran, in its order; four chains of operations that wait for one another stand side by side, where the processor had
+one. Values of i that are left over run as written. Carr & Kennedy, "Improving the ratio of memory operations to floating-point
+operations in loops" (TOPLAS 1994); that the loop may be taken so is its independence, which the plan verifier proves anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tilepragma.ir.accesses import Use, leaves_early, uses
+from tilepragma.ir.expressions import DataObject, Scope, Storage, integer
+from tilepragma.ir.flow import exposed_read
+from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Loop, Statement
+from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial
+from tilepragma.ir.traversal import flat, loops_in, mentions, with_blocks
+from tilepragma.ir.types import is_signed
+from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
+from tilepragma.normalise.delinearisation import typed_sum
+
+JAMMED_ROWS = 4
+"""Rows side by side. Of 2, 4, 8 and 16, 4 were the fastest for PolyBench's adi in float and double, three times as fast as 1; from 8 on, rows
+a power of two apart push each other out of the first cache.
+"""
+
+_MOST_STATEMENTS = 16
+"""Statements up to which a body is repeated: all of them stand twice in the program."""
+
+
+@dataclass(frozen=True)
+class JammedBody:
+    """A launch's body, and the loop in it that is dealt out, with loops numbered up to `next_index`."""
+
+    body: Block
+    dealt: Loop
+    next_index: int
+
+
+@dataclass(frozen=True)
+class JammedLoop:
+    """Rows of the loop `number` are jammed into the loops in it whose numbers are `waiting`; `blocks` counts blocks of rows."""
+
+    number: int
+    waiting: frozenset[int]
+    blocks: DataObject
+
+
+def with_jammed_rows(
+    body: Block, dealt: int, chosen: JammedLoop, functions: tuple[Function, ...], next_index: int
+) -> JammedBody | None:
+    """The `body` of a launch that deals out the loop of number `dealt`, with a loop jammed, that one or one inside it; None where that
+    cannot be. New loops are numbered from `next_index` on.
+    """
+    found = next((one for one in loops_in(body) if one.index == chosen.number), None)
+    if found is None or not _counts_up(found) or _size(found) > _MOST_STATEMENTS:
+        return None
+    jam = _Jam(found, chosen.waiting, functions, next_index)
+    jammed = jam.jammed(chosen.blocks)
+    if jammed is None:
+        return None
+    whole = _replaced(body, chosen.number, jammed)
+    new = jammed if dealt == chosen.number else next(one for one in loops_in(whole) if one.index == dealt)
+    return JammedBody(whole, new, jam.next_index)
+
+
+def _counts_up(loop: Loop) -> bool:
+    by_one = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
+    return by_one and is_signed(loop.iterator.element) and not leaves_early(loop.body)
+
+
+def _size(loop: Loop) -> int:
+    def simple(statement: Statement) -> Iterator[Statement]:
+        if isinstance(statement, (Loop, Block)):
+            for one in (statement.body if isinstance(statement, Loop) else statement).statements:
+                yield from simple(one)
+        else:
+            yield statement
+
+    return sum(1 for _ in simple(loop))
+
+
+def _replaced(block: Block, index: int, by: Loop) -> Block:
+    def change(statement: Statement) -> Statement:
+        if isinstance(statement, Loop) and statement.index == index:
+            return by
+        return with_blocks(statement, lambda inner: _replaced(inner, index, by))
+
+    return replace(block, statements=tuple(map(change, block.statements)))
+
+
+@dataclass
+class _Jam:
+    """Jams `loop`; statements that stand more than once are nodes of their own, and loops have numbers of their own."""
+
+    loop: Loop
+    waiting: frozenset[int]
+    functions: tuple[Function, ...]
+    next_index: int
+
+    def jammed(self, block: DataObject) -> Loop | None:
+        """The loop over blocks of rows."""
+        groups = tuple(self._groups(self.loop.body))
+        if not any(isinstance(one, Loop) for one in groups) or not self._is_apart(groups):
+            return None
+        loop, rows = self.loop, number(JAMMED_ROWS)
+        lower, upper = polynomial(loop.lower), polynomial(loop.upper)
+        last = upper if loop.comparison == "<=" else upper - number(1)
+        first = lower + term(block) * rows
+        end = first + number(JAMMED_ROWS - 1)
+        four = Block(tuple(self._side_by_side(groups, first, end)))
+        rest = self._rows(Block(tuple(map(self._again, loop.body.statements)), loop.body.range), first, last)
+        body = If(not_negative(last - end), four, Block((rest,)), loop.header)
+        count = floor_quotient(last - lower, integer(JAMMED_ROWS))
+        made = counted_loop(self._number(), block, number(0), count, (body,))
+        return replace(made, range=loop.range, header=loop.header)
+
+    def _groups(self, body: Block) -> Iterator[Loop | Block]:
+        """What stands in a body, in its order: loops that rows are jammed into, and blocks of all that stands between."""
+        between: list[Statement] = []
+        for one in flat(body.statements):
+            if isinstance(one, Loop) and self._takes_rows(one):
+                if between:
+                    yield Block(tuple(between))
+                between = []
+                yield one
+            else:
+                between.append(one)
+        if between:
+            yield Block(tuple(between))
+
+    def _takes_rows(self, loop: Loop) -> bool:
+        """Whether something that waits stands in the loop, which all rows run through alike."""
+        ends = (loop.lower, loop.upper, loop.step)
+        read = {use.object for end in ends for use in uses(end)}
+        written = {use.object for use in uses(self.loop, self.functions) if use.writes} - self._iterators
+        alike = not read & (written | {self.loop.iterator}) and not leaves_early(loop.body)
+        return alike and any(one.index in self.waiting for one in loops_in(loop))
+
+    def _is_apart(self, groups: tuple[Loop | Block, ...]) -> bool:
+        """Whether no scalar is handed on from one group of a row to another: rows in between would change it."""
+        apart = tuple(self._apart(groups))
+        for place, group in enumerate(apart):
+            written = {use.object for use in uses(group, self.functions) if use.writes and self._is_shared(use)}
+            declared = {
+                one.object for each in group.statements if isinstance(each, Declaration) for one in each.declarators
+            }
+            elsewhere = [other for number, other in enumerate(apart) if number != place]
+            if any(mentions(other, one) for one in written | declared for other in elsewhere):
+                return False
+            if any(exposed_read(group, one, self.functions) is not None for one in written):
+                return False
+        return True
+
+    def _apart(self, groups: tuple[Loop | Block, ...]) -> Iterator[Block]:
+        """What one row runs at a time, of the loops too."""
+        for one in groups:
+            if isinstance(one, Loop):
+                yield from self._apart(tuple(self._groups(one.body)))
+            else:
+                yield one
+
+    def _is_shared(self, use: Use) -> bool:
+        scalar = use.object.storage is Storage.SCALAR and use.object.scope is not Scope.LOCAL
+        return scalar and use.object not in self._iterators
+
+    @property
+    def _iterators(self) -> set[DataObject]:
+        return {one.iterator for one in loops_in(self.loop)}
+
+    def _side_by_side(
+        self, groups: tuple[Loop | Block, ...], first: Polynomial, last: Polynomial
+    ) -> Iterator[Statement]:
+        for one in groups:
+            if isinstance(one, Loop):
+                inner = tuple(self._side_by_side(tuple(self._groups(one.body)), first, last))
+                yield replace(one, index=self._number(), body=Block(inner, one.body.range))
+            else:
+                yield self._rows(Block(tuple(map(self._again, one.statements))), first, last)
+
+    def _rows(self, body: Block, first: Polynomial, last: Polynomial) -> Loop:
+        """`for i in first, ..., last: body`"""
+        lower, upper = (typed_sum(end, self.loop.iterator) for end in (first, last))
+        return replace(self.loop, index=self._number(), lower=lower, comparison="<=", upper=upper, body=body)
+
+    def _again(self, statement: Statement) -> Statement:
+        copied = with_blocks(replace(statement), self._block)
+        return replace(copied, index=self._number()) if isinstance(copied, Loop) else copied
+
+    def _block(self, block: Block) -> Block:
+        return replace(block, statements=tuple(map(self._again, block.statements)))
+
+    def _number(self) -> int:
+        self.next_index += 1
+        return self.next_index - 1

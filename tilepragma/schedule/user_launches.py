@@ -1,0 +1,132 @@
+"""The launches of a region: each top-level statement is one; barriers, axes and scalars of each are settled here."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilepragma.arguments.scalars import LaunchScalars, ScalarContext, classify
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import KernelDirective, LoopDirective, TileClause
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.flow import exposed_read
+from tilepragma.ir.invariance import written_objects
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, Kernel, Statement, TiledLoop, TileNest
+from tilepragma.ir.traversal import loop_directives, walk
+from tilepragma.plan.kernel_plan import Launch
+from tilepragma.user_tiles.barrier_placement import insert_barriers
+from tilepragma.user_tiles.clause_legality import LegalityContext, check_legality
+from tilepragma.user_tiles.coverage import axes_of, check_coverage, check_repeated
+from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches for one kind of target, and the scalars that they reach by address."""
+
+    launches: tuple[Launch, ...]
+    shared: tuple[DataObject, ...]
+
+
+def make_launches(
+    kernel: Kernel,
+    statements: tuple[Statement, ...],
+    clauses: Mapping[int, tuple[TileClause, ...]],
+    chains: ChainContext,
+    scalars: ScalarContext,
+) -> Launches:
+    """The launches of `statements` (the region without its declarations) under one mapping. Errors go to the diagnostics."""
+    context = dataclasses.replace(chains, clauses=clauses)
+    bodies = _bodies(kernel, statements, context)
+    launches, shared = [], []
+    for place, body in enumerate(bodies):
+        later = _read_first(bodies[place + 1 :], kernel)
+        scoped = dataclasses.replace(scalars, live_out=scalars.live_out | later)
+        name = kernel.name if len(bodies) == 1 else f"{kernel.name}_nest{place + 1}"
+        launch, reached = _launch(name, body, kernel, scoped)
+        launches.append(launch)
+        shared += [object_ for object_ in reached if object_ not in shared]
+    return Launches(tuple(launches), tuple(shared))
+
+
+def launch_loops(body: Block) -> tuple[TiledLoop, ...]:
+    """The loops whose numbers come from the launch, in textual order."""
+    return tuple(
+        tiled for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops if tiled.launch_bounds
+    )
+
+
+def _bodies(kernel: Kernel, statements: tuple[Statement, ...], context: ChainContext) -> tuple[Block, ...]:
+    built = build_nests(Block(statements, kernel.body.range), context)
+    if not axes_of(built):
+        return (built,)
+    bodies = []
+    for statement in built.statements:
+        if isinstance(statement, ExpressionStatement):
+            if any(use.writes for use in uses(statement, kernel.functions)):
+                context.diagnostics.error(
+                    statement.range,
+                    "this statement stands outside a distributed dimension, so every instance would execute it",
+                    "move it before or after the kernel, or into the distributed loop",
+                )
+        else:
+            whole = statement if isinstance(statement, Block) else Block((statement,), kernel.body.range)
+            bodies.append(whole)
+    return tuple(bodies)
+
+
+def _read_first(bodies: tuple[Block, ...], kernel: Kernel) -> frozenset[str]:
+    """Names of the scalars whose value these launches need from before them."""
+    objects = [object_ for object_ in kernel.objects if not object_.lengths]
+    return frozenset(
+        object_.name
+        for object_ in objects
+        for body in bodies
+        if exposed_read(body, object_, kernel.functions) is not None
+    )
+
+
+def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> tuple[Launch, list[DataObject]]:
+    check_repeated(body, context.diagnostics)
+    found = classify(body, context)
+    named = named_in_clauses(kernel.directive, body)
+    owned = frozenset((*found.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
+    vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(body))
+    check_legality(
+        body, LegalityContext(kernel.functions, written_objects(kernel), owned, vouched, context.diagnostics)
+    )
+    return finished_launch(name, body, found, context), found.shared
+
+
+def finished_launch(
+    name: str,
+    body: Block,
+    found: LaunchScalars,
+    context: ScalarContext,
+    values: tuple[DataObject, ...] = (),
+    *,
+    waits: bool = True,
+) -> Launch:
+    """The launch of a body whose nests are built and whose scalars are decided: coverage is checked, and with `waits` barriers are put in."""
+    check_coverage(body, context.functions, lambda object_: object_ in found.privates, context.diagnostics)
+    if waits:
+        body = insert_barriers(body, context.functions, frozenset(found.privates), context.diagnostics)
+    return Launch(
+        name,
+        body,
+        launch_loops(body),
+        axes_of(body),
+        tuple(found.reductions),
+        tuple(found.privates),
+        tuple(found.first_privates),
+        values,
+    )
+
+
+def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
+    """What `private`, `firstprivate` and `reduction` clauses name."""
+    directives: list[KernelDirective | LoopDirective] = [kernel, *loop_directives(body)]
+    privates = [name for directive in directives for clause in directive.privates for name in clause.names]
+    reductions = [name for directive in directives for clause in directive.reductions for name in clause.names]
+    return frozenset((*privates, *reductions))

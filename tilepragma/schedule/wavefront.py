@@ -1,0 +1,312 @@
+"""Two-level wavefronts of a permutable band, thesis (3.17) to (3.19) and Figure 3.17.
+
+    t_k = floor(phi_k / s_k)          tiles, s_k a symbol
+    w   = t_1 + ... + t_m             wavefronts of tiles, one after another: a host loop
+    t_1, ..., t_(m-1)                 tiles of one wavefront run at once: a launch
+
+Where two rows have tiles that begin together (poly/concurrent_start.py), w = t_1 + t_2 of these two, which is parallel to time:
+diamond tiles, as many in one wavefront as in the next.
+
+On the host, and of diamonds, w = t_1 + t_2 and the tiles t_3, ..., t_m of a pair follow each other inside its instance: fewer wavefronts, and what
+they share stays in the cache. Both are legal because every dependence has t(target) >= t(source) in all rows of the band.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.expressions import DataObject, access_to
+from tilepragma.ir.loop_tree import Block, Statement
+from tilepragma.ir.polynomial import Polynomial
+from tilepragma.lower.band_loops import (
+    Around,
+    Bounds,
+    PlannedPart,
+    RowLoops,
+    base_name,
+    bounds_of,
+    clauses,
+    declared,
+    term,
+    total,
+)
+from tilepragma.plan.kernel_plan import TiledBand, TiledStatement
+from tilepragma.schedule.intra_tile_wavefront import BoundedTile, point_wavefronts
+from tilepragma.schedule.register_tile import with_full_tiles
+from tilepragma.schedule.tree import Draft, DraftLaunch, DraftLoop
+from tilepragma.schedule.wavefront_array_tiles import boxed_tile
+
+if TYPE_CHECKING:
+    from tilepragma.lower.band_ast import Restriction, Restrictions
+    from tilepragma.poly.bands import Part
+
+HOST_TILE, LONG_HOST_TILE, CHAINED_HOST_TILE = 32, 128, 8
+DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
+"""Extents of tiles where nobody says anything else. The long ones are for a row that vectors run along; one whose iterations wait
+for each other is kept short, so that a processor can overlap it with the next: Gauss-Seidel with 8 takes 0.6 of the time with 32.
+"""
+FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 128, 512
+"""Of tiles of two rows, where a short chain would be too little work for a tile: 6000 x 7000 cells of smith_waterman cost one core as much as the
+loops as written, and with 64 x 256 a quarter more; threads wait for each other half as often (0.7 of the time on two busy cores).
+"""
+FLAT_REGISTER_TILE, LONG_REGISTER_TILE = 64, 256
+"""The same where sums stay in registers, which hides the beginning of a row: trisolv takes 1.1 times as long with 128 x 512."""
+RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (2, HOST_TILE, HOST_TILE), 4: (1, 8, 8)}
+"""Where time steps come back to a grid whose points wait for each other, by how many rows have tiles: time steps, the next row, others before
+the chain. Cores share the tiles of a wavefront, which are as many as there are tiles of time steps: with 8 steps a tile 6 to 20 sweeps over a
+plane took 1.2 to 1.9 times as long as with 1. 2 take 0.93 to 1.02 of the time of 1 for 6 to 100 sweeps over 200 to 4000 points a side, and
+launches take 1 where that keeps more threads at work (even_blocks.py). In space 8 x 8 take 0.87 to 0.93 of the time of 8 x 16, floats and
+doubles, 64 to 300 points a side (two cores).
+"""
+LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
+"""The chain of such tiles on a line; and that where a point reads more than a few elements, so that fewer of them fill a processor: seidel-2d takes
+0.85 of the time with 8.
+"""
+PROCESSOR_LINE_CHAIN = ((2**16, 64), (2**18, 256), (None, 4096))
+PROCESSOR_PLANE_STEPS, PROCESSOR_PLANE_ROWS = ((2**23, 2), (None, 1)), ((None, 64),)
+"""The chain of such tiles on a line for OpenCL processors, by the bytes of all arrays, and the time steps and rows of those over a plane: planes
+of 1500 and 2500 points a side take 1.08 and 1.2 times as long with 2 steps as with 1, of 400 and 900 0.88 and 0.93.
+"""
+TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
+"""Of tiles of two rows without a chain: along the other row, and along the one that vectors run along. gcc has vectors only in tiles that
+what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8
+of the time with 32 x 128.
+"""
+REGISTER_TILE, REGISTER_COLUMNS_TILE = 32, 96
+"""Of tiles that register tiles lie in, and of their columns, a multiple of those of each type: lu takes 0.4 of the time without, cholesky 0.35."""
+HOST_STEPS = 8
+"""Time steps of a tile, whose iterations come back to the same elements; of more than 8 a few time steps would be one wavefront's tile."""
+USUAL_SKEW = 2
+"""Points by which a row moves on in a time step, up to which tiles have all of their steps; jacobi-2d has 2."""
+STENCIL_TILES: dict[int, tuple[int, tuple[int, ...], int]] = {
+    2: (64, (), 2048),
+    3: (HOST_STEPS, (64,), 256),
+    4: (3, (8, 4), 1024),
+}
+"""By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose elements stay in 1 MiB of cache; among those the
+fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d. Rows in space are best whole: 1024 in place of 256 takes 0.9 of the time at
+120 to 400 points a side, where the latter cuts every row. In space with 7 and 27 points, 100 to 256 a side, 3 steps of 8 x 4 take 1.04 times the
+best of nine layouts in the mean and 1.2 at most, 4 steps of 8 x 8 1.14 and 1.5.
+"""
+DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (24, 24, 112), 4: (32, 16, 256)}
+"""The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as many time steps), other rows, the row that
+vectors run along. In the plane 32 and 128 take 0.95 to 1.1 times as long for Jacobi, heat and FDTD, of floats and doubles, with 800 to 4000
+points a side, 64 and 256 more.
+"""
+DIAMONDS = "diamond tiles: all of a wavefront start at once"
+HOST_ROWS, DEVICE_ROWS = 2, 4
+"""How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
+
+
+@dataclass(frozen=True)
+class _TiledRow:
+    """A row with tiles: `tile` is its coordinate, `first` the tile's origin; lower ... upper are the coordinates in use."""
+
+    level: int
+    size: DataObject
+    tile: DataObject
+    first: DataObject
+    lower: Polynomial
+    upper: Polynomial
+
+    @property
+    def inside(self) -> Restriction:
+        """The points of one tile."""
+        from tilepragma.lower.band_ast import Restriction
+
+        return Restriction(self.level, access_to(self.first), access_to(self.size))
+
+    @property
+    def origin(self) -> Statement:
+        """`const long first = tile * size;`"""
+        return declared(self.first, term(self.tile) * term(self.size))
+
+
+def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Draft:
+    """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
+    part, outside = planned.part, around.rows
+    # The row that vectors run along has the longest tiles, hence the fewest.
+    levels = sorted(part.carrying, key=lambda level: not loops.device and level == planned.points.along)
+    count = DEVICE_ROWS if loops.device else HOST_ROWS
+    summed = planned.pair or tuple(levels[:count])
+    inner_levels = tuple(level for level in levels if level not in summed)
+    rows: list[_TiledRow] = []
+    # Columns of tiles are those of the first row. Narrow ones would cut register tiles; a pair has tiles of one size.
+    can_be_even = not loops.device and not planned.pair and not planned.registers
+    for level in summed:
+        rows.append(_tiled_row(loops, planned, level, outside, 1 if can_be_even and level == summed[0] else 0))
+    wavefront = loops.names.scalar("wavefront")
+    tile = (*outside, *(row.inside for row in rows))
+    bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
+    inner, tiles = inner_tiles(loops, planned, inner_levels, bounded)
+    staged = loops.device and not planned.pair and not inner_levels
+    boxed = boxed_tile(loops, planned, tile, tiles) if staged else None
+    fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
+    every = bounds_of(fronts.range())
+    dealt = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
+    launch = replace(_launch(loops, wavefront, rows, dealt, inner, tiles), boxed=boxed)
+    band = _tiled_band(loops, part, (*summed, *inner_levels), len(summed))
+    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "", band)
+
+
+def _tiled_band(loops: RowLoops, part: Part, levels: tuple[int, ...], summed: int) -> TiledBand:
+    """What a report says of the tiles: their rows are those at `levels`."""
+    statements = []
+    for each in part.statements:
+        statement, rows = loops.code.user_rows(each)
+        names = tuple(loop.iterator.host for loop in statement.loops)
+        chosen = tuple(rows[level] for level in levels)
+        statements.append(
+            TiledStatement(
+                statement.range,
+                names,
+                tuple(row.coefficients for row in chosen),
+                tuple(row.constant for row in chosen),
+            )
+        )
+    return TiledBand(tuple(statements), summed, part.outer)
+
+
+def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions, unit: int = 0) -> _TiledRow:
+    """New names for a row's tiles, and which tiles hold points that satisfy `inside`; `unit` as of TileSize."""
+    part = planned.part
+    base = base_name(part.statements, level)
+    device = LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
+    named = level
+    if level in planned.pair:
+        # Wavefronts of a pair are parallel to time where its tiles have one size.
+        named = planned.pair[-1]
+        base = base_name(part.statements, named)
+    own = () if loops.device else _processor_tile(planned, level)
+    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit, own)
+    tiles = loops.tile_range(part.statements, level, size, inside)
+    return _TiledRow(
+        level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
+    )
+
+
+def _host_tile(planned: PlannedPart, level: int) -> int:
+    points, rows = planned.points, len(planned.part.carrying)
+    if planned.pair:
+        return _diamond_tile(planned, level)
+    if points.chained is not None and points.repeating not in (None, points.chained):
+        return _relaxation_tile(planned, level)
+    if points.chained is not None and rows == 2:
+        if planned.registers:
+            return LONG_REGISTER_TILE if level == points.chained else FLAT_REGISTER_TILE
+        return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
+    if planned.registers:
+        columns = {each.column for each in planned.registers.values()}
+        return REGISTER_COLUMNS_TILE if level in columns else REGISTER_TILE
+    if level == points.chained:
+        return CHAINED_HOST_TILE
+    if rows == 2 and points.repeating is None and points.along is not None:
+        return NARROW_HOST_TILE if level == points.along else TALL_HOST_TILE
+    if points.repeating in (None, points.along) or points.along is None or rows < min(STENCIL_TILES):
+        return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
+    steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
+    if level == points.repeating:
+        return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
+    if level == points.along:
+        return along
+    between = [one for one in planned.part.carrying if one not in (points.repeating, points.along)]
+    return others[min(between.index(level), len(others) - 1)]
+
+
+def _relaxation_tile(planned: PlannedPart, level: int) -> int:
+    """Of time steps over a grid whose points wait for each other."""
+    points, levels = planned.points, planned.part.carrying
+    steps, following, others = RELAXATION_TILES[min(len(levels), max(RELAXATION_TILES))]
+    if level == points.chained and len(levels) == min(RELAXATION_TILES):
+        return LINE_CHAIN
+    if level == points.chained:
+        return CHAINED_HOST_TILE if _reads_little(planned) else SHORT_CHAIN
+    if level == points.repeating:
+        return steps
+    return following if level == next(each for each in levels if each != points.repeating) else others
+
+
+def _reads_little(planned: PlannedPart) -> bool:
+    """Whether no point reads more than a few elements."""
+    return max(each.statement.elements_read for each in planned.part.statements) <= FEW_READS
+
+
+def _processor_tile(planned: PlannedPart, level: int) -> tuple[tuple[int | None, int], ...]:
+    """What OpenCL processors take in place of the host's (TileSize)."""
+    points, levels = planned.points, planned.part.carrying
+    if planned.pair or points.chained is None or points.repeating in (None, points.chained):
+        return ()
+    if len(levels) == 2:
+        return PROCESSOR_LINE_CHAIN if level == points.chained else ()
+    if len(levels) == 3 and level != points.chained and _reads_little(planned):
+        return PROCESSOR_PLANE_STEPS if level == points.repeating else PROCESSOR_PLANE_ROWS
+    return ()
+
+
+def _diamond_tile(planned: PlannedPart, level: int) -> int:
+    """Of a pair that begins together, and of the rows inside its tiles."""
+    pair, others, along = DIAMOND_TILES[min(len(planned.part.carrying), max(DIAMOND_TILES))]
+    if level in planned.pair:
+        return pair
+    return along if level == planned.points.along else others
+
+
+def _skew(planned: PlannedPart, level: int) -> int:
+    """By how many points the tile's other rows move on in one step of this one: tiles that move far keep little of what they had."""
+    steps = {each.statement.name: each.rows[level].coefficients for each in planned.part.statements}
+    return max(
+        abs(
+            sum(one * other for one, other in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True))
+        )
+        for each in planned.part.statements
+        for row in planned.part.carrying
+        if row != level
+    )
+
+
+def inner_tiles(
+    loops: RowLoops,
+    planned: PlannedPart,
+    levels: tuple[int, ...],
+    tile: BoundedTile,
+) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
+    """The tiles of the rows at `levels` inside the tile around, one after another, and their points; the tiles of loops there."""
+    if not levels and loops.device:
+        return point_wavefronts(loops, planned, tile)
+    if not levels:
+        points = loops.points(planned.part, planned.points.order, tile.rows, tile.known)
+        return (points if loops.device else with_full_tiles(loops, planned, tile, points)), {}
+    row = _tiled_row(loops, planned, levels[0], tile.rows)
+    body, tiles = inner_tiles(loops, planned, levels[1:], replace(tile, rows=(*tile.rows, row.inside)))
+    return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles
+
+
+def _launch(
+    loops: RowLoops,
+    wavefront: DataObject,
+    rows: list[_TiledRow],
+    dealt: list[Bounds],
+    inner: tuple[Statement, ...],
+    inner_tiles: dict[int, tuple[TileClause, ...]],
+) -> DraftLaunch:
+    """The tiles of one wavefront: t_1, ..., t_(m-1) are `dealt` out between these bounds, t_m = w - t_1 - ... - t_(m-1) follows.
+
+    What the bounds have too much runs empty.
+    """
+    *others, last = rows
+    body: tuple[Statement, ...] = (
+        declared(last.tile, term(wavefront) - total(term(row.tile) for row in others)),
+        *(row.origin for row in rows),
+        *inner,
+    )
+    tiles = dict(inner_tiles)
+    for dimension, (row, bounds) in enumerate(reversed(list(zip(others, dealt, strict=True)))):
+        loop = loops.loop(row.tile, bounds.lower, bounds.upper, body)
+        if loops.device:
+            tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
+        else:
+            tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.THREAD)
+        body = (loop,)
+    return DraftLaunch(Block(body), tiles, pipelined=True)

@@ -1,0 +1,40 @@
+"""What tells a kernel from another one, whatever its file's formatting: the digest of its words and of what they stand for."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+
+from tilepragma.ir.loop_tree import Kernel, SourceFile
+from tilepragma.ir.loop_tree_text import statement_text, type_text
+
+#: Comments and white space, continued lines among it; strings and characters, whose spaces count; words and numbers; all else by itself.
+_TOKEN = re.compile(
+    r"""(?P<space>/\*.*?\*/|//[^\n]*|\\\r?\n|\s+)|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[\w.]+|.""", re.DOTALL
+)
+
+
+def kernel_digest(kernel: Kernel, files: Iterable[SourceFile]) -> str:
+    """The digest of a kernel as the user wrote it: of its directives and statements, word by word, and of what macros, types and functions
+    that are declared elsewhere make of them.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    texts = {file.path: file.text for file in files}
+    for place in (kernel.directive.range, kernel.range):
+        text = texts.get(place.start.file, b"")[place.start.offset : place.end.offset]
+        for word in _words(text.decode("utf-8", "replace")):
+            digest.update(word.encode() + b"\0")
+    meant = [
+        statement_text(kernel.body),
+        *(f"{one.host} {type_text(one.element)} {one.rank}" for one in kernel.objects),
+        *(f"{one.name}\n{statement_text(one.body)}" for one in kernel.functions),
+    ]
+    digest.update("\0".join(meant).encode())
+    return digest.hexdigest()
+
+
+def _words(text: str) -> Iterator[str]:
+    for found in _TOKEN.finditer(text):
+        if found["space"] is None:
+            yield found[0]

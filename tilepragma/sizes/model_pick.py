@@ -1,0 +1,198 @@
+"""What launches on cores take for tile sizes by what they find: the model's choice at a few lengths of arrays and of the outermost loop.
+
+The lengths stand for all up to a limit. At each the default is kept unless the model takes another layout to be much faster: it is right on the
+whole, and the defaults were measured. How much faster hangs on the kind of nest, since the model is not as right for all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilepragma.cost.host_prediction import predicted_terms
+from tilepragma.cost.launch_work import Uncounted
+from tilepragma.cost.parameter_batch import Numbers
+from tilepragma.cost.statement_counts import SourceCounts
+from tilepragma.ir.evaluation import Evaluation, UncountableError
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.types import ScalarType
+from tilepragma.model.device import Processor
+from tilepragma.plan.array_bytes import array_bytes
+from tilepragma.plan.balanced_chunking import with_even_sizes
+from tilepragma.plan.dispatch_table import around, outermost_loop
+from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
+from tilepragma.plan.summary import are_wavefronts, has_shapes, used_sizes
+from tilepragma.sizes.search import Sizes, beside
+
+#: Bytes of all arrays and iterations of the outermost loop: the limit of a choice, and what is asked for all below it.
+_BYTES: tuple[tuple[int | None, int], ...] = ((2**18, 2**17), (2**22, 2**20), (None, 2**26))
+_TRIPS: tuple[tuple[int | None, int], ...] = ((8, 6), (32, 20), (None, 200))
+#: How much of the default's time a layout may be predicted to take to be chosen: where the host goes through wavefronts of tiles, and elsewhere.
+#: Of 34 problems on two cores (docs/RESULTS.md, "The model of times") layouts with such predictions were faster in the mean; diamonds predicted to
+#: take 0.6 to 0.9 of the time took 0.97 to 1.12 of it, relaxations predicted to take less than 0.8 took 0.97 to 1.55.
+WORTH_OF_WAVEFRONTS, WORTH = 0.6, 0.85
+#: Factors of each of the default's sizes that are looked at, fewer where there are more than _MANY of these; then those of the best one's, which
+#: are not expected to gain more than a fifth.
+_FACTORS, _COARSE, _MANY, _FINER, _GAIN = (0.25, 0.5, 2.0, 4.0), (0.25, 4.0), 4, (0.5, 2.0), 0.8
+#: The longest array or loop that is tried to find one of so many bytes.
+_LONGEST = 2**24
+
+Scalars = dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Occasion:
+    """Launches of arrays up to so many `bytes` and outermost loops of so many `trips`: the `scalars` that stand for them."""
+
+    bytes: int | None
+    trips: int | None
+    scalars: Scalars
+
+
+def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, ...]:
+    """What the model chooses for a plan on these cores; nothing where it keeps the defaults, or has no ground."""
+    varied = [place for place, size in enumerate(plan.sizes) if size in used_sizes(plan.host_steps, plan.sizes)]
+    if plan.as_written is not None or not varied:
+        return ()
+    default = tuple(size.host for size in plan.sizes)
+    try:
+        occasions = tuple(_occasions(plan))
+        source = SourceCounts.of(plan, _columns(occasions))
+    except UncountableError:
+        return ()
+    worth = worth_of(plan)
+    seconds: dict[tuple[int, Sizes], float] = {}
+    factors = _FACTORS if len(varied) <= _MANY else _COARSE
+    wanted = [(place, sizes) for place in range(len(occasions)) for sizes in _around(default, varied, factors)]
+    for _ in range(2):
+        if not _predict(plan, processor, occasions, source, wanted, seconds):
+            return ()
+        best = {place: _best(seconds, place) for place in range(len(occasions))}
+        hopeful = [place for place in best if _GAIN * _share(seconds, place, best[place], default) < worth]
+        near = [(place, one) for place in hopeful for one in _around(best[place], varied, _FINER)]
+        wanted = [one for one in near if one not in seconds]
+    chosen = []
+    for place, occasion in enumerate(occasions):
+        best_sizes = _best(seconds, place)
+        is_worth_it = _share(seconds, place, best_sizes, default) < worth
+        chosen.append(SizeChoice(occasion.bytes, occasion.trips, best_sizes if is_worth_it else default))
+    return _shortened(chosen, default)
+
+
+def worth_of(plan: KernelPlan) -> float:
+    """How much of the default's time a layout of the plan may be predicted to take to be chosen on cores."""
+    return WORTH_OF_WAVEFRONTS if has_shapes(plan) or are_wavefronts(plan.host_steps, plan.sizes) else WORTH
+
+
+def _share(seconds: dict[tuple[int, Sizes], float], place: int, sizes: Sizes, default: Sizes) -> float:
+    """Of the default's time; infinitely much where the default's is not known."""
+    usual = seconds[place, default]
+    return seconds[place, sizes] / usual if 0 < usual < math.inf else math.inf
+
+
+def _around(sizes: Sizes, varied: list[int], factors: tuple[float, ...]) -> Iterator[Sizes]:
+    yield from dict.fromkeys((sizes, *(one for place in varied for one in beside(sizes, place, factors))))
+
+
+def _best(seconds: dict[tuple[int, Sizes], float], place: int) -> Sizes:
+    return min((time, sizes) for (own, sizes), time in seconds.items() if own == place)[1]
+
+
+def _predict(
+    plan: KernelPlan,
+    processor: Processor,
+    occasions: tuple[_Occasion, ...],
+    source: SourceCounts,
+    wanted: list[tuple[int, Sizes]],
+    seconds: dict[tuple[int, Sizes], float],
+) -> bool:
+    """Adds what is predicted; False where nothing is. `source` is that of the occasions."""
+    if not wanted:
+        return True
+    places = np.array([place for place, _ in wanted])
+    scalars = {name: column[places] for name, column in _columns(occasions).items()}
+    try:
+        taken = [with_even_sizes(plan, own, occasions[place].scalars, processor.cores) for place, own in wanted]
+    except UncountableError:
+        return False
+    columns = np.array(taken, dtype=np.int64).T
+    sizes = {size.object.name: column for size, column in zip(plan.sizes, columns, strict=True)}
+    terms = predicted_terms(plan, scalars, sizes, processor, source.at(places))
+    if isinstance(terms, Uncounted):
+        return False
+    seconds.update(zip(wanted, terms.estimate.tolist(), strict=True))
+    return True
+
+
+def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Numbers]:
+    """Of each scalar the values on all occasions."""
+    return {name: np.array([one.scalars[name] for one in occasions]) for name in occasions[0].scalars}
+
+
+def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
+    """In the order of their limits. Raises UncountableError where scalars do not say how long arrays are."""
+    names = [one.name for one in plan.scalars if _is_integer(one)]
+    usual = dict.fromkeys(names, 64)
+    extents = [name for name in names if _held(plan, usual | {name: 128}) > 1.3 * _held(plan, usual)]
+    others = [name for name in names if name not in extents]
+    by_trips = _TRIPS if others and _has_trips_of(plan, usual, others) else _TRIPS[-1:]
+    for limit, held in _BYTES if extents else _BYTES[-1:]:
+        for most, trips in by_trips:
+            scalars = usual | dict.fromkeys(others, trips)
+            yield _Occasion(limit, most, scalars | dict.fromkeys(extents, _length(plan, scalars, extents, held)))
+
+
+def _is_integer(one: DataObject) -> bool:
+    return isinstance(one.element, ScalarType) and one.element.is_integer
+
+
+def _held(plan: KernelPlan, scalars: Scalars) -> int:
+    arrays = array_bytes(plan, scalars)
+    if arrays is None:
+        raise UncountableError("the length of a section is not known")
+    return sum(one.bytes for one in arrays)
+
+
+def _has_trips_of(plan: KernelPlan, usual: Scalars, others: list[str]) -> bool:
+    """Whether such scalars say how often the outermost loop runs."""
+    loop = outermost_loop(plan)
+    if loop is None:
+        return False
+    few, many = (Evaluation(usual | dict.fromkeys(others, value)).trips(loop) for value in (8, 64))
+    return bool(many != few)
+
+
+def _length(plan: KernelPlan, scalars: Scalars, extents: list[str], held: int) -> int:
+    """The greatest power of 2, or half as much again, at which arrays of these extents have no more bytes than that."""
+    length, least = 4, 4
+    while length < _LONGEST and _held(plan, scalars | dict.fromkeys(extents, length)) <= held:
+        least, length = length, length * 3 // 2 if length & (length - 1) == 0 else length * 4 // 3
+    return least
+
+
+def _shortened(choices: list[SizeChoice], default: Sizes) -> tuple[SizeChoice, ...]:
+    """Without those that say what holds anyway."""
+    kept: list[tuple[SizeChoice, ...]] = []
+    for _, group in itertools.groupby(choices, key=lambda one: one.bytes):
+        own = tuple(group)
+        same = [one.sizes == after.sizes for one, after in itertools.pairwise(own)]
+        own = tuple(one for one, again in zip(own, (*same, False), strict=True) if not again)
+        if kept and [(one.trips, one.sizes) for one in kept[-1]] == [(one.trips, one.sizes) for one in own]:
+            kept.pop()
+        kept.append(own)
+    found = [one for group in kept for one in group]
+    while found and found[-1].sizes == default:
+        found.pop()
+    return tuple(found)
+
+
+def with_model_choices(plan: KernelPlan, processor: Processor) -> KernelPlan:
+    """The plan with what the model chooses, where nobody has said sizes or measured them."""
+    if plan.measured is not None:
+        default = tuple(size.host for size in plan.sizes)
+        return replace(plan, choices=around(plan.measured, model_choices(plan, processor), default))
+    return plan if plan.choices or plan.kept else replace(plan, choices=model_choices(plan, processor))

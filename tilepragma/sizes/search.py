@@ -1,0 +1,238 @@
+"""The layouts of a plan, which are its tile sizes, from what the model takes to be the fastest on."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilepragma.cost.device_prediction import predicted_on_gpu
+from tilepragma.cost.host_prediction import predicted_terms
+from tilepragma.cost.launch_work import Uncounted
+from tilepragma.ir.directives import Target
+from tilepragma.ir.evaluation import UncountableError, Values
+from tilepragma.model.device import Device, Gpu, Processor
+from tilepragma.model.linear_model import Terms, fit
+from tilepragma.plan.dispatch_table import sizes_on_hosts
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.summary import used_sizes
+
+#: The layouts of which no more are looked at, and extents that a tile never has.
+MOST_LAYOUTS, LARGEST = 512, 2**20
+#: Layouts that the search goes on from; factors of the default's sizes that it begins with, the coarser the more sizes there are.
+_BEST = 6
+_COARSE = (
+    tuple(2.0**power for power in range(-5, 6)),
+    (0.03125, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0),
+    (0.0625, 0.25, 1.0, 4.0, 16.0),
+    (0.25, 1.0, 4.0),
+)
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How often a search goes on from the best, and how much coarser its first steps are."""
+
+    rounds: int
+    coarser: int
+
+
+#: Of the model of GPUs, which is rough, no fine steps are asked; some of their tiles take long to count.
+_ON_CORES, _ON_GPUS = _Effort(4, 0), _Effort(1, 1)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Values of a plan's tile sizes, in their order, and the predicted `seconds` of a run of the kernel, None where the model does not say."""
+
+    sizes: Sizes
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Layouts from the best on, for tile sizes of these `names`; `default` is what the plan takes by itself.
+
+    `terms` are the kinds of work whose estimated prices make this order, a row for each layout. `reason` is a clause on why the model does not order
+    them, empty where it does. They are then in the order of how far they are from the default, and there are no terms.
+    """
+
+    names: tuple[str, ...]
+    layouts: tuple[Layout, ...]
+    default: Layout
+    reason: str = ""
+    terms: Terms | None = None
+
+    def rank(self, sizes: Sizes) -> int | None:
+        """The place of a layout in the model's order, from 1; None where the model has none for it."""
+        if self.reason:
+            return None
+        return next((rank for rank, one in enumerate(self.layouts, 1) if one.sizes == sizes), None)
+
+    def predicted(self, sizes: Sizes) -> Layout:
+        """The layout of these sizes, with its seconds where the model says some."""
+        return next((one for one in self.layouts if one.sizes == sizes), Layout(sizes))
+
+    def fitted(self, measured: Mapping[Sizes, float]) -> Ranking | None:
+        """The same layouts in the order of prices that are fitted to the seconds of runs of some of them; None where the model does not order any
+        of those that were run. Raises ValueError for seconds that are none.
+        """
+        rows = [row for row, one in enumerate(self.layouts) if one.sizes in measured]
+        if self.terms is None or not rows:
+            return None
+        times = np.array([measured[self.layouts[row].sizes] for row in rows])
+        factors = fit(Terms(self.terms.names, self.terms.seconds[rows]), times)
+        seconds = self.terms.priced(factors)
+        order = np.argsort(seconds, kind="stable")
+        layouts = tuple(Layout(self.layouts[row].sizes, float(seconds[row])) for row in order)
+        whole = replace(self, layouts=layouts, terms=Terms(self.terms.names, self.terms.seconds[order] * factors))
+        return replace(whole, default=whole.predicted(self.default.sizes))
+
+
+#: The terms of the times of layouts, of which each scalar has an array of values; Uncounted where nothing is known.
+Predictor = Callable[[Mapping[str, Values]], Terms | Uncounted]
+
+
+def rank_layouts(
+    plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None, others: Sequence[Sizes] = ()
+) -> Ranking:
+    """The layouts of a plan where its scalars have these values by name, for a target and the device that runs it.
+
+    The search goes from coarse steps around the default to finer ones around the best that it has found; all that it has seen are in the ranking,
+    and so are `others` where the model orders them, but for those that the device has no room for. Sizes that nothing on the target uses stay
+    as they are.
+    """
+    on_host = target in (Target.SERIAL, Target.THREADS)
+    names = tuple(size.object.name for size in plan.sizes)
+    usual = tuple(size.host if on_host else size.device for size in plan.sizes)
+    used = used_sizes(plan.host_steps if on_host else plan.device_steps, plan.sizes)
+    varied = [place for place, size in enumerate(plan.sizes) if size in used]
+
+    def unknown(reason: str, default: Sizes = usual) -> Ranking:
+        found = sorted(_neighbourhood(default, varied), key=lambda sizes: _distance(sizes, default))
+        return Ranking(names, tuple(Layout(sizes) for sizes in found[:MOST_LAYOUTS]), Layout(default), reason)
+
+    if not varied:
+        return unknown("its tiles have no sizes to choose")
+    try:
+        default = _own_sizes(plan, scalars, target, device)
+    except UncountableError as reason:
+        return unknown(str(reason))
+    predict = _predictor(plan, scalars, target, device)
+    if isinstance(predict, Uncounted):
+        return unknown(predict.reason, default)
+    found: dict[Sizes, float] = {}
+    parts: list[Terms] = []
+    for wanted in _search(default, varied, others, found, _ON_CORES if on_host else _ON_GPUS):
+        terms = predict(_columns(names, wanted))
+        if isinstance(terms, Uncounted):
+            if found:  # of what is near the best some cannot be counted
+                break
+            return unknown(terms.reason, default)
+        found.update(zip(wanted, terms.estimate.tolist(), strict=True))
+        parts.append(terms)
+    layouts = [Layout(*one) for one in found.items()]
+    order = sorted(range(len(layouts)), key=list(found.values()).__getitem__)
+    order = [row for row in order if math.isfinite(found[layouts[row].sizes])]
+    if not order:
+        return unknown(f"none that was tried has room on {'this machine' if device is None else device.name}", default)
+    terms = Terms(parts[0].names, np.concatenate([one.seconds for one in parts])[order])
+    seconds = found[default] if math.isfinite(found[default]) else None
+    return Ranking(names, tuple(layouts[row] for row in order), Layout(default, seconds), terms=terms)
+
+
+def predicted_as_it_is(
+    plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None
+) -> Terms | Uncounted:
+    """The terms of the time of a plan with the tile sizes that it takes by itself, in one row."""
+    predict = _predictor(plan, scalars, target, device)
+    if isinstance(predict, Uncounted):
+        return predict
+    try:
+        sizes = _own_sizes(plan, scalars, target, device)
+    except UncountableError as reason:
+        return Uncounted(str(reason))
+    return predict(_columns(tuple(size.object.name for size in plan.sizes), [sizes]))
+
+
+def _own_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Sizes:
+    """What launches take by themselves. Raises UncountableError where the scalars do not say it."""
+    if target not in (Target.SERIAL, Target.THREADS):
+        return tuple(size.device for size in plan.sizes)
+    if not isinstance(device, Processor):
+        return sizes_on_hosts(plan, scalars)
+    return sizes_on_hosts(plan, scalars, device.cores if target is Target.THREADS else None, device.is_opencl)
+
+
+def _predictor(
+    plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None
+) -> Predictor | Uncounted:
+    """What predicts times on the device, or why nothing does."""
+    if target in (Target.SERIAL, Target.THREADS):
+        if not isinstance(device, Processor):
+            return Uncounted("this machine is not calibrated (tilepragma devices --calibrate)")
+        cores = device.with_cores(1) if target is Target.SERIAL else device
+        return lambda sizes: predicted_terms(plan, scalars, sizes, cores)
+    if device is None:
+        return Uncounted("the device is not calibrated (tilepragma devices --calibrate), and no --device is named")
+    if not isinstance(device, Gpu):
+        return Uncounted(f"times of what is made for GPUs are not predicted on {device.name}, which is none")
+    gpu = device
+    return lambda sizes: predicted_on_gpu(plan, scalars, sizes, gpu)
+
+
+def _columns(
+    names: tuple[str, ...], layouts: list[Sizes]
+) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+    columns = np.array(layouts, dtype=np.int64).T
+    return dict(zip(names, columns, strict=True))
+
+
+def _search(
+    default: Sizes,
+    varied: Sequence[int],
+    others: Sequence[Sizes],
+    found: Mapping[Sizes, float],
+    effort: _Effort,
+) -> Iterator[list[Sizes]]:
+    """Layouts to predict next, which differ from the default at the places `varied`; `found` has what came of those before."""
+    steps = _COARSE[min(len(varied) + effort.coarser, len(_COARSE)) - 1]
+    yield list(dict.fromkeys((default, *others, *_combined(default, varied[: len(_COARSE)], steps))))
+    for _ in range(effort.rounds):
+        best = sorted(found, key=lambda sizes: found[sizes])[:_BEST]
+        near = dict.fromkeys(
+            one for sizes in best for place in varied for one in beside(sizes, place, (0.5, 2.0)) if one not in found
+        )
+        wanted = list(near)[: max(0, MOST_LAYOUTS - len(found))]
+        if not wanted:
+            return
+        yield wanted
+
+
+def _neighbourhood(default: Sizes, varied: Sequence[int]) -> Iterable[Sizes]:
+    return dict.fromkeys(_combined(default, varied[:3], tuple(2.0**power for power in range(-3, 5))))
+
+
+def _combined(default: Sizes, places: Collection[int], steps: tuple[float, ...]) -> Iterator[Sizes]:
+    """All combinations of the steps at these places."""
+    factors = [steps if place in places else (1.0,) for place in range(len(default))]
+    yield from (_scaled(default, own) for own in itertools.product(*factors))
+
+
+def beside(sizes: Sizes, place: int, factors: Iterable[float]) -> Iterator[Sizes]:
+    """The layout with the size at that place multiplied by each of the factors."""
+    for factor in factors:
+        yield _scaled(sizes, tuple(factor if own == place else 1.0 for own in range(len(sizes))))
+
+
+def _scaled(sizes: Sizes, factors: Iterable[float]) -> Sizes:
+    return tuple(min(max(int(size * factor), 1), LARGEST) for size, factor in zip(sizes, factors, strict=True))
+
+
+def _distance(sizes: Sizes, default: Sizes) -> float:
+    return sum(max(one / other, other / one) for one, other in zip(sizes, default, strict=True))

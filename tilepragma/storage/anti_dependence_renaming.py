@@ -1,0 +1,134 @@
+"""Thesis Algorithm 4.2, for loops that hand nothing on: reads of old values go to a copy, so that writes need not wait for them.
+
+A loop carries anti dependences { R[i] -> W[j] } only, and each R that is the source of one sees no value that is written
+within the same execution of the loop. A copy that is made right before the loop has what R sees; no iteration then waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.loop_tree import Loop
+from tilepragma.poly.dependence_graph import Carried
+from tilepragma.poly.dependences import DependenceKind
+from tilepragma.poly.value_flow import ArrayFlow, Site
+from tilepragma.storage.expansion_maps import Expansion, kept_loops
+
+
+@dataclass(frozen=True)
+class OldValues:
+    """The reads `sites` of `object` go to a copy that is made right before `loop`, in each iteration of `around`.
+
+    `cells`: { [o, a] : in iteration o of the loops around, the copy needs A[a] }.
+    """
+
+    object: DataObject
+    sites: tuple[Site, ...]
+    loop: Loop
+    around: tuple[Loop, ...]
+    cells: isl.Set
+
+    @property
+    def ranges(self) -> frozenset[SourceRange]:
+        """Where the references stand in the text."""
+        return frozenset(site.reference.range for site in self.sites)
+
+
+def old_values(carried: Carried, flows: Iterable[ArrayFlow], expanded: Collection[Expansion]) -> tuple[OldValues, ...]:
+    """The copies that leave nothing for some outermost loop to carry."""
+    by_object = {object_: flow for flow in flows for object_ in flow.objects}
+    done: dict[int, bool] = {}
+    found: list[OldValues] = []
+    for statement in carried.scop.statements:
+        for place, loop in enumerate(statement.loops):
+            if loop.index not in done:
+                copies = _copies(loop, statement.loops[:place], carried, by_object, expanded)
+                done[loop.index] = copies is not None
+                found += copies or ()
+            if done[loop.index]:
+                break
+    return tuple(found)
+
+
+def _copies(
+    loop: Loop,
+    around: tuple[Loop, ...],
+    carried: Carried,
+    by_object: Mapping[DataObject, ArrayFlow],
+    expanded: Collection[Expansion],
+) -> tuple[OldValues, ...] | None:
+    """What must be copied so that the loop carries nothing: nothing where it does not; None where copies do not help."""
+    under = carried.statements_under(loop)
+    wanted: dict[DataObject, None] = {}
+    for one in carried.by(loop, under):
+        object_ = one.source.object
+        if _vanishes(object_, loop, expanded):
+            continue
+        if one.kind is not DependenceKind.ANTI or object_ not in by_object:
+            return None
+        site = next(each for each in by_object[object_].sites if each.reference is one.source)
+        if not _is_old(site, loop, len(around), by_object[object_]):
+            return None
+        wanted[object_] = None
+    copies = []
+    for object_ in wanted:
+        if any(each.object == object_ for each in expanded):
+            return None
+        sites = _redirected(object_, loop, around, carried, by_object[object_])
+        if sites is None:
+            return None
+        copies.append(OldValues(object_, sites, loop, around, _cells(sites, around)))
+    return tuple(copies)
+
+
+def _vanishes(object_: DataObject, loop: Loop, expanded: Collection[Expansion]) -> bool:
+    return any(each.object == object_ and any(one.index == loop.index for one in each.loops) for each in expanded)
+
+
+def _is_old(site: Site, loop: Loop, around: int, flow: ArrayFlow) -> bool:
+    """Whether { R[i] -> W[j] : i_1 = j_1, ..., i_around = j_around, W under the loop } is empty."""
+    writes = {one.name: one for one in flow.writes}
+    for relation in flow.of(flow.sources, site):
+        write = writes[relation.get_tuple_name(isl.dim_type.out)]
+        if not any(each.index == loop.index for each in write.statement.loops):
+            continue
+        for place in range(around):
+            relation = relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
+        if not relation.is_empty():
+            return False
+    return True
+
+
+def _redirected(
+    object_: DataObject, loop: Loop, around: tuple[Loop, ...], carried: Carried, flow: ArrayFlow
+) -> tuple[Site, ...] | None:
+    """The reads of old values that loops from this one inwards carry anti dependences from; None where one is not exact."""
+    under = carried.statements_under(loop)
+    inner = {
+        each.index: each for one in carried.scop.statements if one.name in under for each in one.loops[len(around) :]
+    }
+    sources = {
+        id(one.source)
+        for each in inner.values()
+        for one in carried.by(each, under)
+        if one.kind is DependenceKind.ANTI and one.source.object == object_
+    }
+    sites = tuple(
+        site for site in flow.reads if id(site.reference) in sources and _is_old(site, loop, len(around), flow)
+    )
+    texts = {site.reference.range for site in sites}
+    shared = [site for site in flow.sites if site.reference.range in texts and site not in sites]
+    return None if shared or not all(site.reference.exact for site in sites) else sites
+
+
+def _cells(sites: tuple[Site, ...], around: tuple[Loop, ...]) -> isl.Set:
+    """{ [o, a] : R[o, ..] -> A[a] for a redirected read R }"""
+    result = kept_loops(sites[0], around).wrap().flatten()
+    for site in sites[1:]:
+        result = result.union(kept_loops(site, around).wrap().flatten())
+    return result.coalesce()

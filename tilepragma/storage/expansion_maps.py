@@ -1,0 +1,192 @@
+"""Array expansion: storage for each iteration where iterations do not hand values on through an array.
+
+References between which values go are one web:   W[j] and R[i] with { R[i] -> W[j] } not empty.
+A web may have storage of its own for each iteration of its k outermost loops where
+
+    { R[i] -> W[j] } is a subset of { R[i] -> W[j] : i_1 = j_1, ..., i_k = j_k }
+
+and every read of it sees a write of it. All dependences that those loops carry over it are then false, and vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.loop_tree import Loop
+from tilepragma.poly.dependence_graph import Carried
+from tilepragma.poly.value_flow import ArrayFlow, Site
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The references `sites` of `object` get one copy of the array for each iteration of `loops` (outermost first).
+
+    `cells`: { [i, a] : an instance of the references in iteration i of the loops touches A[a] }.
+    """
+
+    object: DataObject
+    sites: tuple[Site, ...]
+    loops: tuple[Loop, ...]
+    cells: isl.Set
+
+    @property
+    def ranges(self) -> frozenset[SourceRange]:
+        """Where the references stand in the text."""
+        return frozenset(site.reference.range for site in self.sites)
+
+
+@dataclass(frozen=True)
+class _Web:
+    """`loops` are those whose iterations hand nothing on through it."""
+
+    object: DataObject
+    sites: tuple[Site, ...]
+    loops: tuple[Loop, ...]
+
+    def has(self, loop: Loop) -> bool:
+        return any(each.index == loop.index for each in self.loops)
+
+
+def expansions(carried: Carried, flows: Iterable[ArrayFlow], rank: int) -> tuple[Expansion, ...]:
+    """The expansions that leave nothing for some loop to carry among the statements they concern.
+
+    No array gets more dimensions than `rank`, or than one more than it has.
+    """
+    webs = [web for flow in flows for web in _webs(flow) if web.loops]
+    free: dict[int, bool] = {}
+    found = []
+    for web in webs:
+        own = {site.statement.name for site in web.sites}
+        chosen = []
+        for loop in web.loops:
+            if not any(one.source.object == web.object for one in carried.by(loop, own)):
+                continue
+            if loop.index not in free:
+                free[loop.index] = _is_free(loop, webs, carried)
+            if free[loop.index]:
+                chosen.append(loop)
+        most = max(1, rank - web.object.rank)
+        if chosen:
+            found.append(Expansion(web.object, web.sites, tuple(chosen[:most]), _cells(web, chosen[:most])))
+    return tuple(found)
+
+
+def whole_expansions(flows: Iterable[ArrayFlow], rank: int) -> tuple[Expansion, ...]:
+    """Storage for each iteration of all loops that allow it, for webs of at most `rank` such loops, whatever else these loops carry."""
+    webs = (web for flow in flows for web in _webs(flow))
+    return tuple(
+        Expansion(web.object, web.sites, web.loops, _cells(web, list(web.loops)))
+        for web in webs
+        if 0 < len(web.loops) <= rank
+    )
+
+
+def _is_free(loop: Loop, webs: Collection[_Web], carried: Carried) -> bool:
+    """Whether the loop carries nothing but what expansion removes, among the statements of the webs that it could have."""
+    having = [web for web in webs if web.has(loop)]
+    expandable = {(site.statement.name, site.reference.range) for web in having for site in web.sites}
+    statements = {site.statement.name for web in having for site in web.sites}
+    return all(
+        (one.source_statement.name, one.source.range) in expandable
+        and (one.sink_statement.name, one.sink.range) in expandable
+        for one in carried.by(loop, statements)
+    )
+
+
+def _webs(flow: ArrayFlow) -> list[_Web]:
+    """The webs that are written here alone, with the loops that they might have storage for."""
+    groups: list[set[Site]] = []
+    by_name = {site.name: site for site in flow.sites}
+
+    def join(sites: set[Site]) -> None:
+        meeting = [group for group in groups if group & sites]
+        groups[:] = [group for group in groups if not group & sites]
+        groups.append(sites.union(*meeting))
+
+    at: dict[SourceRange, set[Site]] = {}
+    for site in flow.sites:
+        at.setdefault(site.reference.range, set()).add(site)
+    for together in at.values():
+        join(together)
+    pairs = []
+    for read in flow.reads:
+        for one in flow.of(flow.sources, read):
+            write = by_name[one.get_tuple_name(isl.dim_type.out)]
+            pairs.append((read, write, one))
+            join({read, write})
+    exposed = {read for read in flow.reads if any(True for _ in flow.of(flow.initial, read))}
+    webs = []
+    for group in groups:
+        if group & exposed or len({site.reference.object for site in group}) != 1:
+            continue
+        sites = tuple(site for site in flow.sites if site in group)
+        loops = _shared_loops(sites)
+        for read, _, relation in pairs:
+            if read in group:
+                loops = loops[: _steady(relation, len(loops))]
+        webs.append(_Web(sites[0].reference.object, sites, loops))
+    return webs
+
+
+def _shared_loops(sites: tuple[Site, ...]) -> tuple[Loop, ...]:
+    loops = sites[0].statement.loops
+    for site in sites[1:]:
+        same = 0
+        for one, other in zip(loops, site.statement.loops, strict=False):
+            if one.index != other.index:
+                break
+            same += 1
+        loops = loops[:same]
+    return loops
+
+
+def _steady(relation: isl.Map, most: int) -> int:
+    """The greatest k up to `most` for which { R[i] -> W[j] } has i_1 = j_1, ..., i_k = j_k."""
+    for place in range(most):
+        if not relation.is_subset(relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)):
+            return place
+    return most
+
+
+def _cells(web: _Web, loops: list[Loop]) -> isl.Set:
+    """{ [i, a] : R[.., i, ..] -> A[a] for a reference R of the web }"""
+    result: isl.Set | None = None
+    for site in web.sites:
+        touched = kept_loops(site, loops).wrap().flatten()
+        result = touched if result is None else result.union(touched)
+    assert result is not None
+    return result.coalesce()
+
+
+def last_cells(expansion: Expansion, flow: ArrayFlow) -> isl.Set | None:
+    """{ [i, a] : the last write to A[a] is one of the expansion's, in iteration i of its loops }; None where there is none."""
+    sites = {site.name: site for site in expansion.sites}
+    found: list[isl.Map] = []
+    flow.last.foreach_map(found.append)
+    result: isl.Set | None = None
+    for one in found:
+        site = sites.get(one.get_tuple_name(isl.dim_type.out))
+        if site is None:
+            continue
+        kept = {loop.index for loop in expansion.loops}
+        for place, loop in reversed(list(enumerate(site.statement.loops))):
+            if loop.index not in kept:
+                one = one.project_out(isl.dim_type.out, place, 1)
+        part = one.reset_tuple_id(isl.dim_type.out).reset_tuple_id(isl.dim_type.in_).reverse().wrap().flatten()
+        result = part if result is None else result.union(part)
+    return None if result is None or result.is_empty() else result.coalesce()
+
+
+def kept_loops(site: Site, loops: Collection[Loop]) -> isl.Map:
+    """{ [i] -> A[a] : R[.., i, ..] -> A[a] }, i being the iterators of `loops` alone."""
+    relation = site.reference.relation
+    kept = {loop.index for loop in loops}
+    for place, loop in reversed(list(enumerate(site.statement.loops))):
+        if loop.index not in kept:
+            relation = relation.project_out(isl.dim_type.in_, place, 1)
+    return relation.reset_tuple_id(isl.dim_type.in_)

@@ -1,0 +1,407 @@
+"""Arrays that the gangs of device launches stage in memory of their own: which, and how the launch's body then looks.
+
+A launch that is one nest of rectangular loops may stage what it only reads. A tile of a gang is what its workers do in one round:
+
+    uniform nest { stage; barrier; body; barrier }                                              boxes of the whole body
+    uniform nest { …; for (l_tile …) { stage; barrier; for (l in the tile) …; barrier } … }     boxes of a sequential loop's tile
+
+An array is worth it where workers that are neighbours do not read neighbouring elements, or where several rows of workers read one
+row of the array (a row of workers, a warp, meets neighbours in a row of the array on the same lines, which no copy makes cheaper).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import (
+    Access,
+    DataObject,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+)
+from tilepragma.ir.loop_tree import (
+    Axis,
+    Barrier,
+    Block,
+    Break,
+    Buffered,
+    Continue,
+    Declaration,
+    Loop,
+    Return,
+    Stage,
+    Staged,
+    Statement,
+    TiledLoop,
+    TileNest,
+)
+from tilepragma.ir.loop_tree_text import subscripts_text
+from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import LONG
+from tilepragma.lower.band_loops import Names, names_in
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
+from tilepragma.poly.reference_spans import loop_ends, only_read, readings
+from tilepragma.storage.array_tile import Candidate, candidates
+from tilepragma.storage.thread_tiles import (
+    POINTS,
+    buffers,
+    retiled,
+    sums_of,
+    with_points,
+    without_points,
+    worth_points,
+)
+
+#: Iterations of a sequential loop that are staged at once, the first that fits.
+_TILES = (32, 16, 8, 4)
+#: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what is worth it is judged by these.
+PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
+
+
+def with_staging(
+    plan: KernelPlan, *, registers: bool = True, points: Mapping[str, tuple[int, int]] = MappingProxyType({})
+) -> KernelPlan:
+    """The plan with a staged form of every device launch that gains by one; what has one keeps it. Only plans that the launch checks for
+    arrays apart have any: what is copied must not change behind the copy. `registers`: sums of workers are kept in registers, and workers have
+    several points, where that is worth it: POINTS, or what `points` says of a launch by its name.
+    """
+    if plan.as_written is not None or not plan.apart:
+        return plan
+    names = Names(set(names_in(plan.kernel, *(launch.body for launch in plan.device))))
+    planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1), names, registers, points)
+    steps = planner.steps(plan.device_steps, frozenset())
+    plan = replace(plan, rejected=tuple(dict.fromkeys((*plan.rejected, *planner.notes))))
+    return plan if steps == plan.device_steps else with_scalars_of_staged_forms(replace(plan, device_steps=steps))
+
+
+def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int]]) -> KernelPlan:
+    """The plan whose staged launches of these names have such numbers of points a worker where that is worth it; the others stay as they are."""
+    return with_staging(replace(plan, device_steps=_plain(plan.device_steps, points)), points=points)
+
+
+def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
+    """The steps with the launches of these names as they were before they were staged."""
+    return tuple(
+        (without_points(replace(step, staged=None)) if step.name in names and step.staged is not None else step)
+        if isinstance(step, Launch)
+        else replace(step, steps=_plain(step.steps, names))
+        for step in steps
+    )
+
+
+def _loops(plan: KernelPlan) -> Iterator[Loop]:
+    for launch in (form for one in (*plan.host, *plan.device) for form in forms(one)):
+        for node in walk(launch.body):
+            if isinstance(node, Loop):
+                yield node
+            elif isinstance(node, TileNest):
+                yield from (tiled.loop for tiled in node.loops)
+
+
+def with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
+    """Bounds that came from the launch may now stand in its text: the scalars that they read are arguments."""
+    by_address = {argument.object for argument in plan.arrays}
+    wanted = set(plan.scalars)
+    for launch in plan.device:
+        if launch.staged is None:
+            continue
+        found = list(uses(launch.staged, plan.kernel.functions, launch=True))
+        own = by_address | set(launch.privates) | {use.object for use in found if use.writes}
+        nests = (node for node in walk(launch.staged) if isinstance(node, TileNest))
+        own |= {tiled.loop.iterator for nest in nests for tiled in nest.loops}
+        read = {use.object for use in found if use.object.storage is Storage.SCALAR}
+        wanted |= {one for one in read - own if one.scope is not Scope.LOCAL}
+    return replace(plan, scalars=tuple(one for one in plan.kernel.objects if one in wanted))
+
+
+@dataclass
+class _Planner:
+    """`notes` are clauses on what would be worth staging and is too large."""
+
+    plan: KernelPlan
+    next_index: int
+    names: Names
+    registers: bool
+    points: Mapping[str, tuple[int, int]]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def _said(self) -> dict[Axis, int]:
+        """The numbers of workers that the user says, where they are no expressions."""
+        numbers = {Axis(one.axis, one.dimension): one.count.literal for one in self.plan.counts}
+        return {axis: number for axis, number in numbers.items() if number is not None}
+
+    def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
+        result: list[Step] = []
+        for step in steps:
+            if isinstance(step, Launch):
+                result.append(step if step.staged is not None else self._launch(step, around))
+            else:
+                inner = around | {step.loop.iterator} if isinstance(step, HostLoop) else around
+                result.append(replace(step, steps=self.steps(step.steps, inner)))
+        return tuple(result)
+
+    def _launch(self, launch: Launch, around: frozenset[DataObject]) -> Launch:
+        nest = _nest_to_stage(launch)
+        if nest is None:
+            return launch
+        tile, arrays = self._best(launch, nest, around)
+        if not arrays:
+            return launch
+        if self.registers and tile.split is not None:
+            tile, arrays = self._with_points(launch, tile, arrays, around)
+            launch = retiled(launch, tile.points) if tile.points else launch
+        form = self._body(tile, arrays)
+        read = {use.object for use in uses(form, self.plan.kernel.functions, launch=True) if use.reads}
+        values = tuple(sorted((around & read) - set(launch.values), key=lambda one: one.name))
+        return replace(launch, staged=form, values=(*launch.values, *values))
+
+    def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> tuple[_Tile, tuple[Staged, ...]]:
+        """The tile that stages most arrays, and its boxes; of like ones that without a split loop."""
+        tiles = [_Tile(nest, None, 1)]
+        split = _loop_to_split(nest)
+        tiles += [_Tile(split.nest, split, size) for size in _TILES] if split is not None else []
+        best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
+        smallest: dict[tuple[DataObject, tuple[str, ...]], Candidate] = {}
+        for tile in tiles:
+            found = self._worth(launch, tile, around)
+            smallest |= {(one.staged.object, one.staged.reads): one for one in found}
+            worth = self._fitting(found)
+            if len(worth) > len(best[1]):
+                best = (tile, worth)
+        tile, worth = best
+        kept = {(one.staged.object, one.staged.reads) for one in worth}
+        self.notes += [self._too_large(launch, one) for each, one in smallest.items() if each not in kept]
+        return tile, tuple(one.staged for one in worth)
+
+    def _with_points(
+        self, launch: Launch, tile: _Tile, arrays: tuple[Staged, ...], around: frozenset[DataObject]
+    ) -> tuple[_Tile, tuple[Staged, ...]]:
+        """The tile where each worker has several points, if what is staged then fits as well; else as it is."""
+        assert tile.split is not None, "sums go along a sequential loop"
+        wanted = self.points.get(launch.name, POINTS)
+        points = worth_points(launch, tile.nest, tile.split.loop, arrays, wanted)
+        if not points:
+            return tile, arrays
+        for size in _TILES:
+            other = replace(tile, size=size, points=points)
+            fitting = tuple(one.staged for one in self._fitting(self._worth(launch, other, around)))
+            if {one.reads for one in fitting} >= {one.reads for one in arrays}:
+                nest = with_points(tile.nest, points)
+                return replace(other, nest=nest, split=replace(tile.split, nest=nest)), fitting
+        return tile, arrays
+
+    def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
+        """What is worth staging, the most accesses for an element first."""
+        functions = self.plan.kernel.functions
+        objects = only_read(launch.body, functions) - set(self.plan.constants)
+        inside = tile.split.loop.body if tile.split is not None else tile.nest.body
+        read = list(readings(inside, objects))
+        if tile.split is not None:
+            outside = {_place(node) for node in _accesses_outside(tile.split.nest.body, tile.split.loop)}
+            read = [one for one in read if _place(one.access) not in outside]
+        written = {use.object for use in uses(launch.body, functions) if use.writes}
+        shared = (
+            {one for one in self.plan.kernel.objects if one.storage is Storage.SCALAR} - written - set(launch.privates)
+        )
+        shared |= around | {one.loop.iterator for one in tile.nest.loops if not _is_dealt(one)}
+        shared |= {size.object for size in self.plan.sizes}
+        counts = {axis: self._said.get(axis, likely) for axis, likely in tile.counts.items()}
+        boxes = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
+        found = [one for one in boxes if one.is_worth_it]
+        return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name, one.staged.reads))
+
+    def _fitting(self, found: list[Candidate]) -> list[Candidate]:
+        """Those of the candidates that fit together, the first ones first."""
+        kept, left = [], self.plan.kernel.directive.local_bytes
+        for one in found:
+            if one.bytes <= left:
+                kept.append(one)
+                left -= one.bytes
+        return kept
+
+    def _too_large(self, launch: Launch, one: Candidate) -> str:
+        return (
+            f"what a gang of launch {launch.name} reads of '{one.staged.object.host}', {one.bytes} bytes, has no room in the "
+            f"{self.plan.kernel.directive.local_bytes} of its own memory: it is read where it is"
+        )
+
+    def _body(self, tile: _Tile, arrays: tuple[Staged, ...]) -> Block:
+        statements = tile.nest.body.statements
+        if tile.split is None:
+            body = Block((Stage(arrays), Barrier(), *statements, Barrier()))
+            return Block((replace(tile.nest, body=body, uniform=True),))
+        iterator = self.names.scalar(f"{tile.split.loop.iterator.name}_tile")
+        rounds: Statement = _split(tile.split.loop, iterator, tile.size, arrays, self.next_index)
+        self.next_index += 1
+        kept = buffers(sums_of(tile.nest, tile.split.loop), self.names) if self.registers else ()
+        rounds = Buffered(kept, Block((rounds,))) if kept else rounds
+        place = tile.split.place
+        body = Block((*statements[:place], rounds, *statements[place + 1 :]))
+        return Block((replace(tile.nest, body=body, uniform=True),))
+
+
+def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ...], index: int) -> Loop:
+    """`for (t = lower; t < upper; t += size) { stage ahead; barrier; for (l = t; l < min(t + size, upper); ++l) …; barrier }`"""
+    ends = loop_ends(loop, {})
+    assert ends is not None, "a loop that can be split"
+    start, upper = of_atom(access_to(iterator)), ends.greatest + number(1)
+    inner = replace(
+        loop,
+        lower=expression(start),
+        comparison="<",
+        upper=expression(minimum((start + number(size), upper))),
+        range=NOWHERE,
+    )
+    return Loop(
+        index=index,
+        iterator=iterator,
+        declares_iterator=True,
+        lower=expression(ends.least),
+        comparison="<",
+        upper=expression(upper),
+        step=integer(size, LONG),
+        decreasing=False,
+        body=Block((Stage(arrays, ahead=True), Barrier(), inner, Barrier())),
+        directive=None,
+    )
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The sequential loop of a nest's body that may be split: statement `place` of it. `nest` is the nest with it there."""
+
+    nest: TileNest
+    place: int
+    loop: Loop
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """What a gang does between two copies: a round of the nest, or of it `size` iterations of a sequential loop."""
+
+    nest: TileNest
+    split: _Split | None
+    size: int
+    points: Mapping[Axis, int] = field(default_factory=dict)
+    """How many points each worker has, by axis, where more than one."""
+
+    @property
+    def terms(self) -> dict[DataObject, Axis | int]:
+        """The iterators of the tile, and how many values each takes."""
+        found: dict[DataObject, Axis | int] = {}
+        for tiled in self.nest.loops:
+            if _is_dealt(tiled):
+                axes = [tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER]
+                found[tiled.loop.iterator] = axes[0] if axes and axes[0] is not None else 1
+        if self.split is not None:
+            found[self.split.loop.iterator] = self.size
+        return found
+
+    @property
+    def counts(self) -> dict[Axis, int]:
+        """The workers that are likely, by axis; with several points each counts as so many."""
+        axes = sorted({one for one in self.terms.values() if isinstance(one, Axis)}, key=lambda axis: axis.dimension)
+        likely = zip(axes, PREFERRED_WORKERS[len(axes)], strict=True)
+        return {axis: count * self.points.get(axis, 1) for axis, count in likely}
+
+
+def _nest_to_stage(launch: Launch) -> TileNest | None:
+    """The one nest of a launch whose gangs have workers and whose loops are rectangular; None for others."""
+    if launch.reductions:
+        return None
+    body: Statement = launch.body
+    while isinstance(body, Block) and len(body.statements) == 1:
+        body = body.statements[0]
+    if not isinstance(body, TileNest) or not all(map(_is_plain, body.loops)):
+        return None
+    nodes = list(walk(body.body))
+    if any(isinstance(node, (TileNest, Barrier, Break, Continue, Return)) for node in nodes):
+        return None
+    if not any(tile.kind is TileKind.WORKER for tile in body.order):
+        return None
+    inner = body.body
+    while len(inner.statements) == 1 and isinstance(inner.statements[0], Block):
+        inner = inner.statements[0]
+    return replace(body, body=inner) if all(map(_can_be_hoisted, inner.statements)) else None
+
+
+def _can_be_hoisted(statement: Statement) -> bool:
+    """Whether a declaration can be taken apart into one without value and an assignment."""
+    if not isinstance(statement, Declaration):
+        return True
+    return all(one.object.rank == 0 and not isinstance(one.initializer, tuple) for one in statement.declarators)
+
+
+def _is_plain(tiled: TiledLoop) -> bool:
+    """Whether a gang's workers have consecutive iterations of a loop that counts up by 1, in rounds that are the same for all."""
+    kinds = [tile.kind for tile in tiled.tiles]
+    if not tiled.launch_bounds or polynomial(tiled.loop.step).constant != 1 or tiled.loop.decreasing:
+        return False
+    if not _is_dealt(tiled):
+        return kinds == [TileKind.DYNAMIC]
+    return kinds in ([TileKind.DYNAMIC, TileKind.GANG], [TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER])
+
+
+def _is_dealt(tiled: TiledLoop) -> bool:
+    return any(tile.axis is not None for tile in tiled.tiles)
+
+
+def _loop_to_split(nest: TileNest) -> _Split | None:
+    """The innermost loop of the nest that is not dealt out, which then goes to the inside; else the one loop of its body."""
+    ordered = [tiled for tiled in nest.loops if not _is_dealt(tiled)]
+    if ordered:
+        tiled = ordered[-1]
+        loop = replace(tiled.loop, body=nest.body, declares_iterator=True)
+        rest = replace(
+            nest,
+            loops=tuple(one for one in nest.loops if one is not tiled),
+            order=tuple(tile for tile in nest.order if tile.loop != tiled.loop.index),
+            body=Block((loop,)),
+        )
+        return _Split(rest, 0, loop) if _can_be_split(loop, nest) else None
+    found = [(place, one) for place, one in enumerate(nest.body.statements) if isinstance(one, Loop)]
+    if len(found) != 1 or not _can_be_split(found[0][1], nest):
+        return None
+    return _Split(nest, *found[0])
+
+
+def _can_be_split(loop: Loop, nest: TileNest) -> bool:
+    """Whether it counts up by 1 between bounds that are the same for all workers."""
+    ends = loop_ends(loop, {})
+    if ends is None:
+        return False
+    varying = {tiled.loop.iterator for tiled in nest.loops if _is_dealt(tiled)}
+    varying |= {use.object for use in uses(nest.body) if use.writes}
+    read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
+    return not read & varying and all(one.scope is not Scope.LOCAL or one.rank == 0 for one in read)
+
+
+def _place(access: Access) -> tuple[DataObject, str]:
+    return access.object, subscripts_text(access.subscripts)
+
+
+def _accesses_outside(body: Block, loop: Loop) -> Iterator[Access]:
+    """The accesses of a body that are not under one of its statements."""
+    for statement in body.statements:
+        if statement is not loop:
+            yield from (node for node in walk(statement) if isinstance(node, Access))
+
+
+def copies_ahead(launch: Launch) -> bool:
+    """Whether the launch may copy a tile while it computes the one before."""
+    return launch.staged is not None and any(isinstance(node, Stage) and node.ahead for node in walk(launch.staged))
+
+
+def staged_arrays(launch: Launch) -> tuple[Staged, ...]:
+    """The boxes that a launch stages, in textual order."""
+    stages = [node for node in walk(launch.staged) if isinstance(node, Stage)] if launch.staged is not None else []
+    return tuple(one for stage in stages for one in stage.arrays)

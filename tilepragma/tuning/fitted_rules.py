@@ -1,0 +1,225 @@
+"""What an exploration teaches of a kernel: the tile sizes and versions that its launches are to take, kept beside the source (sizes/records.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.evaluation import UncountableError
+from tilepragma.plan.dispatch_table import chosen_sizes, found_by_launch, sizes_on_hosts
+from tilepragma.sizes.records import DEVICE, HOST, KeptChoice, Winner
+from tilepragma.tuning.decisions import ENOUGH, MOST, Decision, Occasion, decided
+from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.measuring import DEFAULT, Version, version_of
+from tilepragma.tuning.size_ranges import sizes_of
+from tilepragma.tuning.version_rules import Embed, VersionRules, version_rules
+
+if TYPE_CHECKING:
+    from tilepragma.driver import KernelPlan
+    from tilepragma.plan.kernel_plan import SizeChoice
+    from tilepragma.sizes.search import Sizes
+    from tilepragma.tuning.database import Outcome, Trial
+    from tilepragma.tuning.trial_versions import Build
+
+#: What is less of a gain than this share is none: runs differ by as much.
+LEAST_GAIN = 0.02
+
+
+class NoLessonError(Exception):
+    """Nothing can be learned; the message says why, in a clause."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What to take on a target, and what of the best of each size that reaches; `before` is what is reached without it. The rules are for the
+    `build` of the source of that name. `others` are the builds that are the fastest at some sizes, with the number of these.
+    """
+
+    plan: KernelPlan
+    target: str
+    on_host: bool
+    decision: Decision
+    before: tuple[float, ...]
+    others: Mapping[str, int]
+    build: str = ""
+    steps: str = ""
+    single: Decision | None = None
+    """the best layout for all sizes"""
+    occasions: Mapping[str, Occasion] = field(default_factory=dict)
+    """what was measured of the build, by the text of the sizes; `before` has their order"""
+    versions: VersionRules | None = None
+    """where launches choose among versions; `plan` has them, and `decision` is that of these"""
+
+    def launched(self, text: str, threads: int) -> tuple[Mapping[Sizes, float], Sizes | None]:
+        """The seconds that were measured at some sizes, by the tile sizes of the launches, and those of the default: on cores it becomes other ones
+        that give so many threads as much to do.
+        """
+        occasion = self.occasions[text]
+        if occasion.default is None or self.target != "threads":
+            return occasion.seconds, occasion.default
+        taken = sizes_on_hosts(self.plan, self.plan.kernel.by_name(sizes_of(text)), threads)
+        seconds = {sizes: typical for sizes, typical in occasion.seconds.items() if sizes != occasion.default}
+        own = occasion.seconds[occasion.default]
+        return {**seconds, taken: min(own, seconds.get(taken, own))}, taken
+
+    @property
+    def reached(self) -> dict[str, float]:
+        """The share of the best that a launch reaches, at the sizes where it ran so: by the rules, or without any where these are worth nothing."""
+        if not self.is_worth_it:
+            return dict(zip(self.occasions, self.before, strict=True))
+        if self.versions is not None:
+            return dict(self.versions.reached)
+        choices = self.decision.measured.choices
+        taken = {text: chosen_sizes(choices, (one.bytes, one.trips)) for text, one in self.occasions.items()}
+        shares = {text: one.share(taken[text] or choices[-1].sizes) for text, one in self.occasions.items()}
+        return {text: share for text, share in shares.items() if share > 0}
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether anything is gained, on the whole or where it is worst, or enough is reached everywhere, which it was not; and nothing lost."""
+        mean, least = sum(self.before) / len(self.before), min(self.before)
+        gains = self.decision.mean - mean, self.decision.least - least
+        is_enough = least < ENOUGH <= self.decision.least
+        return (is_enough or max(gains) >= LEAST_GAIN) and min(gains) > -LEAST_GAIN
+
+    def winner(self, machine: str, now: datetime) -> Winner:
+        """What is to be kept of it; what was kept for the target before is to go where it is worth nothing."""
+        choices = tuple(map(self._kept, self.decision.measured.choices))
+        facts: dict[str, str | float] | None = None
+        if self.is_worth_it:
+            facts = {
+                "machine": machine,
+                "date": f"{now:%Y-%m-%d}",
+                "sizes_measured": len(self.before),
+                "least_share_of_best": round(self.decision.least, 3),
+                "default_share_of_best": round(min(self.before), 3),
+            }
+        kernel, sizes = self.plan.kernel.name, choices[0].sizes
+        size_class = HOST if self.on_host else DEVICE
+        if not self.on_host and len(choices) == 1 and self.versions is None:
+            return Winner(kernel, size_class, self.target, sizes, facts)
+        least = self.decision.measured.least
+        return Winner(kernel, size_class, self.target, sizes, facts, choices, least, self.steps or None)
+
+    def _kept(self, rule: SizeChoice) -> KeptChoice:
+        version = self.plan.versions[rule.version - 1] if rule.version else None
+        names = [size.object.name for size in (self.plan if version is None else version.plan).sizes]
+        sizes = dict(zip(names, rule.sizes, strict=True)) if rule.sizes else {}
+        return KeptChoice(rule.bytes or 0, rule.trips, sizes, "" if version is None else version.text)
+
+
+def lesson_of(
+    trials: Iterable[tuple[Trial, Outcome]],
+    builds: Mapping[str, Build],
+    target: str,
+    on_host: bool,
+    embed: Embed | None = None,
+) -> Lesson:
+    """What all these measurements teach, at whatever sizes they were made. On hosts a build with other tiles of time steps may be taken for the
+    source as it stands; where there is an `embed`, launches may choose among builds.
+
+    Raises NoLessonError where nothing was measured, no plan has tile sizes, or the numbers do not say what launches find.
+    """
+    results = Results()
+    for trial, outcome in trials:
+        results.note(trial, outcome)
+    taken = {name: one for name, one in builds.items() if not name or (on_host and one.steps)}
+    lessons = []
+    for name, build in taken.items():
+        if build.plan is not None and (build.plan.sizes or (embed is not None and not name)):
+            occasions = _occasions(results, name, build.plan, target, on_host)
+            decision = decided(list(occasions.values()), most=MOST)
+            if decision is not None and len(decision.shares) == len(occasions):
+                before = tuple(
+                    one.best / (results.typical(DEFAULT, text) or one.best) for text, one in occasions.items()
+                )
+                others = _others(results, name, occasions)
+                single = decided(list(occasions.values()), most=1)
+                lessons.append(
+                    Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions)
+                )
+    if embed is not None and lessons and not lessons[0].build:
+        lessons += _with_versions(lessons[0], results, builds, embed)
+    if not lessons:
+        has_sizes = any(build.plan is not None and build.plan.sizes for build in taken.values())
+        raise NoLessonError(
+            "nothing with tile sizes was measured at all of them" if has_sizes else "its launches have no tile sizes"
+        )
+    best = max(lessons, key=_worth)
+    # What needs no other build, and then what needs no versions, is taken where it is as good.
+    return next(one for one in lessons if _is_as_good(one, best))
+
+
+def _is_as_good(lesson: Lesson, best: Lesson) -> bool:
+    return all(own > other - LEAST_GAIN for own, other in zip(_worth(lesson), _worth(best), strict=True))
+
+
+def _with_versions(usual: Lesson, results: Results, builds: Mapping[str, Build], embed: Embed) -> Iterator[Lesson]:
+    """What launches reach that choose among the source as it stands and other builds."""
+
+    def sizes(plan: KernelPlan, version: Version, text: str) -> Sizes:
+        return _sizes(plan, usual.target, usual.on_host, version, plan.kernel.by_name(sizes_of(text)))
+
+    rules = version_rules(results, builds, usual.occasions, sizes, embed, MOST)
+    if rules is not None:
+        others = {name: count for name, count in usual.others.items() if name not in rules.builds}
+        yield replace(usual, plan=rules.plan, decision=rules.decision, others=others, versions=rules)
+
+
+def _worth(lesson: Lesson) -> tuple[float, float]:
+    return lesson.decision.least, lesson.decision.mean
+
+
+def _others(results: Results, name: str, sizes: Iterable[str]) -> dict[str, int]:
+    """At how many sizes each other build is the fastest."""
+    builds = [version_of(results.ordered(text)[0]).build for text in sizes]
+    return {one: builds.count(one) for one in dict.fromkeys(builds) if one != name}
+
+
+def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_host: bool) -> dict[str, Occasion]:
+    """What was measured of one build, by the text of the sizes, where the default ran too. Raises NoLessonError where no numbers say what launches
+    find.
+    """
+    found: dict[str, Occasion] = {}
+    reason = ""
+    for text in results.seconds:
+        ordered = results.ordered(text)
+        best = results.typical(ordered[0], text) if ordered else None
+        if best is None or DEFAULT not in ordered:
+            continue
+        scalars = plan.kernel.by_name(sizes_of(text))
+        seconds: dict[Sizes, float] = {}
+        default: Sizes | None = None
+        try:
+            for version in ordered:
+                one, typical = version_of(version), results.typical(version, text)
+                if one.build == name and typical is not None:
+                    sizes = _sizes(plan, target, on_host, one, scalars)
+                    seconds[sizes] = min(typical, seconds.get(sizes, typical))
+                    default = sizes if version == DEFAULT else default
+            length, _ = found_by_launch(plan, scalars, with_trips=False)
+        except UncountableError as why:
+            reason = f"{why}; --sizes should say all numbers that launches depend on"
+        else:
+            found[text] = Occasion(length, _trips(plan, scalars), seconds, best, default)
+    if reason and not found:
+        raise NoLessonError(reason)
+    return found
+
+
+def _trips(plan: KernelPlan, scalars: Mapping[str, int]) -> int:
+    """Iterations of the outermost loop; 0 where the numbers do not say them."""
+    try:
+        return found_by_launch(plan, scalars, with_trips=True)[1]
+    except UncountableError:
+        return 0
+
+
+def _sizes(plan: KernelPlan, target: str, on_host: bool, version: Version, scalars: Mapping[str, int]) -> Sizes:
+    """All tile sizes of a version of the plan. Raises UncountableError."""
+    if on_host and not version.sizes:
+        return sizes_on_hosts(plan, scalars, by_opencl=target == "opencl")
+    said = dict(version.sizes)
+    return tuple(said.get(one.object.name, one.host if on_host else one.device) for one in plan.sizes)

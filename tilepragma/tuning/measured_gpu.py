@@ -1,0 +1,144 @@
+"""A GPU as measured: the descriptor nearest to it, what the device says of itself in place of that, and what was measured on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from tilepragma.model.descriptor_files import known_devices
+from tilepragma.model.device import Gpu, Memory, Overheads
+from tilepragma.tuning.calibration_samples import Findings, word
+from tilepragma.tuning.effort import Effort
+from tilepragma.tuning.workloads import CalibrationError, Subject
+
+#: Fields by the number of the CUdevice_attribute, and of the cl_device_info, that says them, and what one unit of theirs is.
+_CUDA = {
+    "multiprocessors": (16, 1),
+    "warp": (10, 1),
+    "threads_per_multiprocessor": (39, 1),
+    "threads_per_block": (1, 1),
+    "blocks_per_multiprocessor": (106, 1),
+    "shared_per_multiprocessor": (81, 1),
+    "shared_per_block": (8, 1),
+    "shared_opt_in": (97, 1),
+    "shared_reserved": (111, 1),
+    "registers_per_multiprocessor": (82, 1),
+    "registers_per_block": (12, 1),
+    "clock": (13, 1000),
+}
+_OPENCL = {
+    "multiprocessors": (0x1002, 1),
+    "threads_per_block": (0x1004, 1),
+    "shared_per_block": (0x1023, 1),
+    "clock": (0x100C, 10**6),
+}
+_MAJOR, _MINOR, _CUDA_CACHE, _OPENCL_CACHE = 75, 76, 38, 0x101E
+_SHARED_BLOCK = 256
+_RATES = frozenset({"clock"})
+#: Bytes of the data that L2's bandwidth is measured with: half of most devices' L2, and a power of two.
+_CACHED_BYTES = 4 << 20
+_SHARE_OF_MEMORY = 8
+
+
+def gpu_words(subject: Subject, effort: Effort) -> list[str]:
+    """The measurements that only GPUs take, and what they are asked of themselves."""
+    asked = [number for number, _ in _attributes(subject).values()]
+    asked += [_MAJOR, _MINOR, _CUDA_CACHE] if subject.target == "cuda" else [_OPENCL_CACHE]
+    return [
+        *(word("attribute", number) for number in asked),
+        word("rate", 4),
+        word("rate", 8),
+        word("shared", _SHARED_BLOCK),
+        word("cached", _CACHED_BYTES),
+        word("stream", _stream_bytes(subject, effort)),
+    ]
+
+
+def measured_gpu(subject: Subject, effort: Effort, found: Findings, overheads: Overheads) -> Gpu:
+    """The GPU with what was found of it. Raises CalibrationError where its memory could not be measured."""
+    capability = _capability(found) if subject.target == "cuda" else None
+    base = nearest(subject.name, capability, ours())
+    facts = _facts(subject, found)
+    if facts.get("shared_per_multiprocessor", base.shared_per_multiprocessor) != base.shared_per_multiprocessor:
+        facts["shared_carve_outs"] = ()
+    gpu = replace(base, name=subject.name, compute_capability=capability, overheads=overheads, **facts)
+    shared_fits = max(gpu.shared_per_multiprocessor, gpu.shared_per_block)
+    gpu = replace(
+        gpu,
+        shared_per_multiprocessor=shared_fits,
+        threads_per_multiprocessor=max(gpu.threads_per_multiprocessor, gpu.threads_per_block),
+        float_rate=found.value("rate", 4) or gpu.float_rate,
+        double_rate=found.value("rate", 8) or gpu.double_rate,
+    )
+    return replace(gpu, memories=tuple(_memories(gpu, subject, found, effort)))
+
+
+def ours() -> list[Gpu]:
+    """The GPUs whose descriptors ship with the package."""
+    known = (one.device for one in known_devices() if not one.own)
+    return [device for device in known if isinstance(device, Gpu)]
+
+
+def nearest(name: str, capability: tuple[int, int] | None, gpus: Iterable[Gpu]) -> Gpu:
+    """The GPU that one of this name and compute capability is most like: of the same name, else of the nearest capability that is not
+    beyond its own, else any of its kind.
+    """
+    kind = [gpu for gpu in gpus if (gpu.compute_capability is None) == (capability is None)]
+    if not kind:
+        raise CalibrationError("no descriptor of ours is of its kind")
+    same = [gpu for gpu in kind if _model(gpu.name) in name.upper()]
+    if same or capability is None:
+        return (same or kind)[0]
+    below = [gpu for gpu in kind if gpu.compute_capability and gpu.compute_capability <= capability]
+    if not below:
+        return min(kind, key=lambda gpu: gpu.compute_capability or (0, 0))
+    return max(below, key=lambda gpu: gpu.compute_capability or (0, 0))
+
+
+def _model(name: str) -> str:
+    """`H100` of `NVIDIA H100-SXM5-80GB`: the first word with a digit."""
+    words = name.upper().replace("-", " ").split()
+    return next((part for part in words if any(map(str.isdigit, part))), name.upper())
+
+
+def _attributes(subject: Subject) -> dict[str, tuple[int, int]]:
+    return _CUDA if subject.target == "cuda" else _OPENCL
+
+
+def _facts(subject: Subject, found: Findings) -> dict[str, Any]:
+    """The fields that the device itself says, where it does."""
+    facts: dict[str, Any] = {}
+    for name, (number, unit) in _attributes(subject).items():
+        value = found.value("attribute", number)
+        if value:
+            facts[name] = value * unit if name in _RATES else int(value) * unit
+    return facts
+
+
+def _capability(found: Findings) -> tuple[int, int]:
+    major, minor = found.value("attribute", _MAJOR), found.value("attribute", _MINOR)
+    if major is None or minor is None:
+        raise CalibrationError("the driver does not tell the compute capability")
+    return int(major), int(minor)
+
+
+def _memories(gpu: Gpu, subject: Subject, found: Findings, effort: Effort) -> list[Memory]:
+    """The levels, the nearest first: what a multiprocessor has, caches between, the device's memory."""
+    stream = found.value("stream", _stream_bytes(subject, effort))
+    if stream is None:
+        raise CalibrationError("the bandwidth of its memory could not be measured")
+    near, *between, far = gpu.memories
+    cache = int(found.value("attribute", _CUDA_CACHE if subject.target == "cuda" else _OPENCL_CACHE) or 0)
+    shared = found.value("shared", _SHARED_BLOCK) or near.bandwidth
+    levels = [replace(near, size=gpu.shared_per_multiprocessor, bandwidth=shared)]
+    for level in between:
+        size = cache or level.size
+        cached = found.value("cached", _CACHED_BYTES) if size >= _CACHED_BYTES else None
+        levels.append(replace(level, size=size, sharers=gpu.multiprocessors, bandwidth=cached or level.bandwidth))
+    return [*levels, replace(far, size=subject.memory or far.size, sharers=gpu.multiprocessors, bandwidth=stream)]
+
+
+def _stream_bytes(subject: Subject, effort: Effort) -> int:
+    """Much more than an L2 holds, and no more than a device has room for."""
+    return min(effort.stream, subject.memory // _SHARE_OF_MEMORY) if subject.memory else effort.stream

@@ -1,0 +1,188 @@
+"""Barriers between sibling worker-distributed nests of one gang, and the refusal where only a launch's end could separate.
+
+Between two statements of a block, one of which holds a worker-distributed nest, a barrier stands if one writes what the
+other touches. All workers must reach it: what decides the way there may not be written by workers or differ between them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.memoization import once
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.loop_tree import Barrier, Block, ForLoop, Function, If, Loop, Statement, Switch, TileNest, While
+from tilepragma.ir.traversal import statements_of, with_blocks
+from tilepragma.user_tiles.coverage import nest_axes
+
+
+def insert_barriers(
+    body: Block, functions: tuple[Function, ...], privates: frozenset[DataObject], diagnostics: Diagnostics
+) -> Block:
+    """`body` with a Barrier wherever workers must wait. Errors go to `diagnostics`."""
+    return _Barriers(functions, privates, diagnostics).block(body, None, ())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Touched:
+    """What one statement reads and writes in memory that instances share."""
+
+    reads: frozenset[DataObject]
+    writes: frozenset[DataObject]
+
+    def conflicts(self, other: _Touched) -> frozenset[DataObject]:
+        return self.writes & (other.reads | other.writes) | other.writes & self.reads
+
+    def union(self, other: _Touched) -> _Touched:
+        return _Touched(self.reads | other.reads, self.writes | other.writes)
+
+
+_NOTHING = _Touched(frozenset(), frozenset())
+_EMPTY = Block(())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Barriers:
+    functions: tuple[Function, ...]
+    privates: frozenset[DataObject]
+    diagnostics: Diagnostics
+    known: dict[int, tuple[Statement, _Touched]] = dataclasses.field(default_factory=dict, compare=False)
+    """what statements touch, by their identity"""
+
+    def block(self, block: Block, loop: Any, path: tuple[Any, ...]) -> Block:
+        """`loop`: the sequential loop whose body this is, if any; `path`: the statements around, outermost first."""
+        done: list[Statement] = []
+        pending = _NOTHING
+        pending_workers = False
+        for statement in block.statements:
+            touched = self._touched(statement)
+            workers = _holds(statement, AxisKind.WORKER)
+            if (workers or pending_workers) and pending.conflicts(touched):
+                self._check_uniform(statement, path)
+                done.append(Barrier())
+                pending, pending_workers = _NOTHING, False
+            self._check_launch(statement, block, touched)
+            done.append(self._statement(statement, path))
+            pending, pending_workers = pending.union(touched), pending_workers or workers
+        around = self._touched(block)
+        if loop is not None and _holds(block, AxisKind.WORKER) and around.conflicts(around):
+            self._check_uniform(block.statements[-1], path)
+            done.append(Barrier())
+        return dataclasses.replace(block, statements=tuple(done))
+
+    def _statement(self, statement: Statement, path: tuple[Any, ...]) -> Statement:
+        path = (*path, statement)
+        if isinstance(statement, Block):
+            return self.block(statement, None, path[:-1])
+        around: Statement | None = None
+        if isinstance(statement, (Loop, ForLoop, While)) or _is_sequential(statement):
+            around = statement
+        return with_blocks(statement, lambda block: self.block(block, around, path))
+
+    def _touched(self, node: Statement) -> _Touched:
+        """What is used under a statement is what is used in its blocks, and by it without them: found once for each block."""
+        if id(node) in self.known:
+            return self.known[id(node)][1]
+        below: list[_Touched] = []
+
+        def emptied(block: Block) -> Block:
+            below.append(self._touched(block))
+            return _EMPTY
+
+        if isinstance(node, Block):
+            below += map(self._touched, node.statements)
+        else:
+            below.append(self._used(with_blocks(node, emptied)))
+        found = _Touched(
+            frozenset().union(*(one.reads for one in below)), frozenset().union(*(one.writes for one in below))
+        )
+        self.known[id(node)] = node, found
+        return found
+
+    def _used(self, node: Statement) -> _Touched:
+        reads, writes = set(), set()
+        for use in uses(node, self.functions, launch=True):
+            if use.object.scope is Scope.LOCAL or use.object in self.privates:
+                continue
+            if use.reads:
+                reads.add(use.object)
+            if use.writes:
+                writes.add(use.object)
+        return _Touched(frozenset(reads), frozenset(writes))
+
+    def _check_launch(self, statement: Statement, block: Block, touched: _Touched) -> None:
+        """Gangs and threads cannot wait for each other inside a launch."""
+        if not (_holds(statement, AxisKind.GANG) or _holds(statement, AxisKind.THREAD)):
+            return
+        for other in block.statements:
+            if other is statement:
+                return
+            shared = self._touched(other).conflicts(touched)
+            if shared:
+                name = sorted(object_.host for object_ in shared)[0]
+                kind = "gangs" if _holds(statement, AxisKind.GANG) else "threads"
+                self.diagnostics.error(
+                    getattr(statement, "range", block.range),
+                    f"this distributed loop uses '{name}' after another statement of the same launch, but {kind} cannot wait "
+                    "for each other inside a launch",
+                    "take the surrounding loop out of the kernel, so that each nest becomes a launch of its own",
+                )
+                return
+
+    def _check_uniform(self, statement: Statement, path: tuple[Any, ...]) -> None:
+        """Whether all workers take the same way to a barrier before `statement`."""
+        varying = frozenset(
+            use.object
+            for around in path[:1]
+            for nest in _worker_nests(around)
+            for use in uses(nest, self.functions)
+            if use.writes
+        )
+        for around in path:
+            early = isinstance(around, (Loop, ForLoop, While)) and leaves_early(around.body)
+            if early or any(use.object in varying for part in _decisions(around) for use in uses(part, self.functions)):
+                self.diagnostics.error(
+                    getattr(statement, "range", around.range),
+                    "workers must wait for each other before this statement, but not all of them may reach it",
+                    "make the condition around it depend on values that no worker writes",
+                )
+                return
+
+
+def _is_sequential(statement: Statement) -> bool:
+    """Whether a loop of the nest runs in order inside each instance."""
+    return isinstance(statement, TileNest) and any(
+        all(tile.axis is None for tile in tiled.tiles) for tiled in statement.loops
+    )
+
+
+def _decisions(node: Any) -> tuple[Any, ...]:
+    if isinstance(node, (If, While, Switch)):
+        return (node.condition,)
+    if isinstance(node, ForLoop):
+        return (node.condition,) if node.condition is not None else ()
+    if isinstance(node, Loop):
+        return (node.lower, node.upper, node.step)
+    if isinstance(node, TileNest):
+        return tuple(b for t in node.loops for b in (t.loop.lower, t.loop.upper, t.loop.step) if not t.launch_bounds)
+    return ()
+
+
+def _holds(node: Any, kind: AxisKind) -> bool:
+    return kind in _axis_kinds(node)
+
+
+@once
+def _axis_kinds(node: Any) -> frozenset[AxisKind]:
+    """The kinds of all axes of the nests that `node` is and has below it. Blocks inside each other ask again and again."""
+    kinds = frozenset(axis.kind for axis in nest_axes(node)) if isinstance(node, TileNest) else frozenset()
+    return kinds.union(*(_axis_kinds(child) for child in statements_of(node)))
+
+
+def _worker_nests(node: Any) -> list[TileNest]:
+    if isinstance(node, TileNest) and any(axis.kind is AxisKind.WORKER for axis in nest_axes(node)):
+        return [node]
+    return [nest for child in statements_of(node) for nest in _worker_nests(child)]

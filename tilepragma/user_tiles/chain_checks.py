@@ -1,0 +1,141 @@
+"""What a user may ask of one loop's tiles and write between loops, and what is refused with a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.directives import AxisKind, TileClause, TileKind
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.loop_tree import Axis, Declaration, ForLoop, Kernel, Loop, Statement, Tile
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.traversal import mentions
+from tilepragma.user_tiles.algorithm1 import TilingError, tile_numbers, trip_count
+
+#: tilek.h, TILEK_MAX_TILES: one more may be appended.
+_MOST_TILES = 15
+
+_DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
+
+
+def check_tiles(
+    loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int], diagnostics: Diagnostics
+) -> None:
+    """Report what is wrong with the tiles of one loop (what a directive alone shows to be wrong is refused with it).
+
+    `counts` are the counts of axes that are integer literals.
+    """
+    if len(clauses) > _MOST_TILES:
+        diagnostics.error(clauses[_MOST_TILES].range, f"a loop has at most {_MOST_TILES} tiles")
+    if clauses and leaves_early(loop.body):
+        diagnostics.error(
+            loop.header,
+            f"the loop over '{loop.iterator.host}' is tiled, but a break or continue of it stands in its body",
+            "write the rest of the body as the branch of an if, or leave the loop untiled",
+        )
+    kinds = {clause.kind for clause in clauses}
+    if clauses and not kinds & {TileKind.DYNAMIC, TileKind.SIZE} and covers(loop, clauses, counts) is False:
+        diagnostics.warning(
+            clauses[-1].range,
+            f"the tiles of the loop over '{loop.iterator.host}' cover fewer iterations than it has, so an innermost dynamic "
+            "tile is added",
+            "add tile(dynamic) where you want it",
+        )
+
+
+def check_collapse(loop: Loop, available: int, diagnostics: Diagnostics) -> None:
+    """`available` counts the perfectly nested loops from `loop` in, itself included."""
+    directive = loop.directive
+    if directive is not None and directive.collapse > available:
+        diagnostics.error(
+            directive.range,
+            f"collapse({directive.collapse}) needs {directive.collapse} perfectly nested loops, but there "
+            + ("is only one" if available == 1 else f"are only {available}"),
+            "remove the statements between the loops, or lower the number",
+        )
+
+
+def check_for_loop(loop: ForLoop, diagnostics: Diagnostics) -> None:
+    """Refuse what a directive asks of a loop whose iterations cannot be counted."""
+    directive = loop.directive
+    if directive is None:
+        return
+    asks = directive.tiles or directive.unroll is not None or directive.collapse > 1 or directive.independent
+    if asks or directive.reductions or directive.privates:
+        diagnostics.error(
+            directive.range if loop.reason_range == NOWHERE else loop.reason_range,
+            f"the loop of the directive on line {directive.range.start.line} cannot be tiled: {loop.reason.rstrip('.')}",
+            "write it as for (i = lower; i < upper; i += step), left by no 'break', with an iterator and bounds that its body "
+            "leaves alone; or remove the directive's clauses",
+        )
+
+
+def needs_dynamic(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int]) -> bool:
+    """Whether an innermost dynamic tile must be appended: none is there, and the counts are not known to suffice."""
+    if any(clause.kind is TileKind.DYNAMIC for clause in clauses):
+        return False
+    return covers(loop, clauses, counts) is not True
+
+
+def covers(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int]) -> bool | None:
+    """Whether tiles without a dynamic one reach every iteration; None where that is not known before the launch."""
+    arguments = [_argument(clause, counts) for clause in clauses]
+    trip = literal_trip(loop)
+    if trip is None or None in arguments:
+        return None
+    known = [argument for argument in arguments if argument is not None]
+    try:
+        tile_numbers(trip, [clause.kind for clause in clauses], known)
+    except TilingError:
+        return False
+    return True
+
+
+def literal_trip(loop: Loop) -> int | None:
+    """The loop's trip count where its step is a literal and the distance of its bounds is known."""
+    lower, upper, step = map(polynomial, (loop.lower, loop.upper, loop.step))
+    distance = (upper - lower).constant
+    if distance is None or not step.constant:
+        return None
+    return trip_count(0, distance, step.constant, loop.comparison)
+
+
+def _argument(clause: TileClause, counts: Mapping[Axis, int]) -> int | None:
+    if clause.kind in _DISTRIBUTED:
+        return counts.get(Axis(AxisKind(clause.kind.value), clause.dimension))
+    return clause.argument.literal if clause.argument is not None else None
+
+
+def depends_on(loop: Loop, iterator: DataObject) -> bool:
+    """Whether the bounds or the step of `loop` mention `iterator`."""
+    return any(mentions(bound, iterator) for bound in (loop.lower, loop.upper, loop.step))
+
+
+def legal_order(order: tuple[Tile, ...], needs: Mapping[int, frozenset[int]]) -> tuple[Tile, ...]:
+    """`order` with each undistributed tile moved in, as little as possible, behind all tiles of the loops that `needs` names."""
+    waiting = list(order)
+    result: list[Tile] = []
+    while waiting:
+        for tile in waiting:
+            pending = {other.loop for other in waiting if other.axis is None}
+            if tile.axis is not None or not needs[tile.loop] & pending:
+                waiting.remove(tile)
+                result.append(tile)
+                break
+    return tuple(result)
+
+
+def check_hoisted(
+    declaration: Declaration, before: Iterable[Statement], kernel: Kernel, diagnostics: Diagnostics
+) -> None:
+    """The host executes the region's declarations first, so none may read what a statement before it writes."""
+    written = {use.object for statement in before for use in uses(statement, kernel.functions) if use.writes}
+    stale = next((use for use in uses(declaration, kernel.functions) if use.reads and use.object in written), None)
+    if stale is not None:
+        diagnostics.error(
+            stale.range,
+            f"this declaration reads '{stale.object.host}', which the kernel writes before it",
+            "declare the variable inside the loop that uses it, or split the kernel in two",
+        )

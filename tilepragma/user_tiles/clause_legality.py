@@ -1,0 +1,228 @@
+"""What users write is proven against the dependences: tile orders, and the distribution of loops.
+
+A dependence that surely exists makes an error, unless `independent` overrules it (a note then). What the engine can only
+suspect (subscripts or bounds that are not affine) is the user's to vouch for, with a note where loops are distributed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.loop_tree import Block, Function, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.traversal import children, walk
+from tilepragma.user_tiles.chain_checks import depends_on, legal_order
+from tilepragma.user_tiles.tile_nests import axis_text
+
+if TYPE_CHECKING:
+    from tilepragma.poly.dependences import Dependence
+    from tilepragma.poly.tile_legality import Violation
+
+
+@dataclass(frozen=True)
+class LegalityContext:
+    """What holds for one launch: `written` are the objects that the region changes, `owned` those that every instance has
+    a copy of or that are reduced; `vouched` where the user says that the iterations are independent.
+    """
+
+    functions: tuple[Function, ...]
+    written: frozenset[DataObject]
+    owned: frozenset[DataObject]
+    vouched: bool
+    diagnostics: Diagnostics
+
+
+def check_legality(body: Block, context: LegalityContext) -> None:
+    """Report the tile orders and distributions in one launch's body that break a dependence."""
+    nests = [node for node in walk(body) if isinstance(node, TileNest)]
+    if not any(_distributed(nest) or _reordered(nest) for nest in nests):
+        return
+    from tilepragma.poly.dependences import memory_dependences
+    from tilepragma.poly.extraction import extract_scop
+    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+
+    try:
+        scop = extract_scop(body.statements, context.functions, context.written, assuming=False)
+        with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
+            found = [one for one in memory_dependences(scop) if one.source.object not in context.owned]
+            for nest, ordered in _with_ordered(body, frozenset()):
+                _check_nest(nest, ordered, found, context)
+    except OperationLimitError:
+        if not context.vouched:
+            context.diagnostics.note(
+                nests[0].range,
+                "the dependences of this nest are too many to prove its tiles legal",
+                "the tiles are taken as said",
+            )
+
+
+def _distributed(nest: TileNest) -> bool:
+    return any(tile.axis is not None for tile in nest.order)
+
+
+def _order(nest: TileNest) -> tuple[Tile, ...]:
+    """The tiles that emit a loop."""
+    return tuple(tile for tile in nest.order if tile.axis is None)
+
+
+def _reordered(nest: TileNest) -> bool:
+    places = {tiled.loop.index: place for place, tiled in enumerate(nest.loops)}
+    keys = [(places[tile.loop], tile.position) for tile in _order(nest)]
+    return keys != sorted(keys)
+
+
+def _with_ordered(node: object, around: frozenset[int]) -> Iterator[tuple[TileNest, frozenset[int]]]:
+    """Every nest with the sequential loops around it, after each round of which workers wait for each other."""
+    if isinstance(node, TileNest):
+        yield node, around
+        around |= {tiled.loop.index for tiled in node.loops if all(tile.axis is None for tile in tiled.tiles)}
+    elif isinstance(node, Loop):
+        around |= {node.index}
+    for child in children(node):
+        yield from _with_ordered(child, around)
+
+
+def _check_nest(
+    nest: TileNest, ordered: frozenset[int], dependences: list[Dependence], context: LegalityContext
+) -> None:
+    from tilepragma.poly.tile_legality import distribution_violation, order_violation
+
+    certain = [one for one in dependences if one.exact]
+    arrays = [one for one in certain if not _is_scalar(one.source.object)]
+    suspected = [one for one in dependences if not one.exact and not _is_scalar(one.source.object)]
+    for tiled in nest.loops:
+        kinds = {tile.axis.kind: tile for tile in tiled.tiles if tile.axis is not None}
+        for kind, tile in kinds.items():
+            waits = ordered if kind is AxisKind.WORKER else frozenset()
+            broken = distribution_violation(arrays, tiled.loop.index, waits)
+            if broken is not None:
+                _report_distribution(nest, tiled, tile, broken, arrays, context)
+                return
+        if kinds and not context.vouched:
+            maybe = distribution_violation(suspected, tiled.loop.index, ordered)
+            if maybe is not None:
+                _note_suspected(tiled, maybe, context)
+    if _reordered(nest):
+        loops = [tiled.loop.index for tiled in nest.loops]
+        order = _order(nest)
+        broken = order_violation(certain, loops, [(tile.loop, tile.position) for tile in order])
+        if broken is not None:
+            _report_order(nest, order, broken, certain, context)
+
+
+def _is_scalar(object_: DataObject) -> bool:
+    """Scalars in distributed loops have rules of their own (arguments/scalars.py)."""
+    return object_.storage is Storage.SCALAR
+
+
+def _report_distribution(
+    nest: TileNest,
+    tiled: TiledLoop,
+    tile: Tile,
+    broken: Violation,
+    dependences: list[Dependence],
+    context: LegalityContext,
+) -> None:
+    from tilepragma.poly.tile_legality import carried_outside, distribution_violation
+
+    assert tile.axis is not None
+    free = [
+        other.iterator.host
+        for other in broken.dependence.loops
+        if other.index != tiled.loop.index and distribution_violation(dependences, other.index) is None
+    ]
+    outer = carried_outside(broken, nest.loops[0].loop.index)
+    if free:
+        remedy = f"the loop over '{free[0]}' carries no dependence and can be distributed instead"
+    elif outer is not None:
+        remedy = f"take the loop over '{outer.iterator.host}' out of the kernel, so that each of its rounds is a launch"
+    else:
+        remedy = "leave the loop undistributed: no loop of this nest can be distributed in this order"
+    name = tiled.loop.iterator.host
+    what = f"the loop over '{name}' is distributed over {axis_text(tile.axis)}, but its iterations depend on each other"
+    _report(tile.range, what, broken, remedy, context)
+
+
+def _report_order(
+    nest: TileNest,
+    order: tuple[Tile, ...],
+    broken: Violation,
+    dependences: list[Dependence],
+    context: LegalityContext,
+) -> None:
+    names = {tiled.loop.index: tiled.loop.iterator.host for tiled in nest.loops}
+    legal = _nearest_legal(nest, order, dependences)
+    text = ", ".join(f"{names[tile.loop]} ({tile.kind.value})" for tile in legal)
+    _report(
+        order[broken.place].range,
+        f"in this tile order iterations run before others that they depend on (tile of '{names[order[broken.place].loop]}')",
+        broken,
+        f"the nearest legal order is {text}",
+        context,
+    )
+
+
+def _report(where: SourceRange, what: str, broken: Violation, remedy: str, context: LegalityContext) -> None:
+    one = broken.dependence
+    array = one.source.object.host
+    message = f"{what}: {one.kind.value} dependence of '{array}' with distance {broken.nearest} {_over(one)}"
+    notes = [
+        Diagnostic(Severity.NOTE, one.source.range, f"an iteration {_does(one.source.writes)} '{array}' here"),
+        Diagnostic(Severity.NOTE, one.sink.range, f"a later one {_does(one.sink.writes)} the same element here"),
+        Diagnostic(Severity.NOTE, where, remedy),
+    ]
+    if context.vouched:
+        notes[-1] = Diagnostic(Severity.NOTE, where, "'independent' overrules this")
+        context.diagnostics.add(Diagnostic(Severity.NOTE, where, message, tuple(notes)))
+        return
+    said = "add 'independent' if you know that no two iterations touch one element"
+    notes.append(Diagnostic(Severity.NOTE, where, said))
+    context.diagnostics.add(Diagnostic(Severity.ERROR, where, message, tuple(notes)))
+
+
+def _over(one: Dependence) -> str:
+    return f"over ({', '.join(loop.iterator.host for loop in one.loops)})"
+
+
+def _does(writes: bool) -> str:
+    return "writes" if writes else "reads"
+
+
+def _note_suspected(tiled: TiledLoop, maybe: Violation, context: LegalityContext) -> None:
+    one = maybe.dependence
+    context.diagnostics.note(
+        tiled.loop.header,
+        f"cannot prove that the iterations of the loop over '{tiled.loop.iterator.host}' are independent: '{one.source.object.host}' "
+        f"is accessed in a way that is not known before the launch (lines {one.source.range.start.line} and {one.sink.range.start.line})",
+        "the distribution is taken as said; add 'independent' to silence this",
+    )
+
+
+def _nearest_legal(nest: TileNest, order: tuple[Tile, ...], dependences: list[Dependence]) -> tuple[Tile, ...]:
+    """A legal order that moves one tile, if any does; else the order as written, which is always legal."""
+    from tilepragma.poly.tile_legality import order_violation
+
+    loops = [tiled.loop for tiled in nest.loops]
+    indices = [loop.index for loop in loops]
+    needs = {
+        loop.index: frozenset(other.index for other in loops[:place] if depends_on(loop, other.iterator))
+        for place, loop in enumerate(loops)
+    }
+    for candidate in _single_moves(order):
+        keys = [(tile.loop, tile.position) for tile in candidate]
+        if legal_order(candidate, needs) == candidate and order_violation(dependences, indices, keys) is None:
+            return candidate
+    return tuple(sorted(order, key=lambda tile: (indices.index(tile.loop), tile.position)))
+
+
+def _single_moves(order: tuple[Tile, ...]) -> Iterable[tuple[Tile, ...]]:
+    for taken, to in sorted(itertools.permutations(range(len(order)), 2), key=lambda pair: abs(pair[0] - pair[1])):
+        rest = list(order)
+        rest.insert(to, rest.pop(taken))
+        yield tuple(rest)

@@ -1,0 +1,46 @@
+"""The variables that `private`, `firstprivate` and `reduction` clauses name: each must be a scalar that the kernel uses."""
+
+from __future__ import annotations
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.directives import PrivateClause, ReductionClause
+from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.loop_tree import Declarator, ForLoop, Kernel, Loop
+from tilepragma.ir.traversal import walk
+
+
+def check_names(kernel: Kernel, diagnostics: Diagnostics) -> None:
+    """Report names in clauses of the kernel and its loops that are no scalar of the kernel."""
+    clauses: list[PrivateClause | ReductionClause] = [*kernel.directive.privates, *kernel.directive.reductions]
+    for node in walk(kernel.body):
+        if isinstance(node, (Loop, ForLoop)) and node.directive is not None:
+            clauses += [*node.directive.privates, *node.directive.reductions]
+    known = _objects(kernel)
+    for clause in clauses:
+        word = "reduced" if isinstance(clause, ReductionClause) else "private"
+        for name in clause.names:
+            _check(name, known.get(name), word, clause.range, diagnostics)
+
+
+def _check(name: str, object_: DataObject | None, word: str, range_: SourceRange, diagnostics: Diagnostics) -> None:
+    if object_ is None:
+        diagnostics.error(range_, f"'{name}' cannot be {word}: the kernel does not use it", "remove it from the clause")
+    elif object_.storage is not Storage.SCALAR:
+        remedy = (
+            f"gather in a scalar, and store it in '{name}' after the kernel"
+            if word == "reduced"
+            else f"declare '{name}' inside the distributed loop"
+        )
+        diagnostics.error(range_, f"'{name}' cannot be {word}: it is an array", remedy)
+
+
+def _objects(kernel: Kernel) -> dict[str, DataObject]:
+    """Everything that has a name in the kernel, by the name that the user gave it; outside objects before locals of the same name."""
+    found: dict[str, DataObject] = {}
+    for node in walk(kernel.body):
+        if isinstance(node, Declarator):
+            found[node.object.host] = node.object
+        elif isinstance(node, Loop):
+            found[node.iterator.host] = node.iterator
+    return found | {object_.host: object_ for object_ in kernel.objects}

@@ -1,0 +1,244 @@
+"""Chains: maximal perfectly nested loops become TileNests, their tiles checked and put in order.
+
+LANGUAGE.md, "Order": tiles of a chain are sorted, stably, by order number; a tile without one takes the order of the
+tile before it in the chain. Untiled loops inside a chain get one dynamic tile. Untiled loops at either end of a chain
+whose tile would stay at that end remain plain loops, which is the same and reads better.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.directives import AxisKind, ClauseExpression, TileClause, TileKind
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.loop_tree import Axis, Block, Loop, Statement, Tile, TiledLoop, TileNest
+from tilepragma.ir.traversal import with_blocks
+from tilepragma.user_tiles.chain_checks import (
+    check_collapse,
+    check_tiles,
+    depends_on,
+    legal_order,
+    needs_dynamic,
+)
+
+_AXIS_KINDS = {
+    TileKind.THREAD: AxisKind.THREAD,
+    TileKind.GANG: AxisKind.GANG,
+    TileKind.WORKER: AxisKind.WORKER,
+}
+
+
+@dataclass(frozen=True)
+class ChainContext:
+    """What building nests needs to know of the region.
+
+    `clauses` holds the tiles of each loop, by its index (none for untiled loops); `on_host` says whether the host can
+    evaluate an expression at launch; `literal_counts` the counts of axes that are integer literals.
+    """
+
+    clauses: Mapping[int, tuple[TileClause, ...]]
+    symbols: Mapping[int, str]
+    on_host: Callable[[Expression], bool]
+    literal_counts: Mapping[Axis, int]
+    diagnostics: Diagnostics
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A tile with its effective order; `said` where the user wrote the number."""
+
+    tile: Tile
+    order: int
+    said: bool
+
+
+def inner_loop(loop: Loop) -> Loop | None:
+    """The loop that `loop` nests perfectly, if any."""
+    statements = loop.body.statements
+    while len(statements) == 1 and isinstance(statements[0], Block):
+        statements = statements[0].statements
+    if len(statements) == 1 and isinstance(statements[0], Loop):
+        return statements[0]
+    return None
+
+
+def chain_from(loop: Loop) -> tuple[Loop, ...]:
+    """The maximal perfectly nested chain that starts at `loop`."""
+    chain = [loop]
+    while (inner := inner_loop(chain[-1])) is not None:
+        chain.append(inner)
+    return tuple(chain)
+
+
+def build_nests(body: Block, context: ChainContext) -> Block:
+    """`body` with every chain that holds tiles made into a TileNest. Errors are reported to the context's diagnostics."""
+    return _block(body, context, _Outer(-1, None))
+
+
+@dataclass(frozen=True)
+class _Outer:
+    """The greatest order said by an undistributed tile of the nests around, and where."""
+
+    order: int
+    tile: Tile | None
+
+
+def _block(block: Block, context: ChainContext, outer: _Outer) -> Block:
+    return dataclasses.replace(block, statements=tuple(_statement(s, context, outer) for s in block.statements))
+
+
+def _statement(statement: Statement, context: ChainContext, outer: _Outer) -> Statement:
+    if isinstance(statement, Loop):
+        return _chain(statement, context, outer)
+    if isinstance(statement, Block):
+        return _block(statement, context, outer)
+    return with_blocks(statement, lambda block: _block(block, context, outer))
+
+
+def _chain(head: Loop, context: ChainContext, outer: _Outer) -> Statement:
+    chain = chain_from(head)
+    for place, loop in enumerate(chain):
+        check_tiles(loop, context.clauses.get(loop.index, ()), context.literal_counts, context.diagnostics)
+        check_collapse(loop, len(chain) - place, context.diagnostics)
+    first, last = _extent(chain, context)
+    if first == last:
+        body = _block(chain[-1].body, context, outer)
+        return _plain(chain, body)
+    nest = _nest(chain[first:last], context, outer)
+    said = [p for p in _placed(chain[first:last], context) if p.said and p.tile.axis is None]
+    deepest = max(said, key=lambda placed: placed.order, default=None)
+    if deepest is not None and deepest.order > outer.order:
+        outer = _Outer(deepest.order, deepest.tile)
+    inner = _block(chain[-1].body, context, outer)
+    if last < len(chain):
+        inner = Block((_plain(chain[last:], inner),), chain[last].range)
+    nest = dataclasses.replace(nest, body=inner)
+    return nest if first == 0 else _plain(chain[:first], Block((nest,), chain[first].range))
+
+
+def _plain(chain: tuple[Loop, ...], body: Block) -> Loop:
+    """The loops as written around a new innermost body."""
+    for loop in reversed(chain):
+        result = dataclasses.replace(loop, body=body)
+        body = Block((result,), loop.range)
+    return result
+
+
+def _extent(chain: tuple[Loop, ...], context: ChainContext) -> tuple[int, int]:
+    """The part of the chain that becomes a nest: untiled loops at the ends stay plain where the order keeps them there."""
+    fixed = [place for place, loop in enumerate(chain) if context.clauses.get(loop.index)]
+    if not fixed:
+        return 0, 0
+    order = [placed.tile.loop for placed in _sorted(_placed(chain, context))]
+    first, last = 0, len(chain)
+    while last - 1 > fixed[-1] and order[-1] == chain[last - 1].index:
+        last -= 1
+        order.pop()
+    while first < fixed[0] and order[0] == chain[first].index:
+        first += 1
+        order.pop(0)
+    return first, last
+
+
+def _placed(chain: tuple[Loop, ...], context: ChainContext) -> list[_Placed]:
+    placed: list[_Placed] = []
+    order = 0
+    for loop in chain:
+        clauses = context.clauses.get(loop.index, ())
+        for position, clause in enumerate(clauses):
+            order = order if clause.order is None else clause.order
+            placed.append(_Placed(_tile(loop, position, clause), order, clause.order is not None))
+        if not clauses or needs_dynamic(loop, clauses, context.literal_counts):
+            tile = Tile(loop.index, len(clauses), TileKind.DYNAMIC, None, None, loop.header)
+            placed.append(_Placed(tile, order, False))
+    return placed
+
+
+def _sorted(placed: list[_Placed]) -> list[_Placed]:
+    return sorted(placed, key=lambda one: one.order)
+
+
+def _tile(loop: Loop, position: int, clause: TileClause) -> Tile:
+    kind = _AXIS_KINDS.get(clause.kind)
+    axis = None if kind is None else Axis(kind, clause.dimension)
+    argument: ClauseExpression | None = clause.argument
+    return Tile(loop.index, position, clause.kind, argument, axis, clause.range)
+
+
+def _nest(chain: tuple[Loop, ...], context: ChainContext, outer: _Outer) -> TileNest:
+    placed = _placed(chain, context)
+    order = tuple(one.tile for one in _sorted(placed))
+    _check_axes(order, context.diagnostics)
+    _check_crossing(placed, outer, context.diagnostics)
+    _check_triangular(chain, order, context.diagnostics)
+    loops = tuple(
+        TiledLoop(
+            loop,
+            context.symbols[loop.index],
+            tuple(one.tile for one in placed if one.tile.loop == loop.index),
+            all(context.on_host(bound) for bound in (loop.lower, loop.upper, loop.step)),
+        )
+        for loop in chain
+    )
+    return TileNest(loops, order, chain[-1].body, chain[0].range)
+
+
+def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
+    seen: dict[Axis, Tile] = {}
+    for tile in order:
+        if tile.axis is None:
+            continue
+        if tile.axis in seen and seen[tile.axis].loop != tile.loop:
+            what = axis_text(tile.axis)
+            diagnostics.error(
+                tile.range,
+                f"two tiles of this nest are distributed over {what}",
+                f"the other stands on line {seen[tile.axis].range.start.line}; give each its own dimension",
+            )
+        seen.setdefault(tile.axis, tile)
+
+
+def _check_crossing(placed: list[_Placed], outer: _Outer, diagnostics: Diagnostics) -> None:
+    for one in placed:
+        if one.said and one.tile.axis is None and outer.tile is not None and one.order < outer.order:
+            diagnostics.error(
+                one.tile.range,
+                f"tile order {one.order} would move this tile out of a statement: tile order {outer.order} of the loop "
+                f"around it (line {outer.tile.range.start.line}) comes later, and the loops are not perfectly nested",
+                f"number this loop's tiles from {outer.order} up",
+            )
+            return
+
+
+def _check_triangular(chain: tuple[Loop, ...], order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
+    by_index = {loop.index: loop for loop in chain}
+    needs = {
+        loop.index: frozenset(other.index for other in chain[:place] if depends_on(loop, other.iterator))
+        for place, loop in enumerate(chain)
+    }
+    legal = legal_order(order, needs)
+    if legal == order:
+        return
+    moved = next(tile for tile, other in zip(order, legal, strict=True) if tile != other)
+    loop = by_index[moved.loop]
+    outer = next(by_index[index].iterator.host for index in sorted(needs[moved.loop], reverse=True))
+    names = ", ".join(f"{by_index[tile.loop].iterator.host} ({tile.kind.value})" for tile in legal)
+    diagnostics.error(
+        moved.range,
+        f"the bounds of the loop over '{loop.iterator.host}' depend on '{outer}', so its tiles must stand inside all tiles of '{outer}'",
+        f"the nearest legal order is {names}",
+    )
+
+
+def axis_text(axis: Axis) -> str:
+    """`gang 0`, `thread`: the axis as the language names it."""
+    return "thread" if axis.kind is AxisKind.THREAD else f"{axis.kind.value} {axis.dimension}"
+
+
+def nest_range(nest: TileNest) -> SourceRange:
+    """Where to report on a nest: the header of its first loop."""
+    return nest.loops[0].loop.header

@@ -1,0 +1,155 @@
+"""Sections of arrays of one dimension that are seen through strides: `a[i*m + j]` as A[q_1, …, q_k, r] (delinearise).
+
+    held      { A[q, r] : l <= (q, r) < h lexicographically },  lower = l . (s, 1),  lower + length = h . (s, 1)
+
+where l and h have parts as elements have, 0 <= l_(j+1) < s_j / s_(j+1): the order of the parts is that of the places then. It proves
+a section for all strides. Where the ends have no such parts, places are compared at some strides, where all is affine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Access, DataObject, Expression, Storage
+from tilepragma.ir.polynomial import Polynomial, expression
+from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial
+from tilepragma.poly.delinearise import split_subscript
+from tilepragma.poly.footprints import section_ends
+from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
+from tilepragma.poly.scop import Reference, Scop
+
+_SET = isl.dim_type.set
+_PARAMETER = isl.dim_type.param
+
+#: isl's operations for the proof of one reference.
+_MOST_WORK = 400_000
+
+#: Values of the scalars that strides are made of.
+_STRIDES = ((5, 7, 6, 4), (8, 5, 9, 6), (1, 2, 1, 3))
+
+Bounds = tuple[Expression, Expression]
+
+
+def beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Frame) -> str | None:
+    """Where the reference touches an element outside `[lower : length]` of its array although what the Scop assumes holds, in words;
+    None where it does not, or that is not known.
+    """
+    by, parameters = scop.strides_of(reference.object), scop.parameters
+    touched = reference.relation.range().reset_tuple_id()
+    if scop.assumed is not None:
+        touched = touched.intersect_params(scop.assumed)
+    if not reference.exact and not _bounded(touched):
+        return None
+    try:
+        with operation_limit(scop.context, _MOST_WORK, "proving a section for all strides"):
+            held = _held(bounds, by, touched.params(), frame)
+            if held is not None and touched.is_subset(held):
+                return None
+    except OperationLimitError:
+        pass  # some strides are easier
+    for chosen in _choices(by, frame):
+        places = chosen.places(touched, by, parameters)
+        within = chosen.within(bounds)
+        if places is None or within is None:
+            continue
+        outside = places.subtract(within)
+        if not outside.is_empty():
+            place = outside.sample_point().get_coordinate_val(_SET, 0)
+            return f"index {place} (where {chosen.text})"
+    return None
+
+
+def _bounded(touched: isl.Set) -> bool:
+    """Whether anything is known of what may be touched."""
+    return all(
+        touched.dim_has_any_lower_bound(_SET, place) and touched.dim_has_any_upper_bound(_SET, place)
+        for place in range(touched.dim(_SET))
+    )
+
+
+def _held(bounds: Bounds, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
+    """{ [q, r] : lower <= q . s + r < lower + length }, for the parameters `given`; None where its ends have no such parts."""
+    first, beyond = (_point(value, by, given, frame) for value in section_ends(*bounds))
+    if first is None or beyond is None:
+        return None
+    try:
+        nonempty = affine(bounds[1], frame).gt_set(frame.number(0)).params()
+    except NotAffineError:
+        return None
+    space = first.get_space()
+    from_first = isl.Map.lex_le(space).intersect_domain(first).range()
+    before_end = isl.Map.lex_gt(space).intersect_domain(beyond).range()
+    return from_first.intersect(before_end).intersect_params(nonempty)
+
+
+def _point(value: Polynomial, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
+    """{ [q, r] : q . s + r = value }, its parts as those of elements."""
+    split = split_subscript(expression(value), by, frame, isl.Set.from_params(given))
+    if split is None:
+        return None
+    return reduce(isl.Set.flat_product, (isl.Map.from_pw_aff(part).range() for part in split.parts))
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Numbers for the scalars that strides are made of; `frame` knows them."""
+
+    numbers: tuple[tuple[DataObject, int], ...]
+    frame: Frame
+
+    @property
+    def text(self) -> str:
+        """`m = 5`"""
+        return ", ".join(f"{object_.host} = {value}" for object_, value in self.numbers)
+
+    def places(
+        self, touched: isl.Set, by: tuple[Polynomial, ...], parameters: Mapping[str, Expression]
+    ) -> isl.Set | None:
+        """{ [q . s + r] : [q, r] in touched }; None where it is not affine with these numbers either."""
+        try:
+            for place in range(touched.dim(_PARAMETER)):
+                name = str(touched.get_dim_name(_PARAMETER, place))
+                value = affine(parameters[name], self.frame)
+                touched = touched.intersect_params(self.frame.parameter(name).eq_set(value).params())
+            strides = [affine_polynomial(one, expression(one), self.frame) for one in by]
+        except NotAffineError:
+            return None
+        if not all(one.is_cst() for one in strides):
+            return None
+        names = [f"q{place}" for place in range(len(by) + 1)]
+        terms = [f"{one.min_val()} * {name}" for one, name in zip(strides, names, strict=False)]
+        flat = f"{{ [{', '.join(names)}] -> [{' + '.join((*terms, names[-1]))}] }}"
+        return touched.apply(isl.Map(flat, context=self.frame.context))
+
+    def within(self, bounds: Bounds) -> isl.Set | None:
+        """{ [x] : lower <= x < lower + length }; None where it is not affine with these numbers either."""
+        try:
+            lower = affine(bounds[0], self.frame)
+            end = lower.add(affine(bounds[1], self.frame))
+        except NotAffineError:
+            return None
+        at_least, beyond = (
+            isl.Map.lex_le(isl.Space.set_alloc(self.frame.context, 0, 1))
+            .intersect_domain(isl.Map.from_pw_aff(value).range())
+            .range()
+            for value in (lower, end)
+        )
+        return at_least.subtract(beyond)
+
+
+def _choices(by: tuple[Polynomial, ...], frame: Frame) -> Iterator[_Chosen]:
+    """Numbers for the scalars of strides; none where a stride is made of something else."""
+    atoms = dict.fromkeys(atom for stride in by for monomial, _ in stride.terms for atom in monomial)
+    objects = [atom.object for atom in atoms if isinstance(atom, Access) and atom.object.storage is Storage.SCALAR]
+    if len(objects) < len(atoms):
+        return
+    for values in _STRIDES:
+        numbers = tuple((object_, values[place % len(values)]) for place, object_ in enumerate(objects))
+        known = frame
+        for object_, value in numbers:
+            known = known.knowing(object_, frame.number(value))
+        yield _Chosen(numbers, known)

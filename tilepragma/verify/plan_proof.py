@@ -1,0 +1,179 @@
+"""A plan's steps proven against the region's mathematics, for all values of its parameters at given sizes of tiles.
+
+    every instance once       { [plan instance] -> S[i] } is a bijection onto the domain of S, over all leaves that are S
+    buffers hold what they are for (`plan_proof_buffers`)
+    dependences forward       { S[i] -> T[j] } of the region, taken to plan instances, runs forward (`plan_proof_order`)
+
+Nothing here knows how plans are made. What cannot be expressed is a finding too: it is not proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tilepragma.ir.expressions import AddressOf, Assignment, DataObject, Increment
+from tilepragma.ir.loop_tree import Barrier, Block, Declarator, Function, If, Loop, Stage, Statement, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.poly.affine import Frame
+from tilepragma.poly.dependences import Dependence
+from tilepragma.poly.extraction import declared_once
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.scop import Scop
+from tilepragma.verify.bounds import HeldArray
+from tilepragma.verify.instances import missed_and_doubled
+from tilepragma.verify.launch_tree_relation import Held, Leaf, ProvenLaunch, ProvenStep, leaves, leaves_and_buffers
+from tilepragma.verify.locals import broken_scopes
+from tilepragma.verify.order_of_dependences import broken_dependences
+from tilepragma.verify.panels import broken_buffers
+from tilepragma.verify.staged_tiles import wrong_boxes
+from tilepragma.verify.statement_matching import Executed, Finding, Sources, Unmatched, executions
+from tilepragma.verify.windows import has_windows, wrong_windows
+
+
+@dataclass(frozen=True)
+class ProvenRegion:
+    """A region to prove plans against: its statements' Scop and dependences, and where each statement stands. `touching` is of statements that touch
+    no more than what it is a part of.
+    """
+
+    scop: Scop
+    dependences: tuple[Dependence, ...]
+    written: frozenset[DataObject]
+    sources: Sources
+    declared: frozenset[DataObject]
+    settled: frozenset[DataObject]
+    touching: Scop | None = None
+
+
+def proven_region(
+    body: tuple[Statement, ...],
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+    scop: Scop,
+    dependences: tuple[Dependence, ...],
+    touching: Scop | None = None,
+) -> ProvenRegion:
+    """The region of these statements, `scop` being theirs."""
+    settled = declared_once(body, functions)
+    declared = frozenset(node.object for one in body for node in walk(one) if isinstance(node, Declarator))
+    found = leaves((ProvenLaunch("", Block(body)),), Frame(scop.context, (), written), settled)
+    return ProvenRegion(scop, dependences, written, Sources(scop, found), declared, settled, touching)
+
+
+@dataclass(frozen=True)
+class StepsProof:
+    """What keeps steps from being the region. `asked` are the sizes of tiles that were looked at on the way.
+
+    A proof sees sizes only through `Frame.value`, which notes what is asked for: at sizes that are the same where it looked, it would go the
+    same way.
+    """
+
+    findings: tuple[Finding, ...]
+    asked: Mapping[DataObject, int]
+
+    def is_at(self, sizes: Mapping[DataObject, int]) -> bool:
+        """Whether it is the proof at these sizes too: of all sizes where none was asked for, as where tiles only deal out iterations."""
+        return all(sizes.get(object_) == size for object_, size in self.asked.items())
+
+
+def prove_steps(
+    region: ProvenRegion,
+    steps: tuple[ProvenStep, ...],
+    sizes: Mapping[DataObject, int],
+    *,
+    vouched: bool,
+    held: Iterable[HeldArray] = (),
+) -> StepsProof:
+    """What keeps the steps from being the region with tiles of these sizes. `vouched`: the user says that instances of one launch are
+    independent. `held` is what a device has of the arrays.
+    """
+    frame = _frame(region, sizes)
+    try:
+        with operation_limit(region.scop.context, DEFAULT_LIMIT, "proving the plan"):
+            found = tuple(_findings(region, steps, frame, vouched, {one.object: one for one in held}))
+    except OperationLimitError as error:
+        found = (Finding("the proof ends", str(error), False),)
+    return StepsProof(found, {object_: size for object_, size in sizes.items() if object_ in frame.asked})
+
+
+def _findings(
+    region: ProvenRegion,
+    steps: tuple[ProvenStep, ...],
+    frame: Frame,
+    vouched: bool,
+    arrays: Mapping[DataObject, HeldArray],
+) -> Iterator[Finding]:
+    found, held = _leaves(region, steps, frame)
+    try:
+        if has_windows(steps):
+            yield from wrong_windows(region, steps, found, arrays)
+            yield from broken_buffers(held, region.scop, found)
+            yield from wrong_boxes(found)
+            return
+        executed = tuple(one for leaf in found for one in _executed(leaf, region))
+    except Unmatched as unmatched:
+        yield Finding("every instance runs once", str(unmatched), unmatched.certain)
+        return
+    yield from missed_and_doubled(region.scop, executed)
+    yield from broken_scopes(executed, region.sources)
+    yield from wrong_boxes(found)
+    yield from broken_dependences(region.dependences, executed, vouched=vouched)
+    yield from broken_buffers(held, region.scop, found)
+
+
+def executed_by(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
+) -> tuple[Executed, ...]:
+    """Which statements the leaves of the steps execute, with tiles of these sizes. Raises Unmatched."""
+    return tuple(one for leaf in _leaves(region, steps, _frame(region, sizes))[0] for one in _executed(leaf, region))
+
+
+def _frame(region: ProvenRegion, sizes: Mapping[DataObject, int]) -> Frame:
+    """The outermost frame, { [] }, where sizes of tiles are known."""
+    frame = Frame(region.scop.context, (), region.written)
+    for object_, size in sizes.items():
+        frame = frame.knowing(object_, frame.number(size))
+    return frame
+
+
+def _leaves(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], frame: Frame
+) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
+    return leaves_and_buffers(steps, frame, region.settled | _made(steps, region.declared))
+
+
+def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
+    source = region.sources.of(leaf)
+    if source is not None:
+        if not leaf.domain.is_empty():
+            yield from executions(leaf, *source)
+        return
+    if isinstance(leaf.node, (If, Loop, Stage)):
+        return  # of the plan's own
+    parts = list(walk(leaf.node))
+    if any(isinstance(part, (TileNest, Barrier)) for part in parts):
+        raise Unmatched(
+            f"what stands in the statement at line {leaf.node.range.start.line} is no affine control", certain=False
+        )
+    if not {part.object for part in parts if isinstance(part, Declarator)} - region.declared:
+        name = leaf.launch.name if leaf.launch is not None else ""
+        raise Unmatched(f"launch {name} has a statement that the region has not", certain=True)
+
+
+def _made(steps: Iterable[ProvenStep], declared: frozenset[DataObject]) -> frozenset[DataObject]:
+    """Scalars that the plan declares, not the user, and that nothing else writes: they hold iterators of the user's."""
+    made: set[DataObject] = set()
+    changed: set[DataObject] = set()
+    for step in steps:
+        if not isinstance(step, ProvenLaunch):
+            made |= _made(step.steps, declared)
+            continue
+        for node in walk(step.body):
+            if isinstance(node, Declarator):
+                made.add(node.object)
+            elif isinstance(node, (Assignment, Increment, AddressOf)):
+                changed.add(node.target.object)
+            elif isinstance(node, Loop) and not node.declares_iterator:
+                changed.add(node.iterator)
+    return frozenset(made - changed - declared)

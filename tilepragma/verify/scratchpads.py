@@ -1,0 +1,411 @@
+"""What launches with windows do: the instances that their tiles execute, and what tiles copy in and out (see plan_proof_windows)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from tilepragma.base.memoization import once
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    Scope,
+    access_to,
+)
+from tilepragma.ir.loop_tree import Barrier, Column, Declaration, ExpressionStatement, If, Loop, TileNest, Window
+from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import walk
+from tilepragma.poly.affine import affine, affine_tuple
+from tilepragma.poly.scop import AccessKind
+from tilepragma.verify.launch_tree_relation import (
+    Dealt,
+    Leaf,
+    Ordered,
+    ProvenCondition,
+    ProvenLaunch,
+    ProvenLoop,
+    ProvenStep,
+)
+from tilepragma.verify.statement_matching import Executed, Sources, executions, where
+
+if TYPE_CHECKING:
+    from tilepragma.verify.plan_proof import ProvenRegion
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+#: Dimensions of a step of the host: the round of its loop (0 where there is none), and the launch.
+STEP = 2
+
+
+class WrongError(Exception):
+    """What keeps a plan with windows from being proven; the text is a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A leaf that executes a statement in windows; `tiles` is { b -> S[i] }."""
+
+    executed: Executed
+    place: int
+    tiles: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """A leaf that copies elements of `array` between its window and `other`; `places` is { [plan instance] -> x }, `tiles` { b -> x }."""
+
+    leaf: Leaf
+    place: int
+    array: DataObject
+    other: DataObject
+    places: isl.Map
+    tiles: isl.Map
+
+    @cached_property
+    def steps(self) -> isl.Map:
+        """{ s -> x }"""
+        return _of_steps(self.tiles)
+
+
+@dataclass(frozen=True, eq=False)
+class RingUse:
+    """A leaf that touches elements of a window that is a ring of so many `planes` along a dimension; `elements` is { [plan instance] -> [x] },
+    their subscripts there.
+    """
+
+    leaf: Leaf
+    window: Window
+    planes: int
+    elements: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnUse:
+    """A leaf that writes elements of a window of which workers have columns in registers, or reads them there; `elements` is
+    { [plan instance] -> x }.
+    """
+
+    leaf: Leaf
+    window: Window
+    writes: bool
+    elements: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """`depth` is that of a tile in the dimensions of its leaves, `rounds` that of the host's loop around, if there is one. `rings`: of each ring all
+    that touches it, by launch and dimension; `columns`: of each window that has columns in registers all that writes it or reads them, by launch.
+    `kept` are the arrays that have windows.
+    """
+
+    computed: tuple[Computed, ...]
+    fills: tuple[Copied, ...]
+    stores: tuple[Copied, ...]
+    depth: int
+    rounds: int
+    rings: tuple[tuple[RingUse, ...], ...]
+    columns: tuple[tuple[ColumnUse, ...], ...]
+    kept: frozenset[DataObject]
+
+    @cached_property
+    def step_of(self) -> dict[str, isl.Map]:
+        """{ S[i] -> s }, by the statement's name"""
+        found: dict[str, isl.Map] = {}
+        for one in self.computed:
+            name, steps = one.executed.statement.name, _of_steps(one.tiles).reverse()
+            found[name] = steps.union(found[name]).coalesce() if name in found else steps
+        return found
+
+    @cached_property
+    def of(self) -> dict[str, isl.Map]:
+        """{ b -> S[i] }, by the statement's name"""
+        found: dict[str, isl.Map] = {}
+        for one in self.computed:
+            name = one.executed.statement.name
+            found[name] = one.tiles.union(found[name]).coalesce() if name in found else one.tiles
+        return found
+
+    @cached_property
+    def same_step(self) -> dict[str, isl.Map]:
+        """{ b -> S[i] : S[i] is of b's step }, by the statement's name"""
+        some = next(iter(self.of.values()))
+        every = isl.Map.identity(some.domain().get_space().map_from_set())
+        of_tile = every.project_out(_OUT, STEP, every.dim(_OUT) - STEP)
+        return {name: of_tile.apply_range(steps.reverse()) for name, steps in self.step_of.items()}
+
+
+def _of_steps(tiles: isl.Map) -> isl.Map:
+    """{ s -> x } of { b -> x }"""
+    return tiles.project_out(_IN, STEP, tiles.dim(_IN) - STEP).coalesce()
+
+
+# -- what the leaves are ----------------------------------------------------------------------------------------------
+
+
+def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...]) -> Tiles:
+    """Raises WrongError where the steps are of another form, Unmatched where a statement is none of the region's."""
+    while len(steps) == 1 and isinstance(steps[0], ProvenCondition):
+        steps = steps[0].steps
+    rounds = 0
+    if len(steps) == 1 and isinstance(steps[0], ProvenLoop):
+        if steps[0].loop.decreasing:
+            raise WrongError("launches with windows stand in a loop of the host that counts down")
+        rounds, steps = 1, steps[0].steps
+    launches = [one for one in steps if isinstance(one, ProvenLaunch)]
+    if len(launches) != len(steps):
+        raise WrongError("launches with windows do not follow each other, alone or in one loop of the host")
+    tiled = [_tile_nest(one) for one in launches]
+    if len({len(one.loops) for one in tiled}) != 1:
+        raise WrongError("launches have tiles of different dimensions")
+    depth = rounds + len(tiled[0].loops)
+    computed: list[Computed] = []
+    fills: list[Copied] = []
+    stores: list[Copied] = []
+    rings: dict[tuple[int, DataObject, int], list[RingUse]] = {}
+    columns: dict[tuple[int, DataObject], list[ColumnUse]] = {}
+    for leaf in found:
+        if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
+            continue
+        place = next(index for index, one in enumerate(launches) if one is leaf.launch)
+        reader = _Reader(leaf, place, tiled[place], depth, rounds, region)
+        if isinstance(leaf.node, Declaration):
+            if region.sources.of(leaf) is not None:
+                raise WrongError("a tile has locals of the user's")
+        elif (copy := reader.copy()) is not None:
+            (stores if copy[1] else fills).append(copy[0])
+        else:
+            computed += reader.computed(region.sources)
+        for dimension, use in reader.rings():
+            rings.setdefault((place, use.window.object, dimension), []).append(use)
+        for own in reader.columns():
+            columns.setdefault((place, own.window.object), []).append(own)
+    by_ring, by_column = tuple(map(tuple, rings.values())), tuple(map(tuple, columns.values()))
+    kept = frozenset(window.array for one in launches for window in one.windows)
+    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, rounds, by_ring, by_column, kept)
+
+
+def _tile_nest(launch: ProvenLaunch) -> TileNest:
+    """The tiles of a launch: all of it, dealt out to gangs, with a barrier at the end of each."""
+    statements = launch.body.statements
+    nest = statements[0] if len(statements) == 1 else None
+    if not isinstance(nest, TileNest) or not nest.body.statements:
+        raise WrongError(f"launch {launch.name} is not one nest of tiles")
+    if any(tile.kind not in (TileKind.DYNAMIC, TileKind.GANG) for tile in nest.order) or nest.uniform:
+        raise WrongError(f"tiles of launch {launch.name} are not dealt out to gangs")
+    if any(tiled.loop.decreasing for tiled in nest.loops):
+        raise WrongError(f"tiles of launch {launch.name} count down")
+    if not isinstance(nest.body.statements[-1], Barrier):
+        raise WrongError(
+            f"no barrier ends the tiles of launch {launch.name}, so that a window may be filled while it is still read"
+        )
+    return nest
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What one leaf does in windows."""
+
+    leaf: Leaf
+    place: int
+    nest: TileNest
+    depth: int
+    rounds: int
+    region: ProvenRegion
+    _lying: set[tuple[DataObject, Binary, int]] = field(default_factory=set, compare=False, repr=False)
+    """windows, and indices of their dimensions that were shown to lie in them at this leaf"""
+
+    @property
+    def windows(self) -> dict[DataObject, Window]:
+        launch = self.leaf.launch
+        return {} if launch is None else {name: one for one in launch.windows for name in one.names}
+
+    def copy(self) -> tuple[Copied, bool] | None:
+        """The copy of an element that the leaf makes, and whether it goes out of the window; None where it is a statement of the region."""
+        node = self.leaf.node
+        if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
+            raise WrongError("a tile has a statement that is no assignment")
+        target, source = node.expression.target, node.expression.value
+        if self.region.sources.of(self._meant) is not None:
+            return None
+        if node.expression.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
+            raise WrongError("a tile has a statement that the region has not")
+        out = source.object in self.windows
+        inner, outer = (source, target) if out else (target, source)
+        window = self.windows.get(inner.object)
+        if (
+            window is None
+            or outer.object in self.windows
+            or inner.path
+            or outer.path
+            or outer.object.scope is Scope.LOCAL
+        ):
+            raise WrongError("a tile has a statement that the region has not")
+        if outer.object.rank != window.array.rank or self.leaf.opaque or outer.object.element != window.array.element:
+            raise WrongError(f"what is copied of '{window.array.host}' is not understood")
+        element = self._element(inner)
+        if element.subscripts != outer.subscripts:
+            raise WrongError(f"an element of '{window.array.host}' is copied to the place of another")
+        places = affine_tuple(outer.subscripts, self.leaf.frame).intersect_domain(self.leaf.domain)
+        tiles = self._of_tiles(places)
+        return Copied(self.leaf, self.place, window.array, outer.object, places, tiles), out
+
+    def computed(self, sources: Sources) -> Iterator[Computed]:
+        meant = self._meant
+        source = sources.of(meant)
+        if source is None:
+            raise WrongError("a tile has a statement that the region has not")
+        arrays = {one.array for one in self.windows.values()}
+        for node in walk(self.leaf.node):
+            if not isinstance(node, Access) or node.object in self.windows:
+                continue
+            if node.object in arrays or node.object.scope is Scope.TEMPORARY:
+                raise WrongError(f"'{node.object.host}' is accessed beside its window")
+            if node.object in self.region.written and node.object.rank:
+                raise WrongError(f"'{node.object.host}' is written and has no window")
+        if self.leaf.opaque:
+            raise WrongError("a condition or bound that is not affine decides what a tile computes")
+        for one in executions(meant, *source):
+            if any(each.kind is AccessKind.MAY_WRITE or not each.exact for each in one.statement.references):
+                raise WrongError(f"the {where(one.statement)} does not surely access what it names")
+            if any(each.writes and each.object not in arrays for each in one.statement.references):
+                raise WrongError(
+                    f"the {where(one.statement)}, which may run again and again, writes something without a window"
+                )
+            yield Computed(replace(one, leaf=self.leaf), self.place, self._of_tiles(one.relation))
+
+    @cached_property
+    def _meant(self) -> Leaf:
+        """The leaf with the elements that it means in place of those in windows."""
+        node = with_accesses(self.leaf.node, lambda one: self._element(one) if one.object in self.windows else one)
+        return replace(self.leaf, node=node)
+
+    def _element(self, access: Access) -> Access:
+        """The element of the array that an access to its window means, which must lie in the window."""
+        window = self.windows[access.object]
+        if window.object.element != window.array.element or window.array.volatile:
+            raise WrongError(f"the window of '{window.array.host}' has not its elements")
+        subscripts: list[Expression] = []
+        for place, (index, origin) in enumerate(zip(access.subscripts, window.origin, strict=False)):
+            if not isinstance(index, Binary) or not _spells_place(window, place, index):
+                raise WrongError(f"a place in the window of '{window.array.host}' is not spelled as one")
+            if origin is not None:
+                self._check_origin(origin)
+            self._check_place(window, index, place)
+            subscripts.append(index.left)
+        if not len(subscripts) == len(access.subscripts) == window.array.rank:
+            raise WrongError(f"the window of '{window.array.host}' is used as a whole")
+        return replace(access, object=window.array, subscripts=tuple(subscripts))
+
+    def _check_origin(self, origin: DataObject) -> None:
+        """It is declared in the tile, for all of it."""
+        declaration = self.leaf.scopes.get(origin)
+        if declaration is None or declaration.depth != self.depth or declaration.launch is not self.leaf.launch:
+            raise WrongError(f"'{origin.host}' is not the same throughout a tile")
+        if not any(one is declaration.node for one in self.nest.body.statements):
+            raise WrongError(f"'{origin.host}' is not the same throughout a tile")
+
+    def _check_place(self, window: Window, index: Binary, place: int) -> None:
+        """That the index lies in the window. Neighbours have most of their indices in common: each is asked about once."""
+        if (window.object, index, place) in self._lying:
+            return
+        frame, ring = self.leaf.frame, window.origin[place] is None
+        # The lowest bits of what is not negative are the remainder of a power of two.
+        value = affine(index.left if ring else index, frame)
+        good = value.ge_set(frame.number(0))
+        if not ring:
+            length = window.object.lengths[place]
+            if length is None:
+                raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+            # Sizes of tiles are numbers that the frame knows.
+            good = good.intersect(value.lt_set(affine(length, frame)))
+        if not (_around(self.leaf).is_subset(good) or self.leaf.domain.is_subset(good)):
+            raise WrongError(f"the window of '{window.array.host}' is too small")
+        self._lying.add((window.object, index, place))
+
+    def rings(self) -> Iterator[tuple[int, RingUse]]:
+        """What the leaf, which means elements of windows alone, touches of rings, with the dimension."""
+        found: dict[tuple[DataObject, int], isl.Map] = {}
+        for node in walk(self.leaf.node):
+            window = self.windows.get(node.object) if isinstance(node, Access) else None
+            for dimension, origin in enumerate(window.origin if window is not None else ()):
+                index = node.subscripts[dimension]
+                if window is not None and origin is None and isinstance(index, Binary):
+                    place, elements = (
+                        (window.object, dimension),
+                        affine_tuple((index.left,), self.leaf.frame).intersect_domain(self.leaf.domain),
+                    )
+                    found[place] = elements.union(found[place]) if place in found else elements
+        for (object_, dimension), elements in found.items():
+            window = self.windows[object_]
+            yield dimension, RingUse(self.leaf, window, length_of(window, dimension), elements.coalesce())
+
+    def columns(self) -> Iterator[ColumnUse]:
+        """What the leaf, which means elements of windows alone, writes of windows with columns in registers, and reads of these."""
+        expression = self.leaf.node.expression if isinstance(self.leaf.node, ExpressionStatement) else None
+        target = expression.target if isinstance(expression, Assignment) else None
+        for node in walk(self.leaf.node):
+            if not isinstance(node, Access) or (window := self.windows.get(node.object)) is None:
+                continue
+            if window.column is None or (node.object == window.object and node is not target):
+                continue
+            if node is target and node.object != window.object:
+                raise WrongError(f"'{window.array.host}' is written in registers alone")
+            places = self._element(node).subscripts
+            self._check_planes(window.column, places[0])
+            elements = affine_tuple(places, self.leaf.frame).intersect_domain(self.leaf.domain)
+            yield ColumnUse(self.leaf, window, node is target, elements)
+
+    def _check_planes(self, column: Column, plane: Expression) -> None:
+        """The plane is one of those that registers have at the position: 0 <= position - plane < planes."""
+        at = self.leaf.value(column.position)
+        around = list(itertools.takewhile(lambda one: not (isinstance(one, Dealt) and one.to_workers), self.leaf.path))
+        rounds = [one for one in around if isinstance(one, Ordered) and one.dimension >= self.depth and one.sign > 0]
+        if at is None or all(self.leaf.frame.iterators[one.dimension] != column.position for one in rounds):
+            raise WrongError(f"'{column.position.host}' is no position of a walk through planes")
+        behind = at.sub(affine(plane, self.leaf.frame))
+        frame = self.leaf.frame
+        good = behind.ge_set(frame.number(0)).intersect(behind.lt_set(frame.number(column.planes)))
+        if not self.leaf.domain.is_subset(good):
+            raise WrongError(f"the registers of '{column.object.host}' have not all planes that are read or written")
+
+    def _of_tiles(self, relation: isl.Map) -> isl.Map:
+        """{ b -> x } of { [plan instance] -> x }"""
+        inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
+        launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
+        if not self.rounds:
+            inner = inner.insert_dims(_IN, 0, 1).fix_val(_IN, 0, isl.Val.zero(inner.get_ctx()))
+        return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
+
+
+@once
+def _around(leaf: Leaf) -> isl.Set:
+    """A convex set with all of the leaf's instances: what holds there is sooner seen."""
+    return isl.Set.from_basic_set(leaf.domain.simple_hull())
+
+
+def length_of(window: Window, dimension: int) -> int:
+    """The window's length along a dimension. Raises WrongError where it is no number."""
+    length = window.object.lengths[dimension]
+    if not isinstance(length, IntegerLiteral):
+        raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+    return length.value
+
+
+def _spells_place(window: Window, dimension: int, index: Binary) -> bool:
+    """Whether `index` is `x - origin`, or of a ring `x & (length - 1)`, the length being a power of two."""
+    origin = window.origin[dimension]
+    if origin is not None:
+        return index.operator == "-" and index.right == access_to(origin)
+    length = length_of(window, dimension)
+    mask = index.right.value if isinstance(index.right, IntegerLiteral) else None
+    return index.operator == "&" and length > 0 and length & (length - 1) == 0 and mask == length - 1

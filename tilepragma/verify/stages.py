@@ -1,0 +1,265 @@
+"""Stages are sound: what can be said of them without the mathematics. That boxes hold what is read is `verify/staged_tiles`'s.
+
+What a launch stages it must not write; the copies stand between the stage and the last use of them, barriers at both ends; and
+all workers of a gang come to every stage with the same box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import Access, AddressOf, Assignment, DataObject, Increment, Scope, Storage
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Block,
+    Buffered,
+    Declaration,
+    Loop,
+    Return,
+    Stage,
+    Staged,
+    TiledLoop,
+    TileNest,
+)
+from tilepragma.ir.loop_tree_text import subscripts_text
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.thread_points import points_of
+from tilepragma.ir.traversal import walk, workers_meet
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+
+#: The tiles of a loop of a uniform nest behind the rounds.
+_DEALT: tuple[list[TileKind], ...] = (
+    [],
+    [TileKind.GANG],
+    [TileKind.GANG, TileKind.WORKER],
+    [TileKind.GANG, TileKind.STATIC, TileKind.WORKER],
+)
+
+
+def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
+    """A sentence for everything that is wrong with the stages of a launch."""
+    if any(isinstance(node, Stage) or (isinstance(node, TileNest) and node.uniform) for node in walk(launch.body)):
+        yield f"launch {launch.name} has stages outside its staged form"
+    if launch.staged is None:
+        return
+    parts = launch.staged.statements
+    if launch.staged_windows:
+        yield from _wrong_boxes(launch)
+        return
+    if len(parts) != 1 or not isinstance(parts[0], TileNest) or not parts[0].uniform:
+        yield f"the staged form of launch {launch.name} is not one uniform nest"
+        return
+    yield from _wrong_nest(launch, parts[0])
+    yield from _wrong_places(parts[0].body, launch)
+    yield from _wrong_arrays(plan, launch, parts[0])
+
+
+def _wrong_boxes(launch: Launch) -> Iterator[str]:
+    """A staged form in windows has the gangs' loops of the launch, whose numbers come from there, and windows for itself."""
+    plain, staged = (
+        one.statements[0] if len(one.statements) == 1 else None
+        for one in (launch.body, launch.staged)
+        if one is not None
+    )
+    if (
+        not isinstance(plain, TileNest)
+        or not isinstance(staged, TileNest)
+        or (plain.loops, plain.order) != (staged.loops, staged.order)
+    ):
+        yield f"the staged form of launch {launch.name} deals its tiles out otherwise"
+        return
+    nests = (node for node in walk(staged.body) if isinstance(node, TileNest))
+    for tiled in (one for nest in nests for one in nest.loops):
+        if tiled.launch_bounds and tiled not in launch.loops:
+            yield f"loop {tiled.symbol} of the staged form is none of the launch"
+        if any(tile.axis is not None and tile.axis not in launch.axes for tile in tiled.tiles):
+            yield f"loop {tiled.symbol} of the staged form has workers that the launch has not"
+    objects = [name for window in launch.staged_windows for name in window.names]
+    accesses = (node for node in walk(launch.staged) if isinstance(node, Access))
+    if len(set(objects)) != len(objects) or {one.object for one in accesses if one.object.scope is Scope.GANG} - set(
+        objects
+    ):
+        yield f"the staged form of launch {launch.name} uses memory of its gangs that is not one window's"
+    for window in launch.staged_windows:
+        number = isinstance(window.object.element, ScalarType) and window.object.scope is Scope.GANG
+        if not number or window.column is not None or None in window.origin:
+            yield f"the window '{window.object.name}' is no box of numbers in memory of a gang"
+        if not len(window.object.lengths) == len(window.origin) == window.array.rank:
+            yield f"the window '{window.object.name}' has not the dimensions of its array"
+
+
+def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
+    for tiled in nest.loops:
+        if tiled not in launch.loops:
+            yield f"loop {tiled.symbol} of the staged form is none of the launch"
+        kinds = [tile.kind for tile in tiled.tiles]
+        if kinds[0] is not TileKind.DYNAMIC or kinds[1:] not in _DEALT:
+            yield f"the tiles of loop {tiled.symbol} are not those of a uniform nest"
+        elif kinds[1:] == _DEALT[-1] and points_of(tiled) < 1:
+            yield f"the points that a worker has of loop {tiled.symbol} are no number"
+        if polynomial(tiled.loop.step).constant != 1 or tiled.loop.decreasing or not tiled.launch_bounds:
+            yield f"loop {tiled.symbol} of a uniform nest does not count up by 1 between bounds of the launch"
+    if any(points_of(tiled) > 1 for tiled in nest.loops):
+        yield from _shared_scalars(launch, nest)
+    nodes = list(walk(nest.body))
+    if any(isinstance(node, Return) for node in nodes) or leaves_early(nest.body):
+        yield f"an iteration of launch {launch.name} may end before its barriers"
+    if any(isinstance(node, TileNest) for node in nodes):
+        yield f"the staged form of launch {launch.name} has a nest in its nest"
+
+
+def _shared_scalars(launch: Launch, nest: TileNest) -> Iterator[str]:
+    """What is declared outside of the nest a worker has once, for all of its points."""
+    changed = {node.target.object for node in walk(nest.body) if isinstance(node, (Assignment, Increment, AddressOf))}
+    for object_ in changed:
+        if object_.scope is not Scope.LOCAL and object_.rank == 0:
+            yield f"the points of a worker of launch {launch.name} have '{object_.host}' in common"
+
+
+def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
+    """Barriers and stages stand in blocks and loops alone, and what is declared beside them can be declared for all workers."""
+    meets = any(workers_meet(statement) for statement in block.statements)
+    for statement in block.statements:
+        if isinstance(statement, (Barrier, Stage)):
+            continue
+        if isinstance(statement, (Block, Loop, Buffered)):
+            inner = statement if isinstance(statement, Block) else statement.body
+            if workers_meet(inner):
+                yield from _wrong_places(inner, launch)
+        elif isinstance(statement, Declaration):
+            simple = all(
+                one.object.rank == 0 and not isinstance(one.initializer, tuple) for one in statement.declarators
+            )
+            if meets and not simple:
+                yield f"launch {launch.name} declares an array between barriers of a uniform nest"
+        elif workers_meet(statement):
+            yield f"a barrier or stage of launch {launch.name} stands under a condition"
+
+
+def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[str]:
+    functions = plan.kernel.functions
+    written = {use.object for use in uses(nest, functions) if use.writes}
+    held = {argument.object for argument in plan.arrays}
+    stages = list(_stages(nest.body, ()))
+    objects = list(dict.fromkeys(one.object for _, _, stage, _ in stages for one in stage.arrays))
+    served = [(one.object, text) for _, _, stage, _ in stages for one in stage.arrays for text in one.reads]
+    for object_, text in dict.fromkeys(one for one in served if served.count(one) > 1):
+        yield f"'{object_.host}{text}' is read in two boxes of launch {launch.name}"
+    known = {one.loop.iterator for one in nest.loops if all(tile.axis is None for tile in one.tiles)}
+    known |= (
+        set(plan.scalars) - written - set(launch.privates) | set(launch.values) | {one.object for one in plan.sizes}
+    )
+    if not plan.apart:
+        yield f"launch {launch.name} stages arrays that another name may write"
+    for object_ in objects:
+        name = object_.host
+        if object_ in written or object_ not in held or object_.volatile or object_.scope is Scope.LOCAL:
+            yield f"'{name}' is staged, but launch {launch.name} does not only read it"
+        if not isinstance(object_.element, ScalarType) or object_.storage is Storage.SCALAR:
+            yield f"'{name}' is staged, but is no array of numbers"
+    for block, place, stage, around in stages:
+        for staged in stage.arrays:
+            yield from _wrong_uses(nest, block, place, staged)
+            yield from _wrong_sides(nest, staged, known | set(around), block.statements[place + 1 :])
+        if stage.ahead:
+            yield from _wrong_order(launch, nest, block, place, known | set(around[:-1]))
+
+
+def _wrong_order(launch: Launch, nest: TileNest, block: Block, place: int, known: set[DataObject]) -> Iterator[str]:
+    """What is copied an iteration ahead is known then, and no other barrier or stage is passed meanwhile: the loop's bounds are the same for
+    all workers, and its body is a stage, a barrier, what each does alone, and a barrier.
+    """
+    name = f"launch {launch.name} copies ahead"
+    loop = next((one for one in walk(nest.body) if isinstance(one, Loop) and one.body is block), None)
+    if loop is None:
+        yield f"{name} of something that is no loop"
+        return
+    read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
+    step = polynomial(loop.step).constant
+    if loop.decreasing or loop.comparison != "<" or not loop.declares_iterator or step is None or not read <= known:
+        yield f"{name} in a loop over '{loop.iterator.name}' that workers may see otherwise"
+    *others, last = block.statements
+    middle = others[place + 2 :]
+    meets = any(workers_meet(one) for one in middle)
+    if place != 0 or len(others) < 2 or not isinstance(others[1], Barrier) or not isinstance(last, Barrier) or meets:
+        yield f"{name} where more is done than to compute between two barriers"
+    if any(use.object == loop.iterator and use.writes for one in middle for use in uses(one, ())):
+        yield f"{name}, and the iterator '{loop.iterator.name}' changes meanwhile"
+
+
+def _stages(block: Block, around: tuple[DataObject, ...]) -> Iterator[tuple[Block, int, Stage, tuple[DataObject, ...]]]:
+    """Every stage with its block, its place there and the iterators of the loops around it."""
+    for place, statement in enumerate(block.statements):
+        if isinstance(statement, Stage):
+            yield block, place, statement, around
+        elif isinstance(statement, (Block, Buffered)):
+            yield from _stages(statement if isinstance(statement, Block) else statement.body, around)
+        elif isinstance(statement, Loop):
+            yield from _stages(statement.body, (*around, statement.iterator))
+
+
+def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Iterator[str]:
+    """The accesses to a box stand behind the stage in its block, a barrier before the first of them and one after the last."""
+    name, object_ = staged.object.host, staged.object
+    using = [at for at, one in enumerate(block.statements) if _accesses(one, staged)]
+    barriers = [at for at, one in enumerate(block.statements) if isinstance(one, Barrier)]
+    inside = sum(len(_accesses(one, staged)) for one in block.statements)
+    if inside != len(_accesses(nest.body, staged)) or any(at < place for at in using):
+        yield f"'{name}' is read before it is staged, or elsewhere"
+        return
+    if any(len(access.subscripts) != object_.rank for access in _accesses(nest.body, staged)):
+        yield f"'{name}' is staged, and handed on as a whole"
+    if not using:
+        yield f"'{name}' is staged and never read"
+        return
+    if not any(place < at < using[0] for at in barriers):
+        yield f"no barrier stands between the copy of '{name}' and its first use"
+    if not any(at > using[-1] for at in barriers):
+        yield f"no barrier stands between the last use of '{name}' and its next copy"
+
+
+def _accesses(node: Any, staged: Staged) -> list[Access]:
+    """The accesses to the box."""
+    found = (one for one in walk(node) if isinstance(one, Access) and one.object == staged.object)
+    return [one for one in found if subscripts_text(one.subscripts) in staged.reads]
+
+
+def _wrong_sides(nest: TileNest, staged: Staged, known: set[DataObject], rest: tuple[Any, ...]) -> Iterator[str]:
+    """Boxes begin where all workers say they do, and are as long as their iterators take values."""
+    name = staged.object.host
+    for left_out in (staged.before, staged.after):
+        if left_out and (staged.object.rows_in is None or len(left_out) != len(staged.sides) or min(left_out) < 0):
+            yield f"the box of '{name}' leaves elements out of which it has none"
+    if len(staged.sides) != staged.object.rank:
+        yield f"the box of '{name}' has {len(staged.sides)} sides"
+    dealt = {tiled.loop.iterator: tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
+    loops = {one.iterator: one for one in rest if isinstance(one, Loop)}
+    for side in staged.sides:
+        strange = {node.object for node in walk(side.least) if isinstance(node, Access)} - known
+        for object_ in sorted(one.name for one in strange):
+            yield f"the box of '{name}' begins at '{object_}', which is not the same for all workers"
+        if side.width < 0:
+            yield f"the box of '{name}' has a side without elements"
+        for term in side.terms:
+            tiled, loop = dealt.get(term.iterator), loops.get(term.iterator)
+            if tiled is None and loop is not None and not _is_same_for_all(loop, known):
+                yield f"the loop over '{term.iterator.name}' behind the copy of '{name}' differs between workers"
+            if tiled is None and (loop is None or not isinstance(term.extent, int)):
+                yield f"'{term.iterator.name}' is no iterator of the tile that the box of '{name}' is of"
+            if tiled is not None and (term.extent, term.points) != (_extent(tiled), points_of(tiled)):
+                yield f"the box of '{name}' has another extent along '{term.iterator.name}' than the gang's tile"
+
+
+def _is_same_for_all(loop: Loop, known: set[DataObject]) -> bool:
+    read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
+    counts_up = polynomial(loop.step).constant == 1 and not loop.decreasing and loop.comparison == "<"
+    return counts_up and read <= known
+
+
+def _extent(tiled: TiledLoop) -> object:
+    """How many values a gang's tile has for each point of a worker: as many as the axis of the loop's workers, else one."""
+    return next((tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER), 1)

@@ -1,0 +1,262 @@
+"""Which statement of the region a leaf of a plan is, and which of its instances each instance of the leaf executes.
+
+Planners keep the user's statements, or give their iterators other names: then all else is the same.
+
+    { [plan instance] -> S[i] }
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.loop_tree import Declaration, Declarator, If, Loop
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.poly.affine import product_of
+from tilepragma.poly.scop import Scop, ScopStatement
+from tilepragma.verify.launch_tree_relation import Leaf
+
+#: Pieces of a relation up to which it is asked whether they are one: to subtract many takes long.
+_MOST_PIECES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Executed:
+    """A leaf that executes a statement: `relation` is { [plan instance] -> S[i] }. `places` has the objects of the plan for those of the
+    region that have another name there.
+    """
+
+    leaf: Leaf
+    statement: ScopStatement
+    relation: isl.Map
+    places: dict[DataObject, DataObject]
+
+    @cached_property
+    def iterations(self) -> str:
+        """The relation without the statement's name, as isl writes it: texts that are alike mean the same, and are compared at once."""
+        return str(self.relation.reset_tuple_id(isl.dim_type.out))
+
+    @cached_property
+    def is_injective(self) -> bool:
+        """Whether each instance executes another one of the statement's."""
+        return bool(self.relation.is_injective())
+
+
+@dataclass(frozen=True)
+class Source:
+    """A statement of the region with the leaf that it is in the region's own tree."""
+
+    leaf: Leaf
+    statements: tuple[ScopStatement, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is not right with a plan, or not proven: a sentence. `certain` where it is surely wrong for some run."""
+
+    rule: str
+    message: str
+    certain: bool
+
+
+class Unmatched(Exception):  # noqa: N818  (it carries a sentence to where findings are collected)
+    """A leaf of the plan that cannot be said to execute a statement of the region; the text is a sentence."""
+
+    def __init__(self, message: str, *, certain: bool = False) -> None:
+        super().__init__(message)
+        self.certain = certain
+
+
+class Sources:
+    """The statements of a region, to be found again in plans."""
+
+    def __init__(self, scop: Scop, found: Iterable[Leaf]) -> None:
+        self._by_node: dict[int, Source] = {}
+        self._by_place: dict[tuple[Any, ...], list[Source]] = {}
+        by_node: dict[int, list[ScopStatement]] = {}
+        for statement in scop.statements:
+            by_node.setdefault(id(statement.node), []).append(statement)
+        for leaf in found:
+            source = Source(leaf, tuple(by_node.get(id(leaf.node), ())))
+            self._by_node[id(leaf.node)] = source
+            self._by_place.setdefault(_place(leaf.node), []).append(source)
+
+    def of(self, leaf: Leaf) -> tuple[Source, dict[DataObject, DataObject]] | None:
+        """The statement that the leaf is, with the names its objects have in the plan; None where it is none. Of several copies of a statement it is
+        the one whose names it has, if there is one.
+        """
+        source = self._by_node.get(id(leaf.node))
+        if source is not None:
+            return source, {}
+        found = None
+        for candidate in self._by_place.get(_place(leaf.node), ()):
+            places: dict[DataObject, DataObject] = {}
+            if all(_same(new, old, places) for new, old in _pairs(leaf.node, candidate.leaf.node)):
+                renamed = {old: new for old, new in places.items() if old != new}
+                if not renamed:
+                    return candidate, renamed
+                if found is None and renamed.keys() <= _bound(candidate.leaf):
+                    found = candidate, renamed
+        return found
+
+
+def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject]) -> Iterator[Executed]:
+    """{ [plan instance] -> S[i] } for the statements that the source is. Raises Unmatched."""
+    if source.statements:
+        _check_opaque(leaf, source.leaf, places)
+    for statement in source.statements:
+        iterators = [loop.iterator for loop in statement.loops]
+        values = []
+        for place, iterator in enumerate(iterators):
+            named = name_of(iterator, leaf, places)
+            value = leaf.value(named) if iterator not in iterators[place + 1 :] else None
+            if value is None:
+                raise Unmatched(
+                    f"the value of '{iterator.host}' is no affine function of the plan's loops in the {where(statement)}"
+                )
+            values.append(value)
+        relation = product_of(values, leaf.frame)
+        relation = relation.set_tuple_name(isl.dim_type.out, statement.name).intersect_domain(leaf.domain)
+        yield Executed(leaf, statement, in_one_piece(relation), places)
+
+
+def in_one_piece(relation: isl.Map) -> isl.Map:
+    """The same relation as one basic map where it is one.
+
+    Bounds of tiles are greatest and least values, which make pieces of a tile's instances though these are convex; all that is asked of the relation
+    takes time by the square of the pieces (sweeps by colours in three dimensions: a proof of 0.4 s in place of 3.9).
+    """
+    if not 1 < relation.n_basic_map() <= _MOST_PIECES:
+        return relation
+    whole = isl.Map.from_basic_map(relation.unshifted_simple_hull())
+    return whole if whole.is_subset(relation) else relation
+
+
+def name_of(iterator: DataObject, leaf: Leaf, places: dict[DataObject, DataObject]) -> DataObject:
+    """The object that holds the iterator's value at the leaf: what the leaf calls it, or, where its text does not mention the
+    iterator at all, one in scope that the user would call the same.
+    """
+    if iterator in places or leaf.value(iterator) is not None:
+        return places.get(iterator, iterator)
+    mentioned = {node.object for part in _parts(leaf.node) for node in walk(part) if isinstance(node, Access)}
+    in_scope = (*leaf.frame.iterators, *leaf.frame.known)
+    called = [one for one in in_scope if one.host == iterator.host]
+    return called[-1] if called and iterator not in mentioned else iterator
+
+
+def where(statement: ScopStatement) -> str:
+    """`statement at line 3`: the statement as sentences name it."""
+    kind = (
+        "condition" if isinstance(statement.node, If) else "bound" if isinstance(statement.node, Loop) else "statement"
+    )
+    return f"{kind} at line {statement.range.start.line}"
+
+
+def _check_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> None:
+    """What is not affine on the way must be the same in the plan, and be decided for the same instance."""
+    _match_opaque(leaf, source, places)
+    frames = {id(one.frame): one.frame for one in leaf.opaque}  # conditions between which nothing is declared have one
+    for frame in frames.values():
+        for iterator in source.frame.iterators:
+            named = name_of(iterator, leaf, places)
+            then, now = frame.value(named), leaf.value(named)
+            if then is not None and now is not None:
+                then = then.add_dims(isl.dim_type.in_, leaf.depth - len(frame.iterators))
+                if not then.is_equal(now):
+                    raise Unmatched(
+                        f"a condition or bound is evaluated for another '{iterator.host}' than the statement on line {_line(leaf)}"
+                    )
+
+
+def _match_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> None:
+    """Raises Unmatched where the plan's conditions and bounds that are not affine aren't the region's."""
+    pairs = zip(leaf.opaque, source.opaque, strict=False)
+    same_names = all(old == new for old, new in places.items())
+    if (
+        same_names
+        and len(leaf.opaque) == len(source.opaque)
+        and all(mine.part == theirs.part and mine.decides is theirs.decides for mine, theirs in pairs)
+    ):
+        return  # of thousands of conditions nested in each other, pair by pair would take a minute
+    open_ = list(source.opaque)
+    for mine in leaf.opaque:
+        names = dict(places)
+        theirs = next((one for one in open_ if one.part == mine.part and _same(mine.decides, one.decides, names)), None)
+        if theirs is None:
+            raise Unmatched(
+                f"a condition or bound that is not affine decides on line {_line(leaf)} in the plan, but not in the region"
+            )
+        open_.remove(theirs)
+    if open_:
+        raise Unmatched(f"the statement on line {_line(leaf)} lacks a condition or bound that is not affine")
+
+
+def _line(leaf: Leaf) -> int:
+    return int(leaf.node.range.start.line)
+
+
+def _place(node: Any) -> tuple[Any, ...]:
+    """What a node and its counterpart have in common at first sight."""
+    range_ = node.header if isinstance(node, Loop) else getattr(node, "range", None)
+    return type(node), range_
+
+
+def _pairs(node: Any, old: Any) -> Iterator[tuple[Any, Any]]:
+    """The parts of a node and of what it may come from; a declaration may leave out what is not needed."""
+    if isinstance(node, Declaration) and isinstance(old, Declaration):
+        known = {one.object: one for one in old.declarators}
+        yield from ((one, known.get(one.object)) for one in node.declarators)
+    else:
+        yield from zip(_parts(node), _parts(old), strict=True)
+
+
+def _parts(node: Any) -> tuple[Any, ...]:
+    """What the leaf evaluates: of an If or a Loop, which stand for their decision, that alone."""
+    if isinstance(node, If):
+        return (node.condition,)
+    if isinstance(node, Loop):
+        return (node.lower, node.upper, node.step)
+    return (node,)
+
+
+def _bound(leaf: Leaf) -> set[DataObject]:
+    """The objects whose names are the plan's to choose: iterators, and what the statement declares inside itself."""
+    inner = {loop.iterator for loop in loops_in(leaf.node)}
+    inner |= {node.object for node in walk(leaf.node) if isinstance(node, Declarator)}
+    return {*leaf.frame.iterators, *inner}
+
+
+def _same(new: Any, old: Any, places: dict[DataObject, DataObject]) -> bool:
+    """Whether two trees differ in the names of objects at most; `places` collects the old ones' new ones."""
+    if new is old:
+        return True
+    if isinstance(old, DataObject):
+        return isinstance(new, DataObject) and places.setdefault(old, new) == new
+    if type(new) is not type(old):
+        return False
+    if isinstance(old, tuple):
+        return len(new) == len(old) and all(_same(n, o, places) for n, o in zip(new, old, strict=True))
+    if not dataclasses.is_dataclass(old):
+        return bool(new == old)
+    names = [one.name for one in dataclasses.fields(old) if one.compare]
+    return all(_same(getattr(new, name), getattr(old, name), places) for name in names)
+
+
+def instance_text(instances: isl.Set, statement: ScopStatement) -> str:
+    """`(i = 0, j = 2) where n = 3`: one of the instances, { S[i] }, which are not empty."""
+    point = instances.sample_point()
+    names = [loop.iterator.host for loop in statement.loops]
+    values = [f"{name} = {point.get_coordinate_val(isl.dim_type.set, place)}" for place, name in enumerate(names)]
+    space = instances.get_space()
+    given = [
+        f"{space.get_dim_name(isl.dim_type.param, place)} = {point.get_coordinate_val(isl.dim_type.param, place)}"
+        for place in range(space.dim(isl.dim_type.param))
+    ]
+    where_ = f" where {', '.join(given)}" if given else ""
+    return f"({', '.join(values)}){where_}"

@@ -1,0 +1,228 @@
+"""Proof that a region which keeps some values elsewhere computes what the original computes.
+
+The two are the same text but for the storage that some accesses name, and for added copies B[b] = C[c]. With
+
+    { R[i] -> W[j] }   the write that the read R[i] sees the value of
+
+of both, the changed region's composed through its copies, each read sees the same value in both, and each element that anyone may
+read afterwards has the same last writer. The subscripts of new storage do not matter for that; what they hold does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import islpy as isl
+
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope, Storage
+from tilepragma.ir.loop_tree import ExpressionStatement, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.poly.footprints import shadows
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.scop import AccessKind, Scop, ScopStatement
+from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
+
+
+@dataclass(frozen=True)
+class Version:
+    """Statements that run one after another, and their Scop. The Scops of versions that are compared share isl's context."""
+
+    statements: tuple[Statement, ...]
+    scop: Scop
+
+
+@dataclass(frozen=True)
+class OwnStorage:
+    """What the changed version has more: `instead` gives for each new object the array whose values it holds, `copies` are the
+    added statements (by identity), `dead` the arrays that nobody reads after the region.
+    """
+
+    instead: Mapping[DataObject, DataObject]
+    copies: tuple[Statement, ...]
+    dead: frozenset[DataObject] = frozenset()
+
+
+def storage_fault(original: Version, changed: Version, own: OwnStorage) -> str | None:
+    """Why the two are not proven to compute the same, a clause; None where they are."""
+    added = added_nodes(own)
+    if not same_text(without(original.statements, set()), without(changed.statements, added), own.instead):
+        return "the text differs in more than storage"
+    try:
+        with operation_limit(changed.scop.context, DEFAULT_LIMIT, "proving that values are kept elsewhere"):
+            return _value_fault(original.scop, changed.scop, own, added)
+    except (OperationLimitError, UnknownFlowError) as unknown:
+        return str(unknown).rstrip(".")
+
+
+def added_nodes(own: OwnStorage) -> frozenset[int]:
+    """The identities of all that the added statements consist of."""
+    return frozenset(id(node) for copy in own.copies for node in walk(copy))
+
+
+def without(node: Any, left_out: Collection[int]) -> Any:
+    """The tree without the statements that are left out, ranges and directives; tuples for nodes and for sequences."""
+    if isinstance(node, tuple):
+        return tuple(without(one, left_out) for one in node if id(one) not in left_out)
+    if isinstance(node, (DataObject, SourceRange)) or not dataclasses.is_dataclass(node):
+        return node
+    fields = (field for field in dataclasses.fields(node) if field.compare)
+    return (type(node), *(without(getattr(node, field.name), left_out) for field in fields))
+
+
+def same_text(one: Any, other: Any, instead: Mapping[DataObject, DataObject]) -> bool:
+    """Whether two trees of `without` differ in nothing but the storage and the subscripts of accesses to new objects."""
+    if one == other:
+        return True
+    if not isinstance(one, tuple) or not isinstance(other, tuple) or len(one) != len(other):
+        return False
+    if one and one[0] is Access and other[0] is Access and other[1] in instead:
+        kept = instead[other[1]]
+        return one[1] == kept and kept.element == other[1].element and one[3:] == other[3:]
+    return all(same_text(part, twin, instead) for part, twin in zip(one, other, strict=True))
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """{ R[i] -> W[j] }, { R[i] -> A[a] } and { A[a] -> W[j] }, as ArrayFlow has them, by the names of the original."""
+
+    seen: isl.UnionMap
+    initial: isl.UnionMap
+    last: isl.UnionMap
+
+
+def _value_fault(original: Scop, changed: Scop, own: OwnStorage, added: Collection[int]) -> str | None:
+    found_copies = tuple(added_copies(changed, added))
+    copies = [one for one in found_copies if one is not None]
+    twins = [one for one in changed.statements if id(one.node) not in added]
+    if len(twins) != len(original.statements):
+        return "statements are missing"
+    names: dict[str, str] = {}
+    for one, twin in zip(original.statements, twins, strict=True):
+        if not is_twin(one, twin, own.instead):
+            return "a statement runs at other times, or touches other things"
+        names |= {f"{twin.name}_{place}": f"{one.name}_{place}" for place in range(len(one.references))}
+    if len(copies) < len(found_copies):
+        return "what is added is more than a copy"
+    arrays = frozenset(own.instead.values())
+    touched = arrays | frozenset(own.instead)
+    if any(site.reference.object not in touched for copy in copies for site in (copy.source, copy.target)):
+        return "a copy touches other arrays"
+    if any(not is_touched(site, original) for copy in copies for site in (copy.source, copy.target)):
+        return "a copy touches elements that the region does not, which need not be there"
+    before = array_flow(original, arrays)
+    expected = _Sources(before.sources, before.initial, before.last)
+    found = _through_copies(array_flow(changed, touched), copies, names)
+    if not found.seen.is_equal(expected.seen) or not found.initial.is_equal(expected.initial):
+        return "a read would see another value"
+    if not _of(found.last, arrays - own.dead).is_equal(_of(expected.last, arrays - own.dead)):
+        return "an array would end with other values"
+    return None
+
+
+def is_twin(one: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
+    """Whether two statements run at the same times, and access the same objects or what stands for them."""
+    if not twin.domain.set_tuple_name(one.name).is_equal(one.domain) or len(one.references) != len(twin.references):
+        return False
+    return all(
+        mine.kind is theirs.kind and mine.object == instead.get(theirs.object, theirs.object)
+        for mine, theirs in zip(one.references, twin.references, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Copy:
+    """B[b] = C[c]: `target` writes, `source` reads."""
+
+    target: Site
+    source: Site
+
+
+def added_copies(changed: Scop, added: Collection[int]) -> Iterator[Copy | None]:
+    """The added statements; None for what is no copy of one element."""
+    for statement in changed.statements:
+        if id(statement.node) in added:
+            yield _copy(statement, [Site(statement, place) for place in range(len(statement.references))])
+
+
+def _copy(statement: ScopStatement, sites: list[Site]) -> Copy | None:
+    node = statement.node
+    if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment) or len(sites) != 2:
+        return None
+    source, target = sites
+    kinds = (source.reference.kind, target.reference.kind)
+    plain = node.expression.operator == "=" and isinstance(node.expression.value, Access)
+    alike = source.reference.object.element == target.reference.object.element
+    return Copy(target, source) if plain and alike and kinds == (AccessKind.READ, AccessKind.MUST_WRITE) else None
+
+
+def is_touched(site: Site, original: Scop) -> bool:
+    """Whether { A[a] : the copy's reference touches it } is a part of what the original surely touches, or of a box around that where an array has
+    all of such a box; what is new has none there.
+    """
+    object_ = site.reference.object
+    if object_.scope is Scope.TEMPORARY:
+        return True
+    own = [one for each in original.statements for one in each.references if one.object == object_ and one.exact]
+    touched = [one.relation.range() for one in own if one.kind is not AccessKind.MAY_WRITE]
+    copied = site.reference.relation.range()
+    # Of rows that a program has for itself, the last may be shorter.
+    whole = object_.storage is Storage.CONTIGUOUS and object_.rows_in is None and object_ not in original.layouts
+    if touched and whole and not site.reference.writes:
+        return bool(copied.is_subset(shadows(touched)))
+    return bool(touched) and copied.is_subset(reduce(isl.Set.union, touched))
+
+
+def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str, str]) -> _Sources:
+    """What is seen through copies: { R -> W } . { W[c] -> R'[c] : copy c } . { R' -> W' }, again until no copy is left."""
+    context = flow.sites[0].statement.domain.get_ctx()
+    through = isl.UnionMap("{ }", context=context)
+    for copy in copies:
+        domain = copy.target.statement.domain
+        same = isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain)
+        same = same.set_tuple_name(isl.dim_type.in_, copy.target.name).set_tuple_name(
+            isl.dim_type.out, copy.source.name
+        )
+        through = through.union(isl.UnionMap.from_map(same))
+    seen, initial, last = flow.sources, flow.initial, flow.last
+    for _ in copies:
+        copied = seen.intersect_range(through.domain()).apply_range(through)
+        seen = seen.subtract_range(through.domain()).union(copied.apply_range(flow.sources))
+        initial = initial.union(copied.apply_range(flow.initial))
+        last = last.subtract_range(through.domain()).union(
+            last.intersect_range(through.domain()).apply_range(through).apply_range(flow.sources)
+        )
+    if not (seen.range().union(last.range())).intersect(through.domain()).is_empty():
+        raise UnknownFlowError("copies are copied again and again")
+    readers = through.range()
+    seen, initial = seen.subtract_domain(readers), initial.subtract_domain(readers)
+    return _Sources(_renamed(seen, names), _renamed(initial, names), _renamed(last, names))
+
+
+def _renamed(relation: isl.UnionMap, names: Mapping[str, str]) -> isl.UnionMap:
+    result = isl.UnionMap("{ }", context=relation.get_ctx())
+    for one in _maps(relation):
+        for side in (isl.dim_type.in_, isl.dim_type.out):
+            name = one.get_tuple_name(side)
+            one = one.set_tuple_name(side, names.get(name, name))
+        result = result.union(isl.UnionMap.from_map(one))
+    return result
+
+
+def _of(relation: isl.UnionMap, arrays: Collection[DataObject]) -> isl.UnionMap:
+    names = {one.name for one in arrays}
+    result = isl.UnionMap("{ }", context=relation.get_ctx())
+    for one in _maps(relation):
+        if one.get_tuple_name(isl.dim_type.in_) in names:
+            result = result.union(isl.UnionMap.from_map(one))
+    return result
+
+
+def _maps(relation: isl.UnionMap) -> Iterator[isl.Map]:
+    found: list[isl.Map] = []
+    relation.foreach_map(found.append)
+    return iter(found)

@@ -1,0 +1,526 @@
+"""Launches whose tiles overlap, each gang computing in windows of its own, leave every array as the region does.
+
+    s = [h, l]               a step of the host: round h of its one loop, if there is one, launch l in it; b = [s, g] is a tile g of it
+    Q_S : { b -> S[i] }      the instances that a tile executes; T_S : { S[i] -> s } the step that executes them
+    W : { s -> x }           what the region writes of an array in the instances of a step
+    F, K : { b -> x }        what a tile fills its window with, and what it stores of it, each from or to some array Y
+
+A tile's instances run in the region's order, in memory of its own, so that each reads what it reads in the region if the instances it depends on
+are the tile's too or of earlier steps, and the latter's results are what the window was filled with:
+
+    every instance in one step; dependences never to an earlier step; inside a tile in order
+    Q_T . flow^-1, of one step, is in Q_S                         tiles have all that their instances read of the same step
+    what Q reads without a source in its step is in F
+    x in F(s) from Y, x in W(p), p < s:  some q, p <= q < s, stores x to Y;  of an array that is the plan's own, some q < s does at all
+    x in K(b), S[i] writes x in the step: S[i] is in Q_S(b);   x in K(b) is in F(b), or the tile writes it
+    x in W(p) of the user's array:       some q >= p stores x to it;   nothing else of the user's is stored
+    what a tile stores no other tile of its step fills a window from; each element is stored once a step
+
+Instances may run in many tiles of one step: all compute the same.
+
+A window that is a ring of R planes along a dimension has one place for x and for all that differ from it by multiples of R there. It is as good
+as one with a place for each, if all that touches an element has been done before something touches one that is R or more beyond it:
+
+    { A[i] -> B[j] : of one tile, A[i] touches x, B[j] touches y, y_k >= x_k + R }     A[i] runs before B[j]
+
+What a worker reads of a window in registers, where it put all that it wrote there, is what the window has, if nobody else wrote it:
+
+    { A[i] -> B[j] : of one tile, A[i] writes x, B[j] reads x in registers }           A[i] and B[j] are one worker's, in one round of its loops
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.poly.affine import Frame, NotAffineError
+from tilepragma.poly.dependences import Dependence, DependenceKind, together
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
+from tilepragma.verify.bounds import HeldArray, lies_between, lies_in_section
+from tilepragma.verify.launch_tree_relation import Leaf, ProvenLaunch, ProvenStep
+from tilepragma.verify.locals import broken_scopes
+from tilepragma.verify.order import by_two_workers, out_of_order
+from tilepragma.verify.pipelines import out_of_columns
+from tilepragma.verify.scratchpads import STEP, Computed, Copied, Tiles, WrongError, window_tiles
+from tilepragma.verify.statement_matching import Finding, where
+
+if TYPE_CHECKING:
+    from tilepragma.verify.plan_proof import ProvenRegion
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+_RULE = "overlapped tiles leave what the region leaves"
+
+
+def has_windows(steps: Iterable[ProvenStep]) -> bool:
+    """Whether some launch keeps arrays in windows."""
+    return any(bool(one.windows) if isinstance(one, ProvenLaunch) else has_windows(one.steps) for one in steps)
+
+
+def wrong_windows(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...], held: Mapping[DataObject, HeldArray]
+) -> Iterator[Finding]:
+    """A sentence for what keeps steps with windows from being the region; `found` are their leaves, `held` the arrays that a device has."""
+    mine = _Region(region.scop, region.dependences, region.written, held, region.touching or region.scop)
+    try:
+        tiles = window_tiles(region, steps, found)
+        for check in (
+            _each_in_a_step,
+            _in_order,
+            _closed,
+            _ordered_copies,
+            _in_columns,
+            _rings,
+            _columns,
+            _filled,
+            _stored,
+            _final,
+            _inside,
+        ):
+            check(mine, tiles)
+        yield from broken_scopes((one.executed for one in tiles.computed), region.sources)
+    except WrongError as error:
+        yield Finding(_RULE, str(error), False)
+    except NotAffineError as error:
+        yield Finding(_RULE, f"a window is not understood: {error.why.reason}", False)
+
+
+@dataclass(frozen=True)
+class _Region:
+    scop: Scop
+    dependences: tuple[Dependence, ...]
+    written: frozenset[DataObject]
+    held: Mapping[DataObject, HeldArray]
+    touching: Scop
+    self_sufficient: dict[DataObject, bool] = field(default_factory=dict, compare=False, repr=False)
+    """answers of `_each_stores_its_own`, by the array"""
+
+    @property
+    def flow(self) -> list[Dependence]:
+        return [one for one in self.dependences if one.kind is DependenceKind.FLOW]
+
+
+# -- what must hold ---------------------------------------------------------------------------------------------------
+
+
+def _each_in_a_step(region: _Region, tiles: Tiles) -> None:
+    """Every instance, and no other, in one step; once in each of its tiles."""
+    seen: set[tuple[str, int]] = set()
+    for one in tiles.computed:
+        name = one.executed.statement.name
+        if (name, one.place) in seen:
+            raise WrongError(f"the {where(one.executed.statement)} stands twice in a launch")
+        seen.add((name, one.place))
+        if not _once_a_tile(one.executed.relation, tiles.depth):
+            raise WrongError(f"the {where(one.executed.statement)} runs twice in a tile")
+    for statement in region.scop.statements:
+        steps = tiles.step_of.get(statement.name)
+        if steps is None or not statement.domain.is_subset(steps.domain()):
+            raise WrongError(f"the {where(statement)} is not shown to run for all of its instances")
+        if not steps.domain().is_subset(statement.domain):
+            raise WrongError(f"the {where(statement)} runs for instances that the region does not have")
+        if not steps.is_single_valued():
+            raise WrongError(f"the {where(statement)} runs in two steps of the host for one instance")
+
+
+def _once_a_tile(relation: isl.Map, depth: int) -> bool:
+    """Whether, in { [b, i] -> x }, b being the first `depth` dimensions, each b has each x once."""
+    return bool(_in_tile(relation, depth).is_injective())
+
+
+def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
+    """{ [b, i] -> [b, x] }"""
+    whole = isl.Map.identity(relation.domain().get_space().map_from_set())
+    tile = whole.project_out(_OUT, depth, whole.dim(_OUT) - depth)
+    return tile.flat_range_product(relation.reset_tuple_id(_OUT))
+
+
+def _in_order(region: _Region, tiles: Tiles) -> None:
+    """No dependence goes to an earlier step, and inside a tile all run forward."""
+    for group in _by_ends(region.dependences):
+        every = together(group)
+        for first in tiles.computed:
+            for second in tiles.computed:
+                if (first.executed.statement.name, second.executed.statement.name) == group[0].ends:
+                    _check_dependences(first, second, group, every, tiles)
+
+
+def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
+    """Those between the same two statements together."""
+    groups: dict[tuple[str, str], list[Dependence]] = {}
+    for one in dependences:
+        groups.setdefault(one.ends, []).append(one)
+    return list(groups.values())
+
+
+def _check_dependences(
+    first: Computed, second: Computed, group: list[Dependence], every: isl.Map, tiles: Tiles
+) -> None:
+    """Whether dependences, whose relations together are `every`, are kept: each by itself only if not all together are."""
+    if _why_broken(first, second, every, tiles) is None:
+        return
+    for one in group:
+        why = _why_broken(first, second, one.relation, tiles)
+        if why is not None:
+            raise WrongError(f"the {one.kind.value} dependence of '{one.source.object.host}' {why}")
+
+
+def _why_broken(first: Computed, second: Computed, relation: isl.Map, tiles: Tiles) -> str | None:
+    """What a dependence { S[i] -> T[j] } does between instances of S and T that are executed there, if it is not kept."""
+    pairs = first.executed.relation.apply_range(relation).apply_range(second.executed.relation.reverse())
+    if not _to_earlier_steps(pairs, first, second, tiles.rounds).is_empty():
+        return "goes to an earlier step of the host"
+    if first.place != second.place:
+        return None
+    leaves = first.executed.leaf, second.executed.leaf
+    broken = out_of_order(*leaves, _of_one_tile(pairs, tiles.depth))
+    if broken is not None:
+        return f"is broken in a tile: its instances {broken.reason}"
+    broken = out_of_columns(*leaves, pairs)
+    return None if broken is None else f"is broken: tiles that touch the same elements {broken.reason}"
+
+
+def _to_earlier_steps(pairs: isl.Map, first: Computed, second: Computed, rounds: int) -> isl.Map:
+    """Of pairs of instances those whose second one is of an earlier step."""
+    earlier = isl.Map.empty(pairs.get_space()) if first.place <= second.place else pairs
+    for outer in reversed(range(rounds)):
+        earlier = earlier.equate(_IN, outer, _OUT, outer).union(pairs.order_gt(_IN, outer, _OUT, outer))
+    return earlier
+
+
+def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
+    """Of pairs of instances in one tile."""
+    broken = out_of_order(first, second, _of_one_tile(pairs, depth))
+    if broken is not None:
+        raise WrongError(f"{what} is broken in a tile: its instances {broken.reason}")
+
+
+def _of_one_tile(pairs: isl.Map, depth: int) -> isl.Map:
+    for dimension in range(depth):
+        pairs = pairs.equate(_IN, dimension, _OUT, dimension)
+    return pairs
+
+
+def _closed(region: _Region, tiles: Tiles) -> None:
+    """{ b -> S[i] : b has an instance that S[i] of its step hands a value } is in Q_S."""
+    for one in region.flow:
+        source, sink = one.source_statement.name, one.sink_statement.name
+        needed = tiles.of[sink].apply_range(one.relation.reverse())
+        if not needed.intersect(tiles.same_step[source]).is_subset(tiles.of[source]):
+            raise WrongError(
+                f"a tile lacks instances of the {where(one.source_statement)} that it reads '{one.source.object.host}' from"
+            )
+
+
+def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
+    """Windows are filled before, and stored after, all that computes in them."""
+    for fill in tiles.fills:
+        what = f"filling the window of '{fill.array.host}'"
+        for one in _computing(tiles, fill):
+            for reference in _unordered(fill.leaf, one.executed.leaf, fill.array, one, tiles):
+                pairs = fill.places.apply_range(_accessed(one, reference).reverse())
+                _check_order(fill.leaf, one.executed.leaf, pairs, tiles.depth, what)
+        for store in tiles.stores:
+            together = store.place == fill.place and store.array == fill.array
+            if together and not _all_before(fill.leaf, store.leaf, tiles.depth):
+                pairs = fill.places.apply_range(store.places.reverse())
+                _check_order(fill.leaf, store.leaf, pairs, tiles.depth, what)
+    for store in tiles.stores:
+        what = f"storing the window of '{store.array.host}'"
+        for one in _computing(tiles, store):
+            for reference in _unordered(one.executed.leaf, store.leaf, store.array, one, tiles):
+                if reference.writes:
+                    pairs = _accessed(one, reference).apply_range(store.places.reverse())
+                    _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+
+
+def _unordered(first: Leaf, second: Leaf, array: DataObject, computed: Computed, tiles: Tiles) -> Iterator[Reference]:
+    """The accesses to an array of what is computed, if it matters which: where a tile does not do all of one leaf before all of the other."""
+    mine = [one for one in computed.executed.statement.references if one.object == array]
+    yield from () if not mine or _all_before(first, second, tiles.depth) else mine
+
+
+def _accessed(computed: Computed, reference: Reference) -> isl.Map:
+    """{ [plan instance] -> x }"""
+    return computed.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
+
+
+def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
+    """Whether whatever a leaf does in a tile runs before whatever another one does there: mostly the text says so, which is soon seen."""
+    anything = isl.Map.universe(isl.Space.alloc(first.frame.context, 0, first.depth, second.depth))
+    everything = isl.Map.from_domain_and_range(first.domain, second.domain)
+    return any(out_of_order(first, second, _of_one_tile(pairs, depth)) is None for pairs in (anything, everything))
+
+
+def _in_columns(region: _Region, tiles: Tiles) -> None:
+    """Where tiles of several wavefronts may run at once, those wait for each other of which one stores what the other copies."""
+    for store in tiles.stores:
+        for copy in (*tiles.fills, *tiles.stores):
+            if copy.other == store.other and store.leaf.launch is not None and store.leaf.launch.pipelined:
+                pairs = copy.places.apply_range(store.places.reverse())
+                _check_columns(copy.leaf, store.leaf, pairs)
+                if copy is not store:  # of one copy the pairs are the same the other way round
+                    _check_columns(store.leaf, copy.leaf, pairs.reverse())
+
+
+def _check_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> None:
+    broken = out_of_columns(first, second, pairs)
+    if broken is not None:
+        raise WrongError(f"tiles that touch the same elements {broken.reason}")
+
+
+def _rings(region: _Region, tiles: Tiles) -> None:
+    """No place of a ring is taken for another element while someone still wants the one that it has."""
+    for uses in tiles.rings:
+        for first in uses:
+            beyond = isl.Map(f"{{ [x] -> [y] : y >= x + {first.planes} }}", context=region.scop.context)
+            later = first.elements.apply_range(beyond)
+            for second in uses:
+                pairs = later.apply_range(second.elements.reverse())
+                what = f"taking places of '{first.window.array.host}' in a ring for others"
+                _check_order(first.leaf, second.leaf, pairs, tiles.depth, what)
+
+
+def _columns(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
+    """What is read in registers was written by the worker that reads it."""
+    for uses in tiles.columns:
+        for first in uses:
+            for second in uses:
+                if not first.writes or second.writes:
+                    continue
+                pairs = _of_one_tile(first.elements.apply_range(second.elements.reverse()), tiles.depth)
+                if not by_two_workers(first.leaf, second.leaf, pairs).is_empty():
+                    raise WrongError(
+                        f"a worker reads elements of '{first.window.array.host}' in registers that another one writes"
+                    )
+
+
+def _computing(tiles: Tiles, copy: Copied) -> Iterator[Computed]:
+    """What a launch computes where that copy is made."""
+    return (one for one in tiles.computed if one.place == copy.place)
+
+
+def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
+    return reduce(isl.Map.union, maps, isl.Map.empty(like.get_space())).coalesce()
+
+
+def _filled(region: _Region, tiles: Tiles) -> None:
+    """What is read from before the step is in the window, with the value that it has there."""
+    arrays = _arrays(region) | tiles.kept
+    for name, all_tiles in tiles.of.items():
+        statement = next(one for one in region.scop.statements if one.name == name)
+        whole = {one for one in arrays if _all_filled(tiles, statement, all_tiles, one)}
+        for reference in statement.references:
+            if reference.writes or reference.object not in arrays - whole:
+                continue
+            mine = _union(
+                (one.tiles for one in tiles.fills if one.array == reference.object), _read(all_tiles, reference)
+            )
+            left = statement.domain
+            for one in region.flow:
+                if one.sink is reference and one.source.kind is AccessKind.MUST_WRITE:
+                    steps = tiles.step_of[one.source_statement.name]
+                    same = steps.apply_range(tiles.step_of[name].reverse())
+                    left = left.subtract(one.relation.intersect(same).range())
+            if not _read(all_tiles.intersect_range(left), reference).is_subset(mine):
+                raise WrongError(
+                    f"a window lacks elements of '{reference.object.host}' that are read from before the step"
+                )
+    for fill in tiles.fills:
+        if not _once_a_tile(fill.places, tiles.depth) or _others(tiles.fills, fill):
+            raise WrongError(f"a window of '{fill.array.host}' is filled twice")
+        _check_current(region, tiles, fill)
+        for store in tiles.stores:
+            if store.other == fill.other and store.place == fill.place and _meet(fill, store):
+                raise WrongError(f"'{fill.other.host}' is read and written by tiles that do not wait for each other")
+
+
+def _all_filled(tiles: Tiles, statement: ScopStatement, all_tiles: isl.Map, array: DataObject) -> bool:
+    """Whether windows have all that the statement reads of the array, whatever it is from: that takes less to see than what of it is from before
+    the step.
+    """
+    read = [_read(all_tiles, one) for one in statement.references if one.object == array and not one.writes]
+    filled = [one.tiles for one in tiles.fills if one.array == array]
+    return bool(read and filled and _union(read, read[0]).is_subset(_union(filled, filled[0])))
+
+
+def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
+    """{ b -> x : b has S[i], which accesses x }"""
+    return tiles.apply_range(reference.relation.reset_tuple_id(_OUT))
+
+
+def _meet(fill: Copied, store: Copied) -> bool:
+    """Whether two tiles of a step copy an element, one in and one out: { b -> b' : b fills x, b' stores x } has b != b' of one step."""
+    pairs = fill.tiles.apply_range(store.tiles.reverse())
+    for dimension in range(STEP):
+        pairs = pairs.equate(_IN, dimension, _OUT, dimension)
+    return not pairs.subtract(isl.Map.identity(pairs.get_space())).is_empty()
+
+
+def _arrays(region: _Region) -> frozenset[DataObject]:
+    return frozenset(one for one in region.written if one.rank)
+
+
+def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
+    """Other copies of the same launch between the same two."""
+    mine = (copy.place, copy.array)
+    return [one for one in copies if one is not copy and (one.place, one.array) == mine]
+
+
+def _written(region: _Region, tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
+    """{ s -> x : S[i], of step s, writes x }"""
+    found = [
+        tiles.step_of[statement.name].reverse().apply_range(one.relation.reset_tuple_id(_OUT))
+        for statement in region.scop.statements
+        for one in statement.references
+        if one.object == array and one.writes
+    ]
+    return _union(found, like)
+
+
+def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
+    """What a window is filled with is what the region has left there before the step."""
+    _check_copy_of(tiles, fill)
+    if fill.other == fill.array and _each_stores_its_own(region, tiles, fill.array):
+        # Whatever an earlier step has written it has stored there.
+        return
+    stored = _stored_to(tiles, fill.other, fill.steps)
+    written = _written(region, tiles, fill.array, fill.steps)
+    # { [s, x] -> p }
+    filled = fill.steps.wrap().flatten()
+    rank = fill.array.rank
+    earlier = _pairs(filled, written, rank).intersect(_before(rank, filled.get_ctx()))
+    if not earlier.is_subset(_answered(filled, stored, rank)):
+        raise WrongError(
+            f"a window is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the latest"
+        )
+    if fill.other != fill.array:
+        holding = _pairs(filled, stored, rank).intersect(_before(rank, filled.get_ctx())).domain()
+        if not filled.is_subset(holding):
+            raise WrongError(f"a window is filled from '{fill.other.host}', which has no values there yet")
+
+
+def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
+    """What is no array of the user's holds values of one array alone; one of the user's those of itself."""
+    if copy.other == copy.array:
+        return
+    if copy.other.scope is not Scope.TEMPORARY:
+        raise WrongError(f"'{copy.other.host}' holds values of '{copy.array.host}'")
+    if any(one.other == copy.other and one.array != copy.array for one in (*tiles.fills, *tiles.stores)):
+        raise WrongError(f"'{copy.other.host}' holds values of several arrays")
+
+
+def _stored_to(tiles: Tiles, other: DataObject, like: isl.Map) -> isl.Map:
+    """{ s -> x } that is stored to an array"""
+    return _union((one.steps for one in tiles.stores if one.other == other), like)
+
+
+def _pairs(filled: isl.Set, steps: isl.Map, rank: int) -> isl.Map:
+    """{ [s, x] -> p : [s, x] is filled, p -> x is in `steps` }"""
+    every = isl.Map.identity(filled.get_space().map_from_set())
+    return every.project_out(_OUT, 0, STEP).apply_range(steps.reverse()).intersect_domain(filled)
+
+
+def _before(rank: int, context: isl.Context) -> isl.Map:
+    """{ [s, x] -> p : p < s }"""
+    names = "".join(f", x{place}" for place in range(rank))
+    return isl.Map(f"{{ [h, l{names}] -> [p, q] : p < h or (p = h and q < l) }}", context=context)
+
+
+def _not_after(context: isl.Context) -> isl.Map:
+    """{ s -> p : p <= s }"""
+    return isl.Map("{ [h, l] -> [p, q] : p < h or (p = h and q <= l) }", context=context)
+
+
+def _answered(filled: isl.Set, stored: isl.Map, rank: int) -> isl.Map:
+    """{ [s, x] -> p : some q stores x, p <= q < s }"""
+    later = _pairs(filled, stored, rank).intersect(_before(rank, filled.get_ctx()))
+    return later.apply_range(_not_after(filled.get_ctx()))
+
+
+def _stored(region: _Region, tiles: Tiles) -> None:
+    """What is stored is what the region has left there after the step; once."""
+    for store in tiles.stores:
+        name = store.array.host
+        _check_copy_of(tiles, store)
+        together = [
+            one for one in tiles.stores if one is not store and (one.place, one.other) == (store.place, store.other)
+        ]
+        if together or not _once_a_tile(store.places, tiles.rounds):
+            raise WrongError(f"elements of '{store.other.host}' are stored twice in a step")
+        kept = [one.tiles for one in tiles.fills if (one.place, one.array) == (store.place, store.array)]
+        for statement in region.scop.statements:
+            for one in statement.references:
+                if one.object != store.array or not one.writes:
+                    continue
+                elements = one.relation.reset_tuple_id(_OUT)
+                writers = store.tiles.apply_range(elements.reverse())
+                if not writers.intersect(tiles.same_step[statement.name]).is_subset(tiles.of[statement.name]):
+                    raise WrongError(f"a tile stores elements of '{name}' that another tile computes")
+                kept.append(tiles.of[statement.name].apply_range(elements))
+        if not store.tiles.is_subset(_union(kept, store.tiles)):
+            raise WrongError(f"a tile stores elements of '{name}' that it neither has nor computes")
+
+
+def _final(region: _Region, tiles: Tiles) -> None:
+    """The user's arrays end as they do in the region."""
+    for array in _arrays(region):
+        if _each_stores_its_own(region, tiles, array):
+            continue
+        elements = isl.Space.alloc(region.scop.context, 0, STEP, array.rank)
+        written = _written(region, tiles, array, isl.Map.empty(elements))
+        stored = _stored_to(tiles, array, written)
+        if not stored.range().is_subset(written.range()):
+            raise WrongError(f"elements of '{array.host}' are stored that the region does not write")
+        if not written.is_subset(stored.apply_domain(_not_after(region.scop.context))):
+            raise WrongError(f"results of '{array.host}' are not stored")
+
+
+def _each_stores_its_own(region: _Region, tiles: Tiles, array: DataObject) -> bool:
+    """Whether every tile stores to the array itself just what it writes of it: { b -> x } is the same for both. Asked first, since steps and elements
+    without their tiles are sets that take long to compare. It is asked of each fill, and of all in the end: once for an array.
+    """
+    if array not in region.self_sufficient:
+        region.self_sufficient[array] = _stores_as_it_writes(region, tiles, array)
+    return region.self_sufficient[array]
+
+
+def _stores_as_it_writes(region: _Region, tiles: Tiles, array: DataObject) -> bool:
+    stored = [one.tiles for one in tiles.stores if one.other == array]
+    written = [
+        tiles.of[statement.name].apply_range(one.relation.reset_tuple_id(_OUT))
+        for statement in region.scop.statements
+        for one in statement.references
+        if one.object == array and one.writes
+    ]
+    if not stored or not written:
+        return False
+    return bool(_union(stored, stored[0]).is_equal(_union(written, written[0])))
+
+
+def _inside(region: _Region, tiles: Tiles) -> None:
+    """What is copied lies in what a device has of the arrays."""
+    frame = Frame(region.scop.context, (), region.written)
+    for copy in (*tiles.fills, *tiles.stores):
+        held = region.held.get(copy.other)
+        if held is None:
+            raise WrongError(f"'{copy.other.host}' is not there")
+        touched = reduce(
+            isl.Set.union,
+            (
+                one.relation.range().reset_tuple_id()
+                for statement in region.touching.statements
+                for one in statement.references
+                if one.object == copy.array
+            ),
+        )
+        copied = copy.tiles.range()
+        # Without divisions these are more, and mostly no more than there is.
+        if lies_in_section(held, copied.remove_divs().coalesce(), touched, frame):
+            continue
+        if not lies_in_section(held, copied, touched, frame) and not lies_between(held, copied, touched):
+            raise WrongError(f"elements of '{copy.other.host}' outside its section are copied")
