@@ -17,7 +17,7 @@ from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.codegen.describe import describe
 from tilepragma.driver import TranslateRequest, device_named, translate
 from tilepragma.ir.directives import Target
-from tilepragma.storage.thread_tiles import points_of
+from tilepragma.plan.summary import points_of
 
 INCLUDE = (f"-I{ROOT / 'tests' / 'support'}",)
 FILE = read_cases(Path(__file__).parent / "cases" / "staging.c")

@@ -27,6 +27,7 @@ from tilepragma.ir.loop_tree import Declaration, Kernel
 from tilepragma.ir.polynomial import expression
 from tilepragma.normalise.value_ranges import ValueRanges
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
+from tilepragma.user_tiles.clause_variables import without_blanks
 
 
 @dataclass(frozen=True)
@@ -103,29 +104,15 @@ def check_clauses(context: DataContext) -> None:
             said_section(object_, said.section, lambda _: (), context.diagnostics)
 
 
-def said_live_out(kernel: Kernel) -> frozenset[str]:
-    """Names of scalars whose value the user explicitly wants back."""
-    names = set()
-    for clause in kernel.directive.data:
-        if clause.live in (Live.OUT, Live.IN_OUT):
-            paths = {_plain(section.path) for section in clause.sections}
-            names |= {o.name for o in kernel.objects if o.storage is Storage.SCALAR and _plain(o.host) in paths}
-    return frozenset(names)
-
-
-def _plain(path: str) -> str:
-    return "".join(path.split())
-
-
 def _said(context: DataContext) -> dict[DataObject, _Said]:
     result: dict[DataObject, _Said] = {}
     by_path: dict[str, DataObject] = {}
     for object_ in context.kernel.objects:
         by_path.setdefault(object_.name, object_)
-        by_path[_plain(object_.host)] = object_
+        by_path[without_blanks(object_.host)] = object_
     for clause in context.kernel.directive.data:
         for section in clause.sections:
-            object_or_none = by_path.get(_plain(section.path))
+            object_or_none = by_path.get(without_blanks(section.path))
             if object_or_none is None:
                 context.diagnostics.warning(
                     section.range, f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"

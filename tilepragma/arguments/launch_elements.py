@@ -23,6 +23,7 @@ from tilepragma.ir.expressions import (
     Storage,
     access_to,
 )
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import If, Kernel, Loop
 from tilepragma.ir.loop_tree_text import expression_text
@@ -30,7 +31,6 @@ from tilepragma.ir.polynomial import is_scalar
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import ArrayType, RecordType, ScalarType, Type
-from tilepragma.lower.band_loops import Names, names_in
 
 
 def with_elements_at_launch(kernel: Kernel) -> Kernel:

@@ -37,8 +37,8 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.thread_points import points_of
 from tilepragma.ir.types import INT, LONG, Type
 from tilepragma.plan.kernel_plan import Launch
+from tilepragma.plan.summary import copies_ahead, staged_arrays
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
-from tilepragma.storage.staging import copies_ahead, staged_arrays
 
 _WORD = 8
 #: Registers of 32 bits in which a worker holds what it has read of the next tile.

@@ -44,7 +44,7 @@ from tilepragma.model.occupancy import blocks_at_once
 from tilepragma.model.roofline import Roofs, roofline
 from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.storage.staging import copies_ahead, staged_arrays
+from tilepragma.plan.summary import copies_ahead, staged_arrays
 
 NAMES = ("computation", "positions", "barriers", "elements", "launches", "roofline")
 """The terms: alpha sum G; what workers look at in vain; sigma_thd; gamma N_mem; sigma_blk and sigma_ker; what the busiest resource needs beyond

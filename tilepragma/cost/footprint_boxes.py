@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilepragma.cost.parameter_batch import Lanes, Numbers
-from tilepragma.cost.tile_traffic import element_bytes, is_of_memory
+from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
+from tilepragma.plan.array_bytes import element_bytes
 
 Reals = npt.NDArray[np.float64]
 

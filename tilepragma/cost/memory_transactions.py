@@ -11,7 +11,7 @@ import numpy as np
 
 from tilepragma.cost.launch_counts import Place
 from tilepragma.cost.parameter_batch import Lanes, declared_along
-from tilepragma.cost.tile_traffic import element_bytes, is_of_memory
+from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.evaluation import UncountableError
@@ -21,6 +21,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.model.bank_conflicts import Banks, element_conflicts
 from tilepragma.model.execution_time import Integers, Numbers
 from tilepragma.model.roofline import scattered_bytes
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import HostLoop
 
 #: Elements between neighbours that are not in one row.

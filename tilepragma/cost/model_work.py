@@ -14,7 +14,7 @@ import numpy as np
 from tilepragma.cost.launch_counts import Place
 from tilepragma.cost.launch_work import LaunchWork, PlanWork
 from tilepragma.cost.parameter_batch import summed
-from tilepragma.cost.tile_traffic import ArrayTraffic, TileTraffic, element_bytes
+from tilepragma.cost.tile_traffic import ArrayTraffic, TileTraffic
 from tilepragma.cost.tile_work import TileWork
 from tilepragma.cost.traffic_polynomials import tile_traffic
 from tilepragma.ir.evaluation import UncountableError, Values
@@ -23,9 +23,9 @@ from tilepragma.ir.loop_tree import Axis, Staged, StagedSide
 from tilepragma.model.device import Device, Gpu
 from tilepragma.model.execution_time import HALF_A_TILE, Integers, Numbers, TileWavefronts, Work, sums
 from tilepragma.model.roofline import Demand, lanes_of, level_traffic, row_bytes, units_of
-from tilepragma.plan.array_bytes import ArrayBytes
+from tilepragma.plan.array_bytes import ArrayBytes, element_bytes
 from tilepragma.plan.kernel_plan import Launch
-from tilepragma.storage.staging import copies_ahead, staged_arrays
+from tilepragma.plan.summary import copies_ahead, staged_arrays
 
 
 @dataclass(frozen=True)

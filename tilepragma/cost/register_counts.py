@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from tilepragma.cost.block_shapes import PREFERRED_WORKERS
 from tilepragma.cost.host_prediction import is_double
 from tilepragma.cost.model_work import shared_bytes
 from tilepragma.ir.directives import AxisKind
@@ -12,8 +13,7 @@ from tilepragma.ir.loop_tree import Axis, Buffered
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Gpu
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterUse
-from tilepragma.storage.staging import PREFERRED_WORKERS, copies_ahead
-from tilepragma.storage.thread_tiles import points_of
+from tilepragma.plan.summary import copies_ahead, points_of
 
 #: Registers of a worker besides those that hold elements of arrays, before anybody has compiled the kernel: ptxas 12.9 gives 29 for a sweep over a
 #: row and 38 to 51 for one over a plane, both in wavefronts.

@@ -11,11 +11,12 @@ import numpy as np
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.operation_counts import operations_in
 from tilepragma.cost.parameter_batch import Counts, Lanes, Leaf, Numbers, chosen, declared_along, is_leaf, places
-from tilepragma.cost.tile_traffic import element_bytes, is_of_memory
+from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.evaluation import TooManyError, Values
 from tilepragma.ir.loop_tree import Block, Buffered, ExpressionStatement, If, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
 #: Iterations of one loop that stand for all of them where all are too many.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.schedule.coalescing import is_global
+from tilepragma.poly.scop import is_global
 from tilepragma.verify.proofs import proven_steps, region_without_dependences
 
 if TYPE_CHECKING:

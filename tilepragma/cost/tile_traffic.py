@@ -22,7 +22,7 @@ from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
 from tilepragma.ir.loop_tree import Block, Buffered, Declaration, If, Loop, Statement, TileNest
-from tilepragma.ir.types import RecordType, ScalarType
+from tilepragma.plan.array_bytes import element_bytes
 
 #: Iterations that are gone through, of all cases together.
 BUDGET = 2**21
@@ -220,13 +220,6 @@ def is_of_memory(use: Use) -> bool:
     """Whether it is an element of an array in the device's memory."""
     kept = use.object.scope in (Scope.EXTERNAL, Scope.REGION, Scope.TEMPORARY)
     return kept and use.object.storage is not Storage.SCALAR and len(use.subscripts) == use.object.rank
-
-
-def element_bytes(array: DataObject) -> int:
-    """Bytes of an element."""
-    if isinstance(array.element, ScalarType):
-        return array.element.bits // 8
-    return array.element.size if isinstance(array.element, RecordType) else 8
 
 
 def _distinct(parts: list[tuple[Numbers, ...]], cases: int) -> Numbers:

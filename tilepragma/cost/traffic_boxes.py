@@ -14,7 +14,7 @@ import numpy as np
 
 from tilepragma.cost.launch_counts import ENTRIES, entries_of
 from tilepragma.cost.parameter_batch import Lanes, Numbers
-from tilepragma.cost.tile_traffic import ArrayTraffic, GangTile, element_bytes, is_of_memory
+from tilepragma.cost.tile_traffic import ArrayTraffic, GangTile, is_of_memory
 from tilepragma.cost.tile_work import DealtNest, axis_of, dealt_nest
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.evaluation import UncountableError, Values, maximum, minimum
@@ -30,6 +30,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import Block, Buffered, Declaration, If, Loop, Statement, TileNest
 from tilepragma.ir.types import ScalarType
+from tilepragma.plan.array_bytes import element_bytes
 
 
 @dataclass(frozen=True, eq=False)

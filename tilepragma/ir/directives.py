@@ -42,6 +42,9 @@ class Target(Enum):
     AUTO = "auto"
 
 
+ALL_TARGETS: tuple[Target, ...] = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
+
+
 class Mode(Enum):
     """`mode:` of a data clause: what the kernel does with the data."""
 

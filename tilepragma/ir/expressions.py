@@ -299,3 +299,8 @@ def conjunction(conditions: Iterable[Expression]) -> Expression:
 def disjunction(conditions: Iterable[Expression]) -> Expression:
     """C for "one of them holds", of which there is one at least; in their order."""
     return reduce(lambda left, right: Binary("||", left, right, INT), conditions)
+
+
+def negated(condition: Expression) -> Expression:
+    """`!condition`"""
+    return Unary("!", condition, INT, condition.range)

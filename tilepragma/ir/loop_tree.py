@@ -20,6 +20,7 @@ from tilepragma.ir.directives import (
     DataDirective,
     KernelDirective,
     LoopDirective,
+    SorMethod,
     TileKind,
     VectorRegisters,
     WaitDirective,
@@ -538,3 +539,8 @@ class FloatingRules:
 
     contract: bool
     fast: bool
+
+
+def asks_for_layers(kernel: Kernel) -> bool:
+    """Whether the user says `sor(multilayer)`."""
+    return kernel.directive.sor is not None and kernel.directive.sor.method is SorMethod.MULTILAYER

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, get_args
 
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.directives import LoopDirective
+from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.loop_tree import Barrier, Block, Buffered, Loop, Stage, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
@@ -149,3 +149,11 @@ def _is_node(kind: type) -> bool:
 
 def _is_directive(kind: type) -> bool:
     return kind.__module__ == "tilepragma.ir.directives"
+
+
+def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
+    """What `private`, `firstprivate` and `reduction` clauses name."""
+    directives: list[KernelDirective | LoopDirective] = [kernel, *loop_directives(body)]
+    privates = [name for directive in directives for clause in directive.privates for name in clause.names]
+    reductions = [name for directive in directives for clause in directive.reductions for name in clause.names]
+    return frozenset((*privates, *reductions))

@@ -28,13 +28,11 @@ from tilepragma.lower.tile_bounds import (
 )
 from tilepragma.lower.tile_wavefronts import Wavefronts
 from tilepragma.poly.bands import Part
+from tilepragma.poly.intra_tile_schedule import Order
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.program import Program
 from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
 from tilepragma.poly.scop import Scop, ScopStatement
-
-Order = Mapping[str, tuple[Row, ...]]
-"""For each statement the rows in whose lexicographic order its points run; as many for each."""
 
 
 @dataclass(frozen=True)

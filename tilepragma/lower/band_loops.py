@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,30 +10,27 @@ from typing import TYPE_CHECKING
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind, VectorRegisters
 from tilepragma.ir.expressions import (
-    Access,
     Call,
     Callee,
     DataObject,
     Expression,
-    Scope,
-    Storage,
     access_to,
     integer,
 )
-from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.fresh_names import Names
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
-from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import Order, PartCode, Restrictions
+    from tilepragma.lower.band_ast import PartCode, Restrictions
     from tilepragma.lower.context import Known
     from tilepragma.lower.tile_bounds import Range
     from tilepragma.lower.tile_wavefronts import Wavefronts
     from tilepragma.poly.bands import Part, RowLoop
     from tilepragma.poly.concurrent_start import ConcurrentStart
-    from tilepragma.poly.intra_tile_schedule import PointOrder
+    from tilepragma.poly.intra_tile_schedule import Order, PointOrder
     from tilepragma.poly.register_bands import RegisterRows
     from tilepragma.poly.schedule import StatementSchedule
 
@@ -53,18 +49,6 @@ class Bounds:
 
     lower: Polynomial
     upper: Polynomial
-
-
-def names_in(kernel: Kernel, *bodies: Block) -> frozenset[str]:
-    """Every identifier that the region's own text mentions, its functions', and what was made of them."""
-    objects: set[DataObject] = set(kernel.objects)
-    for body in (kernel.body, *bodies, *(function.body for function in kernel.functions)):
-        for node in walk(body):
-            if isinstance(node, (Access, Declarator)):
-                objects.add(node.object)
-            elif isinstance(node, Loop):
-                objects.add(node.iterator)
-    return frozenset(object_.name for object_ in objects) | {function.name for function in kernel.functions}
 
 
 def term(object_: DataObject) -> Polynomial:
@@ -90,20 +74,6 @@ def floor_quotient(dividend: Polynomial, divisor: Expression) -> Polynomial:
 def clauses(*kinds: TileKind, dimension: int = 0) -> tuple[TileClause, ...]:
     """Tiles of one loop, outermost first."""
     return tuple(TileClause(kind, None, None, dimension, NOWHERE) for kind in kinds)
-
-
-@dataclass
-class Names:
-    """Identifiers of new objects: `taken` are those that no new one may have."""
-
-    taken: set[str]
-
-    def scalar(self, base: str, type_: ScalarType = LONG) -> DataObject:
-        """A new scalar of a type, scope LOCAL, whose name starts with `base`."""
-        free = (base if count == 1 else f"{base}_{count}" for count in itertools.count(1))
-        name = next(one for one in free if one not in self.taken)
-        self.taken.add(name)
-        return DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL)
 
 
 @dataclass

@@ -10,10 +10,9 @@ import dataclasses
 from collections.abc import Iterator
 
 from tilepragma.ir.accesses import leaves_early
-from tilepragma.ir.expressions import integer
+from tilepragma.ir.expressions import integer, negated
 from tilepragma.ir.loop_tree import Block, Continue, If, Kernel, Loop, Statement, While
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
-from tilepragma.schedule.launch_tree import negated
 from tilepragma.user_tiles.mapping import is_vouched, top_loops, user_clauses
 from tilepragma.user_tiles.tile_nests import chain_from
 

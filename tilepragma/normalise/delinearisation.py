@@ -20,10 +20,9 @@ from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, polynomial
 from tilepragma.ir.row_strides import LEAST_ROW, row_strides
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.traversal import named_in_clauses, walk, with_blocks
 from tilepragma.ir.types import INT, ScalarType
 from tilepragma.normalise.forward_substitution import named_sums, with_sums
-from tilepragma.schedule.user_launches import named_in_clauses
 
 if TYPE_CHECKING:
     from tilepragma.poly.constant_rows import Rows

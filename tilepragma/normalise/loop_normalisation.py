@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 
 from tilepragma.ir.accesses import function_uses
 from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, access_to, integer
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import loops_in, mentions, walk, with_blocks
+from tilepragma.ir.traversal import loops_in, mentions, named_in_clauses, walk, with_blocks
 from tilepragma.ir.types import INT, LONG, is_signed
-from tilepragma.lower.band_loops import Names, names_in
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.normalise.live_out import final_values
 from tilepragma.plan.kernel_plan import FinalValue
-from tilepragma.schedule.user_launches import named_in_clauses
 
 #: Numbers of the loops that last values are computed from begin here: no plan has as many loops.
 _FIRST_OF_FINALS = 1 << 20

@@ -17,10 +17,9 @@ from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, FloatingRules, Kernel, Loop, TileNest
 from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.signs import Signs
-from tilepragma.ir.traversal import children, loop_directives
+from tilepragma.ir.traversal import children, loop_directives, named_in_clauses
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Reduction
-from tilepragma.schedule.user_launches import named_in_clauses
 
 #: tilek.h, TILEK_MOST_RESTORED: scalars of which the runtime restores the values.
 MOST_RESTORED = 16

@@ -47,11 +47,10 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
-from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, walk
+from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.normalise.scalar_privatization import in_subscripts
-from tilepragma.schedule.user_launches import named_in_clauses
 
 T = TypeVar("T")
 

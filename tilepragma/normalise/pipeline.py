@@ -20,13 +20,15 @@ from tilepragma.ir.expressions import (
     is_local_index,
 )
 from tilepragma.ir.loop_tree import Block, Function, Kernel, Return
+from tilepragma.ir.stencil_unrolling import with_short_loops_written_out
 from tilepragma.ir.substitution import with_accesses, with_each
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.normalise.periodic_induction import with_alternations_written_out
 from tilepragma.normalise.scalar_privatization import with_inner_scalars
 from tilepragma.normalise.select_to_arithmetic import with_choices_as_sums
-from tilepragma.schedule.sor_clauses import with_stencils_written_out
+from tilepragma.patterns.recognition import relaxations
+from tilepragma.patterns.relaxation import SorNest
 
 _Sums = dict[str, tuple[tuple[DataObject, ...], Expression]]
 
@@ -108,3 +110,13 @@ def _written_out(call: Call, sums: _Sums) -> Expression:
         for one, given in zip(parameters, call.arguments, strict=True)
     }
     return with_accesses(value, lambda access: arguments[access.object])
+
+
+def with_stencils_written_out(kernel: Kernel) -> Kernel:
+    """The region with loops over a stencil's points written out, where it is a relaxation in place: they hide from the planner which points
+    wait for which. What users say of their loops keeps these.
+    """
+    changed = with_short_loops_written_out(kernel)
+    if changed is kernel or loop_directives(kernel.body):
+        return kernel
+    return changed if any(isinstance(one, SorNest) for one in relaxations(kernel)) else kernel

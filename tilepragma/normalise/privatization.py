@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tilepragma.arguments.data_movement import said_live_out
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, uses
@@ -41,6 +40,7 @@ from tilepragma.ir.expressions import (
     local_scalar,
 )
 from tilepragma.ir.flow import assigned_bytes, exposed_read
+from tilepragma.ir.fresh_names import names_in
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import (
@@ -55,12 +55,11 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import children, loops_in, mentions, walk, with_blocks
+from tilepragma.ir.traversal import children, loops_in, mentions, named_in_clauses, walk, with_blocks
 from tilepragma.ir.types import INT, LONG
 from tilepragma.ir.value_bytes import bytes_of, leaves, object_bytes, type_size
-from tilepragma.lower.band_loops import names_in
 from tilepragma.normalise.invariant_accesses import SteadyAccesses
-from tilepragma.schedule.user_launches import named_in_clauses
+from tilepragma.user_tiles.clause_variables import said_live_out
 from tilepragma.user_tiles.mapping import independent_loops
 
 if TYPE_CHECKING:

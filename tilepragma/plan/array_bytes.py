@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilepragma.cost.tile_traffic import element_bytes
 from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.evaluation import Evaluation, UncountableError, Values
 from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan
 
 
@@ -53,3 +53,10 @@ def host_value(bound: HostExpression, scalars: Mapping[str, int]) -> int:
     if found is not None:
         return found
     raise UncountableError(f"the clause's '{bound.text}' has no known value")
+
+
+def element_bytes(array: DataObject) -> int:
+    """Bytes of an element."""
+    if isinstance(array.element, ScalarType):
+        return array.element.bits // 8
+    return array.element.size if isinstance(array.element, RecordType) else 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tilepragma.ir.directives import (
+    ALL_TARGETS,
     LOCAL_BYTES,
     WIDEST_VECTORS,
     KernelDirective,
@@ -13,7 +14,6 @@ from tilepragma.ir.directives import (
     VectorRegisters,
 )
 from tilepragma.model.device import Device, Gpu
-from tilepragma.planner.targets import ALL_TARGETS
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from enum import Enum
 
+from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.loop_tree import Buffered, Loop
+from tilepragma.ir.loop_tree import Axis, Buffered, Loop, Stage, Staged, Tile, TiledLoop
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize, launches_in
 
@@ -72,3 +73,30 @@ def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
         yield step
         if not isinstance(step, Launch):
             yield from all_steps(step.steps)
+
+
+def copies_ahead(launch: Launch) -> bool:
+    """Whether the launch may copy a tile while it computes the one before."""
+    return launch.staged is not None and any(isinstance(node, Stage) and node.ahead for node in walk(launch.staged))
+
+
+def staged_arrays(launch: Launch) -> tuple[Staged, ...]:
+    """The boxes that a launch stages, in textual order."""
+    stages = [node for node in walk(launch.staged) if isinstance(node, Stage)] if launch.staged is not None else []
+    return tuple(one for stage in stages for one in stage.arrays)
+
+
+def points_of(launch: Launch) -> dict[Axis, int]:
+    """How many points its workers have, by axis, where more than one. Tiles of launches without a staged form are the user's."""
+    found: dict[Axis, int] = {}
+    for tiled in launch.loops if launch.staged is not None else ():
+        own, last = coarsening_tile(tiled), tiled.tiles[-1]
+        if own is not None and last.axis is not None:
+            found[last.axis] = int(own.argument.literal or 1) if own.argument is not None else 1
+    return found
+
+
+def coarsening_tile(tiled: TiledLoop) -> Tile | None:
+    """The tile that `_with_points` has put before the workers'."""
+    kinds = [tile.kind for tile in tiled.tiles]
+    return tiled.tiles[2] if kinds == [TileKind.DYNAMIC, TileKind.GANG, TileKind.STATIC, TileKind.WORKER] else None

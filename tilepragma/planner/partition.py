@@ -15,11 +15,10 @@ from tilepragma.ir.accesses import Use, function_uses, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import AddressOf, DataObject, Expression, Storage, access_to
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Block, Declarator, TiledLoop, TileNest
+from tilepragma.ir.loop_tree import Block, Declarator, TiledLoop, TileNest, asks_for_layers
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import Division, HostLoop, KernelPlan, Launch, RowUse, launches_in
-from tilepragma.schedule.sor_multilayer import asks_for_layers
 
 #: Numbers in subscripts beyond this are no borders of stencils; the runtime's sums of them stay far from the ends of 64 bits.
 _FARTHEST = 1 << 31

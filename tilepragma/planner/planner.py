@@ -16,7 +16,6 @@ from tilepragma.arguments.data_movement import (
     as_seen,
     check_clauses,
     own_argument,
-    said_live_out,
 )
 from tilepragma.arguments.launch_elements import with_elements_at_launch
 from tilepragma.arguments.scalar_arguments import scalar_arguments
@@ -28,7 +27,7 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, steady_members, written_objects
-from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
+from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement, asks_for_layers
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.normalise.condition_sinking import with_inner_conditions
 from tilepragma.normalise.continue_elimination import close_iterations, condition_iterations
@@ -75,7 +74,7 @@ from tilepragma.schedule.multilayer_staging import with_subdomain_tiles
 from tilepragma.schedule.multilayer_tiles import subdomain_tiles
 from tilepragma.schedule.scalar_expansion import long_sums, with_hoisted_scalars
 from tilepragma.schedule.sor_clauses import check_relaxation, warn_of_sequence
-from tilepragma.schedule.sor_multilayer import asks_for_layers, layered
+from tilepragma.schedule.sor_multilayer import layered
 from tilepragma.schedule.sor_redblack import asks_for_colours, reordered
 from tilepragma.schedule.strategy import Automatic, Moved, Refusal, Region, Strategy
 from tilepragma.schedule.user_launches import make_launches
@@ -84,7 +83,7 @@ from tilepragma.storage.array_copies import with_other_arrays
 from tilepragma.storage.array_expansion import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.storage.staging_checks import proven_staging
 from tilepragma.user_tiles.chain_checks import check_for_loop, check_hoisted
-from tilepragma.user_tiles.clause_variables import check_names
+from tilepragma.user_tiles.clause_variables import check_names, said_live_out
 from tilepragma.user_tiles.mapping import (
     Clauses,
     device_clauses,

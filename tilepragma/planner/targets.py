@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.ir.directives import AxisKind, KernelDirective, Target, TileClause, TileKind
+from tilepragma.ir.directives import ALL_TARGETS, AxisKind, KernelDirective, Target, TileClause, TileKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Axis, Declarator, Kernel
 from tilepragma.ir.traversal import walk
@@ -14,7 +14,6 @@ from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, 
 from tilepragma.model.device import Device, Gpu
 from tilepragma.user_tiles.mapping import Clauses
 
-ALL_TARGETS: tuple[Target, ...] = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
 _DEVICES = (Target.OPENCL, Target.CUDA)
 
 

@@ -7,12 +7,11 @@ cache are used up; among equals the program's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.lower.band_ast import Order
 from tilepragma.poly.adjacency import moves, stays_within, step_by, strided
 from tilepragma.poly.bands import Part
 from tilepragma.poly.linear_independence import orthogonal_complement, rank
@@ -20,6 +19,9 @@ from tilepragma.poly.program import Program
 from tilepragma.poly.program_model import Dependence, Statement
 from tilepragma.poly.register_bands import comes_back
 from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
+
+Order = Mapping[str, tuple[Row, ...]]
+"""For each statement the rows in whose lexicographic order its points run; as many for each."""
 
 Vector = tuple[int, ...]
 

@@ -13,7 +13,7 @@ from enum import Enum
 import islpy as isl
 
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.loop_tree import Loop, Statement
 from tilepragma.ir.polynomial import Polynomial
 from tilepragma.ir.row_strides import row_strides
@@ -111,3 +111,8 @@ def apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...]
             fixed = (one.relation.plain_get_val_if_fixed(isl.dim_type.out, place) for one in references)
             parts.append([int(value.to_python()) if value.is_int() else None for value in fixed])
     return tuple(zip(*(part for part in parts if None not in part), strict=True)) or ((),) * len(references)
+
+
+def is_global(reference: Reference) -> bool:
+    """Whether the access goes to memory that all workers share."""
+    return reference.object.storage is not Storage.SCALAR and reference.object.scope is not Scope.LOCAL

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tilepragma.cost.thread_accesses import accesses_of, is_side_by_side, uncoalesced
 from tilepragma.ir.polynomial import expression
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.summary import staged_arrays
 from tilepragma.report.source_text import plain_text
-from tilepragma.storage.staging import staged_arrays
 
 if TYPE_CHECKING:
     from tilepragma.verify.thread_access_checks import WorkerAccess

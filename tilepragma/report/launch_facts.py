@@ -12,12 +12,11 @@ from tilepragma.ir.loop_tree_text import staged_text
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TiledBand, forms
-from tilepragma.plan.summary import buffered
+from tilepragma.plan.summary import buffered, copies_ahead, staged_arrays
 from tilepragma.report.access_facts import access_lines
 from tilepragma.report.size_values import Sizes, iterations
 from tilepragma.report.source_text import plain_text
 from tilepragma.schedule.doacross import persistent_launches
-from tilepragma.storage.staging import copies_ahead, staged_arrays
 
 
 @dataclass(frozen=True)

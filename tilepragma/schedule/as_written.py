@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import ReductionClause
-from tilepragma.ir.expressions import Expression
+from tilepragma.ir.expressions import Expression, negated
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.invariance import host_evaluable
 from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
 from tilepragma.ir.reductions import Updates, reduction_updates
-from tilepragma.ir.traversal import flat, loops_in, walk
+from tilepragma.ir.traversal import flat, loops_in, named_in_clauses, walk
 from tilepragma.schedule.distribution import distributed
 from tilepragma.schedule.in_order import keeps_order
 from tilepragma.schedule.independence import NestDependences, loops_of, nest_dependences
@@ -41,7 +41,6 @@ from tilepragma.schedule.launch_tree import (
     is_repeatable,
     joined,
     needing,
-    negated,
     scoped,
 )
 from tilepragma.schedule.rectangular_hull import boxed
@@ -49,7 +48,6 @@ from tilepragma.schedule.reduction_detection import handed_on, in_order
 from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.schedule.strip_mining import Strips
 from tilepragma.schedule.tree import make_automatic
-from tilepragma.schedule.user_launches import named_in_clauses
 from tilepragma.schedule.vector_interchange import LaneLoops
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.mapping import device_clauses, host_clauses, launchable

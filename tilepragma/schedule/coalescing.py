@@ -9,19 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop
 from tilepragma.ir.polynomial import polynomial
+from tilepragma.poly.scop import is_global
 from tilepragma.schedule.tree import counts_as_work
 
 if TYPE_CHECKING:
-    from tilepragma.poly.scop import Reference, Scop, ScopStatement
-
-
-def is_global(reference: Reference) -> bool:
-    """Whether the access goes to memory that all workers share."""
-    return reference.object.storage is not Storage.SCALAR and reference.object.scope is not Scope.LOCAL
+    from tilepragma.poly.scop import Scop, ScopStatement
 
 
 def private_names(scop: Scop) -> frozenset[str]:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import DataObject, access_to
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, Statement
 from tilepragma.lower.band_loops import (
     Around,
     Bounds,
-    Names,
     PlannedPart,
     RowLoops,
     TileSizes,
@@ -26,7 +26,6 @@ from tilepragma.lower.band_loops import (
     base_name,
     clauses,
     declared,
-    names_in,
     term,
 )
 from tilepragma.plan.kernel_plan import TileSize

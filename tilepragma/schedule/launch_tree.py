@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
-from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Expression, Increment, Storage, Unary
+from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Expression, Increment, Storage
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.invariance import host_evaluable
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Function, Loop, Statement
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
-from tilepragma.ir.types import INT
-from tilepragma.lower.band_loops import Names, names_in
 from tilepragma.schedule.coalescing import worker_loop
 from tilepragma.schedule.rectangular_hull import with_boxes
 from tilepragma.schedule.strategy import Region
@@ -83,11 +82,6 @@ def joined(pieces: list[Piece]) -> tuple[Piece, ...]:
 
 def _is_single(piece: Piece) -> bool:
     return isinstance(piece, LaunchPiece) and not piece.loops
-
-
-def negated(condition: Expression) -> Expression:
-    """`!condition`"""
-    return Unary("!", condition, INT, condition.range)
 
 
 class Drafting:

@@ -33,12 +33,13 @@ from tilepragma.ir.expressions import (
     disjunction,
     integer,
 )
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Statement, Window
 from tilepragma.ir.polynomial import Polynomial, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, ScalarType
-from tilepragma.lower.band_loops import Names, clauses, counted_loop, declared, names_in, term
+from tilepragma.lower.band_loops import clauses, counted_loop, declared, term
 from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region

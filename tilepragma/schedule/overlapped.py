@@ -21,8 +21,8 @@ from math import isqrt, prod
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TemporalTiles
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.types import ScalarType
-from tilepragma.lower.band_loops import Names, names_in
 from tilepragma.schedule.overlapped_tree import DEGREE, Drafts, most_steps_of
 from tilepragma.schedule.stencils import Stencil
 from tilepragma.schedule.stencils import stencil as stencil_of

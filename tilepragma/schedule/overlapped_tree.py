@@ -22,6 +22,7 @@ from tilepragma.ir.expressions import (
     disjunction,
     integer,
 )
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
@@ -36,7 +37,7 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.types import INDEX, INT, LONG
-from tilepragma.lower.band_loops import Names, clauses, counted_loop, declared, floor_quotient, short_or_long, term
+from tilepragma.lower.band_loops import clauses, counted_loop, declared, floor_quotient, short_or_long, term
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.schedule.stencils import Point, Stencil
 from tilepragma.schedule.strategy import Region

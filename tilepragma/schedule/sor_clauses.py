@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.loop_tree import Kernel
-from tilepragma.ir.stencil_unrolling import with_short_loops_written_out
-from tilepragma.ir.traversal import loop_directives
+from tilepragma.ir.traversal import named_in_clauses
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Mismatch, SorNest
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.schedule.user_launches import named_in_clauses
 
 _PARALLEL = {
     SorMethod.WAVEFRONT: "no wavefronts",
@@ -50,16 +48,6 @@ def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
                 ),
             )
         )
-
-
-def with_stencils_written_out(kernel: Kernel) -> Kernel:
-    """The region with loops over a stencil's points written out, where it is a relaxation in place: they hide from the planner which points
-    wait for which. What users say of their loops keeps these.
-    """
-    changed = with_short_loops_written_out(kernel)
-    if changed is kernel or loop_directives(kernel.body):
-        return kernel
-    return changed if any(isinstance(one, SorNest) for one in relaxations(kernel)) else kernel
 
 
 def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:

@@ -42,12 +42,12 @@ from tilepragma.ir.expressions import (
     access_to,
     integer,
 )
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_node, with_objects
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
-from tilepragma.lower.band_loops import Names, names_in
 from tilepragma.model.device import Device
 from tilepragma.model.sor_subdomains import subdomain_side
 from tilepragma.normalise.delinearisation import typed_sum
@@ -68,11 +68,6 @@ def kernels_of(dimensions: int, *, corners: bool) -> tuple[tuple[Tile, ...], ...
     if corners or dimensions > 2:
         return tuple((one,) for one in tiles)
     return tuple(tuple(one for one in tiles if one.count(2) == second) for second in range(dimensions + 1))
-
-
-def asks_for_layers(kernel: Kernel) -> bool:
-    """Whether the user says `sor(multilayer)`."""
-    return kernel.directive.sor is not None and kernel.directive.sor.method is SorMethod.MULTILAYER
 
 
 def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> Reordered | None:

@@ -16,11 +16,11 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, integer
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import number, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import loop_directives, loops_in, walk, with_blocks
-from tilepragma.lower.band_loops import Names, names_in
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.patterns.colouring import MOST_CLASSES, Colouring, PointClass, colouring
 from tilepragma.patterns.recognition import relaxations

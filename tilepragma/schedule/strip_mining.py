@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilepragma.ir.expressions import Expression, access_to, integer
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, Loop, Statement
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import is_signed
-from tilepragma.lower.band_loops import Names, floor_quotient, names_in
+from tilepragma.lower.band_loops import floor_quotient
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.schedule.launch_tree import LaunchPiece, LoopPiece, Piece
 from tilepragma.schedule.strategy import Region

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from tilepragma.arguments.scalars import LaunchScalars, ScalarContext, classify
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.directives import KernelDirective, LoopDirective, TileClause
+from tilepragma.ir.directives import TileClause
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, Kernel, Statement, TiledLoop, TileNest
-from tilepragma.ir.traversal import loop_directives, walk
+from tilepragma.ir.traversal import loop_directives, named_in_clauses, walk
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.barrier_placement import insert_barriers
 from tilepragma.user_tiles.clause_legality import LegalityContext, check_legality
@@ -122,11 +122,3 @@ def finished_launch(
         tuple(found.first_privates),
         values,
     )
-
-
-def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
-    """What `private`, `firstprivate` and `reduction` clauses name."""
-    directives: list[KernelDirective | LoopDirective] = [kernel, *loop_directives(body)]
-    privates = [name for directive in directives for clause in directive.privates for name in clause.names]
-    reductions = [name for directive in directives for clause in directive.reductions for name in clause.names]
-    return frozenset((*privates, *reductions))

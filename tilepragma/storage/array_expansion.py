@@ -26,16 +26,15 @@ from tilepragma.ir.expressions import (
     Storage,
     access_to,
 )
+from tilepragma.ir.fresh_names import names_in
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, number
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import with_blocks
+from tilepragma.ir.traversal import named_in_clauses, with_blocks
 from tilepragma.ir.types import LONG
-from tilepragma.lower.band_loops import names_in
 from tilepragma.schedule.macro_statements import written_scalars
 from tilepragma.schedule.strategy import Region
-from tilepragma.schedule.user_launches import named_in_clauses
 
 if TYPE_CHECKING:
     from tilepragma.lower.copy_loops import CellSet

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Storage, access_to
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.lower.band_loops import Names, names_in
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.schedule.strategy import Region
 from tilepragma.storage.array_expansion import (

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Storage, access_to, integer
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.lower.band_loops import Names, names_in
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.plan.sor_mesh import one_sweep
 from tilepragma.schedule.strategy import Region

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.cost.block_shapes import PREFERRED_WORKERS
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import (
@@ -26,6 +27,7 @@ from tilepragma.ir.expressions import (
     access_to,
     integer,
 )
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import (
     Axis,
     Barrier,
@@ -46,7 +48,6 @@ from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
-from tilepragma.lower.band_loops import Names, names_in
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.poly.reference_spans import loop_ends, only_read, readings
 from tilepragma.storage.array_tile import Candidate, candidates
@@ -62,8 +63,6 @@ from tilepragma.storage.thread_tiles import (
 
 #: Iterations of a sequential loop that are staged at once, the first that fits.
 _TILES = (32, 16, 8, 4)
-#: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what is worth it is judged by these.
-PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
 
 def with_staging(
@@ -394,14 +393,3 @@ def _accesses_outside(body: Block, loop: Loop) -> Iterator[Access]:
     for statement in body.statements:
         if statement is not loop:
             yield from (node for node in walk(statement) if isinstance(node, Access))
-
-
-def copies_ahead(launch: Launch) -> bool:
-    """Whether the launch may copy a tile while it computes the one before."""
-    return launch.staged is not None and any(isinstance(node, Stage) and node.ahead for node in walk(launch.staged))
-
-
-def staged_arrays(launch: Launch) -> tuple[Staged, ...]:
-    """The boxes that a launch stages, in textual order."""
-    stages = [node for node in walk(launch.staged) if isinstance(node, Stage)] if launch.staged is not None else []
-    return tuple(one for stage in stages for one in stage.arrays)

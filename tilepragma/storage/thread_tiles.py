@@ -30,6 +30,7 @@ from tilepragma.ir.expressions import (
     Scope,
     Storage,
 )
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import (
     Axis,
     Block,
@@ -45,8 +46,8 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, ScalarType
-from tilepragma.lower.band_loops import Names
 from tilepragma.plan.kernel_plan import Launch
+from tilepragma.plan.summary import coarsening_tile
 
 POINTS = (4, 8)
 """Points of a worker along the axis of neighbours, and along the next one. Of those a warp's lanes read elements of one row apart, of these all the
@@ -77,16 +78,6 @@ def _with_points(tiled: TiledLoop, points: Mapping[Axis, int]) -> TiledLoop:
     return replace(tiled, tiles=(*tiled.tiles[:-1], own, replace(last, position=place + 1)))
 
 
-def points_of(launch: Launch) -> dict[Axis, int]:
-    """How many points its workers have, by axis, where more than one. Tiles of launches without a staged form are the user's."""
-    found: dict[Axis, int] = {}
-    for tiled in launch.loops if launch.staged is not None else ():
-        own, last = _own_points(tiled), tiled.tiles[-1]
-        if own is not None and last.axis is not None:
-            found[last.axis] = int(own.argument.literal or 1) if own.argument is not None else 1
-    return found
-
-
 def without_points(launch: Launch) -> Launch:
     """The launch whose workers have one point each: undoes `retiled`."""
     body = _with_one_point(launch.body)
@@ -100,20 +91,14 @@ def _with_one_point(statement: Statement) -> Statement:
     assert isinstance(statement, TileNest), "a launch that is staged is one nest"
     tiles: dict[Tile, Tile] = {}
     for tiled in statement.loops:
-        own = _own_points(tiled)
+        own = coarsening_tile(tiled)
         tiles |= zip((tile for tile in tiled.tiles if tile is not own), _without_points(tiled).tiles, strict=True)
     order = tuple(tiles[tile] for tile in statement.order if tile in tiles)
     return replace(statement, loops=tuple(map(_without_points, statement.loops)), order=order)
 
 
-def _own_points(tiled: TiledLoop) -> Tile | None:
-    """The tile that `_with_points` has put before the workers'."""
-    kinds = [tile.kind for tile in tiled.tiles]
-    return tiled.tiles[2] if kinds == [TileKind.DYNAMIC, TileKind.GANG, TileKind.STATIC, TileKind.WORKER] else None
-
-
 def _without_points(tiled: TiledLoop) -> TiledLoop:
-    own = _own_points(tiled)
+    own = coarsening_tile(tiled)
     if own is None:
         return tiled
     return replace(tiled, tiles=(*tiled.tiles[:2], replace(tiled.tiles[3], position=2)))

@@ -8,10 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from tilepragma.ir.directives import ALL_TARGETS
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.model.device import Processor
 from tilepragma.plan.dispatch_table import sizes_on_hosts
-from tilepragma.planner.targets import ALL_TARGETS
 from tilepragma.sizes.records import DEVICE, HOST, SizeClass
 from tilepragma.sizes.search import Layout, Sizes, rank_layouts
 from tilepragma.tuning.layout_search import LayoutSearch, Trial, layout_search, search

@@ -20,8 +20,8 @@ from tilepragma.driver import (
     translate,
     unrolled,
 )
+from tilepragma.ir.directives import ALL_TARGETS
 from tilepragma.plan.summary import used_sizes
-from tilepragma.planner.targets import ALL_TARGETS
 from tilepragma.sizes.equivalent_sizes import whole_sizes
 from tilepragma.sizes.search import predicted_as_it_is, rank_layouts
 from tilepragma.tuning.exploration import Space

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.directives import PrivateClause, ReductionClause
+from tilepragma.ir.directives import Live, PrivateClause, ReductionClause
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import Declarator, ForLoop, Kernel, Loop
 from tilepragma.ir.traversal import walk
@@ -44,3 +44,18 @@ def _objects(kernel: Kernel) -> dict[str, DataObject]:
         elif isinstance(node, Loop):
             found[node.iterator.host] = node.iterator
     return found | {object_.host: object_ for object_ in kernel.objects}
+
+
+def said_live_out(kernel: Kernel) -> frozenset[str]:
+    """Names of scalars whose value the user explicitly wants back."""
+    names = set()
+    for clause in kernel.directive.data:
+        if clause.live in (Live.OUT, Live.IN_OUT):
+            paths = {without_blanks(section.path) for section in clause.sections}
+            names |= {o.name for o in kernel.objects if o.storage is Storage.SCALAR and without_blanks(o.host) in paths}
+    return frozenset(names)
+
+
+def without_blanks(path: str) -> str:
+    """The path of a section as users may write it, without its white space."""
+    return "".join(path.split())

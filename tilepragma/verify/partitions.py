@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Storage
+from tilepragma.ir.loop_tree import asks_for_layers
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.plan.kernel_plan import Division, KernelPlan, Launch
-from tilepragma.schedule.sor_multilayer import asks_for_layers
 
 
 def wrong_divisions(plan: KernelPlan) -> Iterator[str]:

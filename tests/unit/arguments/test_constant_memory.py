@@ -9,8 +9,8 @@ from source import plan
 
 from tilepragma.codegen.describe import describe
 from tilepragma.ir.directives import Target
+from tilepragma.plan.summary import staged_arrays
 from tilepragma.planner.plan_text import plan_text
-from tilepragma.storage.staging import staged_arrays
 from tilepragma.verify.rules import PlanFault, verify_rules
 
 WEIGHTS = "static const float w[3] = {0.25f, -0.5, 0x1p-2f};"

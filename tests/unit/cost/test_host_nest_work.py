@@ -17,12 +17,13 @@ from tilepragma.cost.footprint_boxes import Groups, Reals
 from tilepragma.cost.host_nest_work import NestCounter, launch_nest
 from tilepragma.cost.host_prediction import BREAK_EVEN, JOINING, TILE_SECONDS, predicted_terms
 from tilepragma.cost.launch_work import PlanWork, Uncounted, plan_work
-from tilepragma.cost.tile_traffic import element_bytes, is_of_memory
+from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import Target
 from tilepragma.ir.loop_tree import FloatingRules, Statement
 from tilepragma.model.device import Memory, Overheads, Processor
 from tilepragma.model.linear_model import Terms
+from tilepragma.plan.array_bytes import element_bytes
 
 LINE = 16
 

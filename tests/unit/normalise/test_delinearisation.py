@@ -14,7 +14,7 @@ from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.normalise.delinearisation import flattened
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.storage.staging import staged_arrays
+from tilepragma.plan.summary import staged_arrays
 from tilepragma.verify.proofs import prove
 
 STAR = """

@@ -16,10 +16,11 @@ from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import KernelPlan, RegisterCounts, RegisterUse
+from tilepragma.plan.summary import points_of
 from tilepragma.planner.planner import Planned
 from tilepragma.planner.thread_coarsening import with_measured_points
 from tilepragma.storage.staging import with_points_of_workers
-from tilepragma.storage.thread_tiles import POINTS, points_of
+from tilepragma.storage.thread_tiles import POINTS
 from tilepragma.verify.rules import verify
 
 #: Four sums that no loop can be taken apart for: 8 x 4 points need 256 registers for them.

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.nvrtc import nvrtc_library
 from tilepragma.driver import TranslateRequest, device_named, explain, kernel_reports, translate
+from tilepragma.plan.summary import points_of
 from tilepragma.pyruntime.nvrtc import Nvrtc, NvrtcError, open_nvrtc
-from tilepragma.storage.thread_tiles import points_of
 
 PROGRAM = """
 extern "C" __global__ void one(float *a) { a[threadIdx.x] += 1; }

@@ -17,8 +17,8 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import expression
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.summary import staged_arrays
 from tilepragma.report.source_text import plain_text
-from tilepragma.storage.staging import staged_arrays
 from tilepragma.verify.proofs import prove
 
 KERNELS = ROOT / "benchmarks" / "suite" / "kernels"

@@ -33,7 +33,7 @@ from tilepragma.ir.types import INT
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.storage.staging import staged_arrays
+from tilepragma.plan.summary import staged_arrays
 from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import PlanFault, verify, verify_rules
 
