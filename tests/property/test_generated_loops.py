@@ -16,7 +16,8 @@ from tests.support.scops import scop
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.types import LONG
-from tilepragma.lower.ast_generation import MOST_COPIES, ScannedStatement, Symbols, scan
+from tilepragma.lower.ast_generation import MOST_COPIES, scan
+from tilepragma.lower.loop_names import ScannedStatement, Symbols
 from tilepragma.lower.tile_bounds import (
     Range,
     TileRow,

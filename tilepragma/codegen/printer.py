@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
@@ -112,7 +113,8 @@ class Printer:
                 nested = f"({stars.rstrip()})" if isinstance(pointee, ArrayType) else stars
                 return ("const " if const else "") + self.type(pointee, nested.rstrip() if not inner else nested)
             case ArrayType(element, length):
-                return self.type(element, f"{inner}[{'' if length is None else self.expression(length, ASSIGNMENT)}]")
+                size = "" if length is None else self.expression(cast(Expression, length), ASSIGNMENT)
+                return self.type(element, f"{inner}[{size}]")
             case _:
                 return f"{self._base(type_)} {inner}" if inner else self._base(type_)
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from tilepragma.base.memoization import hashed_once
-
-if TYPE_CHECKING:
-    from tilepragma.ir.expressions import Expression
 
 
 class ScalarKind(Enum):
@@ -79,10 +75,12 @@ class PointerType:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array; `length` is None where C leaves it open (`a[]`), an expression for fixed and variable lengths."""
+    """An array; `length` is None where C leaves it open (`a[]`), an Expression for fixed and variable lengths. Types stand
+    below expressions, which name them, so its type is not said here.
+    """
 
     element: Type
-    length: Expression | None
+    length: object | None
 
 
 @dataclass(frozen=True)

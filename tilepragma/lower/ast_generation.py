@@ -19,44 +19,20 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from tilepragma.base.deferred_signals import signals_held_back
-from tilepragma.ir.expressions import DataObject, Expression, Scope, access_to, integer
+from tilepragma.ir.expressions import DataObject, Scope, access_to, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.lower.loop_names import LoopName, LoopNames
+from tilepragma.lower.loop_names import LoopName, LoopNames, ScannedStatement, Symbols
 from tilepragma.poly.ast_expressions import AstReader, increased, negated, short_expression
 from tilepragma.poly.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes, leaves_of
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.scop import ScopStatement
 
 SPLIT_LIMIT = 1_000_000
 """isl's operations on splitting loops; some tenths of a second, which no loops are worth"""
 
 MOST_COPIES = 1.5
 """of a statement, on average, in split loops; a few statements may have two copies more, if no condition is left in innermost loops"""
-
-
-@dataclass(frozen=True)
-class ScannedStatement:
-    """{ S[i] -> [t] }: when the instances of a statement run. Those of its domain that have a time are visited.
-
-    All statements of one scan have as many dimensions of time. `times` may restrict the domain and may have parameters of its own.
-    """
-
-    statement: ScopStatement
-    times: isl.Map
-
-
-@dataclass(frozen=True)
-class Symbols:
-    """What stands in generated code for isl's parameters, by their names, and which identifiers no new iterator may have.
-
-    Parameters are expressions of integer type: a Scop's own (`Scop.parameters`), sizes and origins of tiles, iterators
-    of loops around.
-    """
-
-    parameters: Mapping[str, Expression]
-    taken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from tilepragma.ir.expressions import Expression
-from tilepragma.lower.ast_generation import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.lower.ast_generation import Scanned, scan
 from tilepragma.lower.context import Known, between_corners, in_rows
+from tilepragma.lower.loop_names import ScannedStatement, Symbols
 from tilepragma.lower.tile_bounds import (
     Range,
     TileRow,

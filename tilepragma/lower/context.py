@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.lower.ast_generation import ScannedStatement
+from tilepragma.lower.loop_names import ScannedStatement
 from tilepragma.lower.tile_bounds import TileRow, convex_images
 
 

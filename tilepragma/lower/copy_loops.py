@@ -22,7 +22,8 @@ from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, Loo
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
-from tilepragma.lower.ast_generation import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.lower.ast_generation import Scanned, scan
+from tilepragma.lower.loop_names import ScannedStatement, Symbols
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.scop import Scop, ScopStatement

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -15,9 +14,30 @@ from tilepragma.ir.loop_tree import Declarator, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG, is_signed_int
 from tilepragma.poly.ast_tree import AstLeaf
+from tilepragma.poly.scop import ScopStatement
 
-if TYPE_CHECKING:
-    from tilepragma.lower.ast_generation import ScannedStatement, Symbols
+
+@dataclass(frozen=True)
+class ScannedStatement:
+    """{ S[i] -> [t] }: when the instances of a statement run. Those of its domain that have a time are visited.
+
+    All statements of one scan have as many dimensions of time. `times` may restrict the domain and may have parameters of its own.
+    """
+
+    statement: ScopStatement
+    times: isl.Map
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """What stands in generated code for isl's parameters, by their names, and which identifiers no new iterator may have.
+
+    Parameters are expressions of integer type: a Scop's own (`Scop.parameters`), sizes and origins of tiles, iterators
+    of loops around.
+    """
+
+    parameters: Mapping[str, Expression]
+    taken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

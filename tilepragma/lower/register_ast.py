@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from tilepragma.ir.expressions import Expression
-from tilepragma.lower.ast_generation import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.lower.ast_generation import Scanned, scan
 from tilepragma.lower.band_ast import PartCode, Restrictions
 from tilepragma.lower.context import Known, in_rows
+from tilepragma.lower.loop_names import ScannedStatement, Symbols
 from tilepragma.lower.tile_bounds import row_range, symbol_reader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.register_bands import RegisterRows

@@ -27,23 +27,8 @@ from tilepragma.verify.locals import broken_scopes
 from tilepragma.verify.order_of_dependences import broken_dependences
 from tilepragma.verify.panels import broken_buffers
 from tilepragma.verify.staged_tiles import wrong_boxes
-from tilepragma.verify.statement_matching import Executed, Finding, Sources, Unmatched, executions
+from tilepragma.verify.statement_matching import Executed, Finding, ProvenRegion, Sources, Unmatched, executions
 from tilepragma.verify.windows import has_windows, wrong_windows
-
-
-@dataclass(frozen=True)
-class ProvenRegion:
-    """A region to prove plans against: its statements' Scop and dependences, and where each statement stands. `touching` is of statements that touch
-    no more than what it is a part of.
-    """
-
-    scop: Scop
-    dependences: tuple[Dependence, ...]
-    written: frozenset[DataObject]
-    sources: Sources
-    declared: frozenset[DataObject]
-    settled: frozenset[DataObject]
-    touching: Scop | None = None
 
 
 def proven_region(

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop
     from tilepragma.verify.bounds import HeldArray
     from tilepragma.verify.launch_tree_relation import ProvenStep
-    from tilepragma.verify.plan_proof import ProvenRegion, StepsProof
+    from tilepragma.verify.plan_proof import StepsProof
+    from tilepragma.verify.statement_matching import ProvenRegion
 
 #: Sizes of tiles at which plans are proven besides those in use: each symbol has another one, so that none stands for another unnoticed.
 _ODD = ((1, 2, 3, 5, 7), (5, 3, 7, 2, 1))

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -36,10 +35,7 @@ from tilepragma.verify.launch_tree_relation import (
     ProvenLoop,
     ProvenStep,
 )
-from tilepragma.verify.statement_matching import Executed, Sources, executions, where
-
-if TYPE_CHECKING:
-    from tilepragma.verify.plan_proof import ProvenRegion
+from tilepragma.verify.statement_matching import Executed, ProvenRegion, Sources, executions, where
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 

@@ -19,6 +19,7 @@ from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.loop_tree import Declaration, Declarator, If, Loop
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.poly.affine import product_of
+from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.scop import Scop, ScopStatement
 from tilepragma.verify.launch_tree_relation import Leaf
 
@@ -260,3 +261,18 @@ def instance_text(instances: isl.Set, statement: ScopStatement) -> str:
     ]
     where_ = f" where {', '.join(given)}" if given else ""
     return f"({', '.join(values)}){where_}"
+
+
+@dataclass(frozen=True)
+class ProvenRegion:
+    """A region to prove plans against: its statements' Scop and dependences, and where each statement stands. `touching` is of statements that touch
+    no more than what it is a part of.
+    """
+
+    scop: Scop
+    dependences: tuple[Dependence, ...]
+    written: frozenset[DataObject]
+    sources: Sources
+    declared: frozenset[DataObject]
+    settled: frozenset[DataObject]
+    touching: Scop | None = None

@@ -18,8 +18,8 @@ from tilepragma.poly.adjacency import BROADCAST, COALESCED, Pattern, Reach, patt
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.scop import Reference
 from tilepragma.verify.launch_tree_relation import Dealt, ProvenStep
-from tilepragma.verify.plan_proof import ProvenRegion, executed_by
-from tilepragma.verify.statement_matching import Executed
+from tilepragma.verify.plan_proof import executed_by
+from tilepragma.verify.statement_matching import Executed, ProvenRegion
 
 #: Of arrays of one dimension that are seen as more, the strides, greatest first.
 Layouts = Mapping[DataObject, tuple[Polynomial, ...]]

@@ -33,7 +33,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -47,10 +46,7 @@ from tilepragma.verify.locals import broken_scopes
 from tilepragma.verify.order import by_two_workers, out_of_order
 from tilepragma.verify.pipelines import out_of_columns
 from tilepragma.verify.scratchpads import STEP, Computed, Copied, Tiles, WrongError, window_tiles
-from tilepragma.verify.statement_matching import Finding, where
-
-if TYPE_CHECKING:
-    from tilepragma.verify.plan_proof import ProvenRegion
+from tilepragma.verify.statement_matching import Finding, ProvenRegion, where
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 _RULE = "overlapped tiles leave what the region leaves"

@@ -12,7 +12,8 @@ from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If,
 from tilepragma.ir.loop_tree_text import expression_text, statement_text
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG
-from tilepragma.lower.ast_generation import MOST_COPIES, Scanned, ScannedStatement, Symbols, scan
+from tilepragma.lower.ast_generation import MOST_COPIES, Scanned, scan
+from tilepragma.lower.loop_names import ScannedStatement, Symbols
 from tilepragma.lower.tile_bounds import (
     TileRow,
     at_values,
