@@ -33,14 +33,15 @@ from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import OPTIONS as OWN_MAIN
 from tilepragma.cli.exploration_programs import compiled, local_headers, tilecc
-from tilepragma.driver import calling_program, source_text
+from tilepragma.driver.texts import calling_program, source_text
 from tilepragma.plan.dispatch_table import found_by_launch
 from tilepragma.sizes.records import kept_file
 from tilepragma.tuning.size_ranges import sizes_of
 from tilepragma.tuning.trial_versions import Build, builds_of
 
 if TYPE_CHECKING:
-    from tilepragma.driver import CallingProgram, KernelPlan
+    from tilepragma.codegen.calling_program import CallingProgram
+    from tilepragma.plan.kernel_plan import KernelPlan
 
 #: The versions of each program, as `tilepragma tune` names its builds; the first is the plan itself.
 VERSIONS = ("", "thread1", "thread3", "thread4")

@@ -14,13 +14,9 @@ from typing import TYPE_CHECKING
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import MadePrograms
 from tilepragma.cli.machines import environment_of, ordering
-from tilepragma.driver import (
-    TranslateRequest,
-    TranslateResult,
-    calling_program,
-    kernel_digest,
-    translate,
-)
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest, TranslateResult
+from tilepragma.driver.texts import calling_program, kernel_digest
 from tilepragma.tuning.database import Database, KernelKey, Study, Trial
 from tilepragma.tuning.exploration import Results, Space, Take
 from tilepragma.tuning.kernel_tuning import profile_key
@@ -29,7 +25,8 @@ from tilepragma.tuning.programs import NotBuiltError, ProgramError, run
 from tilepragma.tuning.trial_versions import Build, builds_of, space_of
 
 if TYPE_CHECKING:
-    from tilepragma.driver import CallingProgram, KernelPlan
+    from tilepragma.codegen.calling_program import CallingProgram
+    from tilepragma.plan.kernel_plan import KernelPlan
 
 #: The options of the C compiler for all programs.
 OPTIONS = ("-O3", "-march=native")

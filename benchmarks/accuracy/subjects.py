@@ -11,7 +11,8 @@ from benchmarks.suite.builds import compiler_flags
 from benchmarks.suite.contenders import Contender, our_name, our_variables
 from benchmarks.suite.programs import Sources
 from benchmarks.suite.runs import Run, RunError, StoppedError, run
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.sizes.search import Sizes as TileSizes
 

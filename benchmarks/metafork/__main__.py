@@ -15,7 +15,7 @@ from benchmarks.metafork.results import Measured, as_json, remarks, table
 from benchmarks.suite.machine import present_devices
 from benchmarks.suite.runs import RunError
 from tilepragma.cli.progress import measuring_progress
-from tilepragma.driver import TARGET_NAMES
+from tilepragma.driver.state import TARGET_NAMES
 
 #: Rounds over everything, in a quick run and a full one.
 ROUNDS = (1, 3)

@@ -18,7 +18,7 @@ from benchmarks.tilek_paper import tables
 from benchmarks.tilek_paper.results import Input, Place, Row, as_json, compared, place_of_best, rates_of
 from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
 from tilepragma.cli.progress import measuring_progress
-from tilepragma.driver import TARGET_NAMES
+from tilepragma.driver.state import TARGET_NAMES
 from tilepragma.plan.dispatch_table import found_by_launch
 from tilepragma.tuning.database import Database, MeasurementsError, database_path, opened
 from tilepragma.tuning.exploration import Search
@@ -26,7 +26,7 @@ from tilepragma.tuning.measuring import DEFAULT, LostError, alone
 from tilepragma.tuning.size_ranges import sizes_of
 
 if TYPE_CHECKING:
-    from tilepragma.driver import KernelPlan
+    from tilepragma.plan.kernel_plan import KernelPlan
 
 #: The families of versions that the paper evaluates, by whether the target is the host.
 FAMILIES = {True: ("paper8", "sizes"), False: ("paper16", "paper24", "sizes")}

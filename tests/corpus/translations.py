@@ -19,7 +19,8 @@ from tests.support.programs import COMPILER
 from tests.support.targets import program_environment, target_environment
 from tilepragma.base.diagnostics import Severity
 from tilepragma.cli.runtime_library import compile_flags, link_flags
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 
 RUN_SECONDS = 600
 

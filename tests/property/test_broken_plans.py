@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.random_nests import case_file, random_nest
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.ir.expressions import Binary, Expression, integer
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement, TileNest
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
@@ -68,7 +69,7 @@ def plans(seed: int) -> tuple[KernelPlan, ...]:
     nest = random_nest(seed)
     text = case_file((nest,)).program((nest.case,)).encode()
     folder = Path(__file__).parents[1] / "support"
-    return translate(TranslateRequest("nest.c", text=text, options=(f"-I{folder}",), last="plan")).plans
+    return translate(TranslateRequest("nest.c", text=text, options=(f"-I{folder}",), last="choose_sizes")).plans
 
 
 @pytest.mark.parametrize("seed", range(NESTS))

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.programs import Workshop
 from tests.support.targets import TargetEnvironment
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan
 
 SOURCE = Path(__file__).parent / "hyperplanes.c"

@@ -12,7 +12,7 @@ import pytest
 from tests.support.choosing import with_choices
 from tests.support.programs import COMPILER, FLAGS, Workshop, run_command, tool_environment
 from tests.support.targets import TargetEnvironment, target_environment
-from tilepragma.driver import TranslateRequest
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 
 SOURCE = Path(__file__).parent / "size_choices.c"

@@ -15,7 +15,9 @@ from tests.support.nvrtc import compile_error, nvrtc_library, ptx
 from tests.support.programs import FLAGS, ROOT, Suite, Workshop, first_difference
 from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.codegen.describe import describe
-from tilepragma.driver import TranslateRequest, device_named, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.target_device import device_named
 from tilepragma.ir.directives import Target
 from tilepragma.plan.summary import points_of
 

@@ -15,7 +15,9 @@ from tests.support.planning import SUPPORT, varied
 from tests.support.programs import Workshop, first_difference
 from tests.support.small_tiles import SMALL_TILES, TILES
 from tests.support.targets import TargetEnvironment
-from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 
 FILE = file_named("strategies")
 #: The vectors for which the register tiles below are made.
@@ -49,7 +51,7 @@ def planned(folder: Path) -> TranslateResult:
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "strategies.c"
     source.write_text(FILE.program(FILE.cases))
-    return translate(TranslateRequest(str(source), options=(f"-I{SUPPORT}", WIDE_VECTORS), last="plan"))
+    return translate(TranslateRequest(str(source), options=(f"-I{SUPPORT}", WIDE_VECTORS), last="choose_sizes"))
 
 
 def test_each_kernel_shows_its_strategy(workshop: Workshop) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tilepragma.driver import State, TranslateRequest, parse, plan, rewrite, scan
+from tilepragma.driver.passes import parse, plan, rewrite, scan
+from tilepragma.driver.state import State, TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.verify.rules import verify
 

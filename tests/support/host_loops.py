@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.host.rewriter import rewrite
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind, Target, TileKind

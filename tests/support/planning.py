@@ -12,7 +12,8 @@ from tests.support.disorder import LAST_FIRST
 from tests.support.programs import BUILD_SECONDS, COMPILER, Failure, Workshop, run_command, tool_environment
 from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.cli.runtime_library import compile_flags
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan
 
 SUPPORT = Path(__file__).resolve().parent

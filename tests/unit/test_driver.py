@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.resources import resource_folder
-from tilepragma.driver import PASSES, TranslateRequest, advice, device_named, explain, kernel_reports, translate
+from tilepragma.driver import PASSES, translate
+from tilepragma.driver.reports import advice, explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.target_device import device_named
 from tilepragma.model.descriptor_files import write_descriptor
 from tilepragma.model.device import Device, Overheads, Processor
 from tilepragma.plan.kernel_plan import SizeChoice
@@ -111,7 +114,7 @@ def test_every_pass_can_be_dumped(name: str) -> None:
 
 def test_last_pass() -> None:
     Path("a.c").write_text(KERNEL)
-    result = translate(TranslateRequest("a.c", last="plan"))
+    result = translate(TranslateRequest("a.c", last="choose_sizes"))
     assert result.output is None
     assert result.succeeded
     assert len(result.plans) == 1
@@ -136,7 +139,7 @@ def test_missing_source() -> None:
 
 def test_explain() -> None:
     Path("a.c").write_text(KERNEL)
-    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="choose_sizes"))))
     assert text.startswith("a.c:5: kernel scale\n")
     assert "  on cores    launch scale, line 5  i: threads\n" in text
     assert "  on devices  launch scale, line 5  i: gangs 0 × workers 0\n" in text
@@ -147,7 +150,7 @@ def test_explain_says_why_a_region_runs_as_written() -> None:
     Path("a.c").write_text(
         KERNEL.replace("#pragma tilek loop independent\n", "").replace("a[i] *=", "a[i] = a[i / 2] *")
     )
-    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="choose_sizes"))))
     assert "  original    the loop over 'i' carries a flow dependence of 'a'" in text
     assert re.search(r"\n +4  for \(int i = 0; i < n; i\+\+\) +sequential  carries flow of a\n", text)
     assert re.search(r"S1 → S1 in \(i\) +flow +\(\+\) +a\[i\] → a\[i / 2\]\n", text)
@@ -155,7 +158,7 @@ def test_explain_says_why_a_region_runs_as_written() -> None:
 
 def test_explain_shows_what_each_loop_carries() -> None:
     Path("a.c").write_text(KERNEL)
-    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="choose_sizes"))))
     assert re.search(r"\n +5  for \(int i = 0; i < n; i\+\+\) +DOALL\n", text)
 
 
@@ -166,7 +169,7 @@ def test_explain_shows_hyperplanes() -> None:
         "    for (int j = 1; j <= J; j++)\n        for (int i = I; i >= 1; i--)\n"
         "            A[I + 1 - i] = 0.5 * (A[I + 1 - i] + A[I + 2 - i]);\n}\n"
     )
-    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="choose_sizes"))))
     # Distances count iterations, whichever way i goes.
     assert re.search(r"flow +\(1, -1\) +A\[I \+ 1 - i\] → A\[I \+ 2 - i\]\n", text)
     assert "hyperplanes phi, line 6: (j, j - i)\n" in text
@@ -176,7 +179,7 @@ def test_a_pipe_is_read_once() -> None:
     os.mkfifo("pipe")
     writer = threading.Thread(target=lambda: Path("pipe").write_text(KERNEL))
     writer.start()
-    result = translate(TranslateRequest("pipe", last="plan"))
+    result = translate(TranslateRequest("pipe", last="choose_sizes"))
     writer.join()
     assert len(result.plans) == 1
 
@@ -202,7 +205,7 @@ def test_tiles_of_time_steps_are_as_the_environment_says(
     monkeypatch: pytest.MonkeyPatch, said: str, cores: int, devices: int
 ) -> None:
     monkeypatch.setenv("TILEK_TILES", said)
-    result = translate(TranslateRequest("t.c", text=STENCIL.encode(), last="plan"))
+    result = translate(TranslateRequest("t.c", text=STENCIL.encode(), last="choose_sizes"))
     (plan,) = result.plans
     for steps, expected in ((plan.host_steps, cores), (plan.device_steps, devices)):
         assert sum("diamond" in getattr(step, "shape", "") for step in steps) == expected
@@ -211,7 +214,7 @@ def test_tiles_of_time_steps_are_as_the_environment_says(
 
 def test_unknown_tiles_of_time_steps_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEK_TILES", "hexagon")
-    result = translate(TranslateRequest("t.c", text=STENCIL.encode(), last="plan"))
+    result = translate(TranslateRequest("t.c", text=STENCIL.encode(), last="choose_sizes"))
     assert [item.message for item in result.diagnostics] == [
         "TILEK_TILES=hexagon is ignored: it is none of auto, skewed, diamond, overlapped, streamed, boxes"
     ]
@@ -234,7 +237,7 @@ def test_sizes_are_chosen_for_cores_that_were_calibrated(monkeypatch: pytest.Mon
 
     def chosen(device: Device | None = None) -> tuple[tuple[SizeChoice, ...], tuple[str, ...]]:
         """And what was measured that the output depends on."""
-        result = translate(TranslateRequest("t.c", text=IN_PLACE.encode(), device=device, last="plan"))
+        result = translate(TranslateRequest("t.c", text=IN_PLACE.encode(), device=device, last="choose_sizes"))
         assert result.dependencies == ("t.c", *result.measured) and result.inlined == result.measured
         return result.plans[0].choices, result.measured
 
@@ -250,7 +253,7 @@ def test_sizes_are_chosen_for_cores_that_were_calibrated(monkeypatch: pytest.Mon
     assert chosen(replace(processor, overheads=measured_costs)) == (choices, measured), (
         "under OpenCL: no cores of hosts"
     )
-    plain = translate(TranslateRequest("t.c", text=b"void f(int n) { /* tilek */ }", last="plan"))
+    plain = translate(TranslateRequest("t.c", text=b"void f(int n) { /* tilek */ }", last="choose_sizes"))
     assert plain.dependencies == ("t.c",)
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from tilepragma.base.diagnostics import Severity
 from tilepragma.base.resources import resource_folder
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.frontend.pragma.constructs import ALL_CLAUSES, CLAUSES
 
 ROOT = Path(__file__).resolve().parents[2]

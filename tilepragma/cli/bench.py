@@ -26,14 +26,16 @@ from tilepragma.cli.report import print_error
 from tilepragma.cli.text_tables import print_table
 from tilepragma.cli.tune import ended_by_sigterm
 from tilepragma.cli.tune_options import asked_kernels, listed, target_problem
-from tilepragma.driver import calling_program, source_text
+from tilepragma.driver.texts import calling_program, source_text
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
 from tilepragma.tuning.source_records import kept_file
 from tilepragma.tuning.subprocesses import ending
 
 if TYPE_CHECKING:
-    from tilepragma.driver import CallingProgram, KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.codegen.calling_program import CallingProgram
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
+    from tilepragma.plan.kernel_plan import KernelPlan
 
 _DONE, _FAILED, _WRONG_USAGE, _INTERRUPTED = 0, 1, 2, 130
 _ORIGINAL = "original"

@@ -8,7 +8,7 @@ from tilepragma.base.diagnostics import LocatedError
 from tilepragma.cli.report import print_diagnostics
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device
+    from tilepragma.model.device import Device
 
 
 class DeviceOptionError(Exception):
@@ -23,7 +23,7 @@ def chosen_device(option: str, name: str) -> Device | None:
     """The device of the option's value; None where it is empty. Raises DeviceOptionError."""
     if not name:
         return None
-    from tilepragma.driver import device_named
+    from tilepragma.driver.target_device import device_named
 
     try:
         return device_named(name)

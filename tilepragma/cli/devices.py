@@ -42,7 +42,7 @@ def print_devices() -> int:
 
 def print_descriptors() -> int:
     """What can be planned for by name; returns the exit status, 1 where a descriptor is faulty, which is said after the others."""
-    from tilepragma.driver import known_devices
+    from tilepragma.driver.target_device import known_devices
 
     print("\nDescriptors, for --device NAME:")
     try:

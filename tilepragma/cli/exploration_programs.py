@@ -20,7 +20,8 @@ from tilepragma.tuning.size_ranges import sizes_text
 from tilepragma.tuning.subprocesses import ending
 
 if TYPE_CHECKING:
-    from tilepragma.driver import CallingProgram, KernelPlan
+    from tilepragma.codegen.calling_program import CallingProgram
+    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.tuning.trial_versions import Build
 
 #: Seconds that a build may take.

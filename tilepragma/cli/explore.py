@@ -26,7 +26,7 @@ from tilepragma.cli.report import print_error
 from tilepragma.cli.rule_printing import Learner
 from tilepragma.cli.tune import TerminatedError, can_keep, ended_by_sigterm, refuse
 from tilepragma.cli.tune_options import Points, asked_kernels, listed, target_problem
-from tilepragma.driver import calling_program, kernel_digest
+from tilepragma.driver.texts import calling_program, kernel_digest
 from tilepragma.tuning.database import (
     Database,
     KernelKey,
@@ -53,7 +53,9 @@ from tilepragma.tuning.trial_versions import FAMILIES, Build, builds_of, space_o
 from tilepragma.tuning.version_rules import embedding
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device, KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
+    from tilepragma.model.device import Device
+    from tilepragma.plan.kernel_plan import KernelPlan
 
 _DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")

@@ -16,7 +16,9 @@ from tilepragma.tuning.fitted_rules import NoLessonError
 from tilepragma.tuning.size_ranges import sizes_of
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device, KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
+    from tilepragma.model.device import Device
+    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.report.landscape import Landscape
     from tilepragma.tuning.input_space import InputSpace
     from tilepragma.tuning.measured_kernels import MeasuredKernel

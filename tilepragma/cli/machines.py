@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from tilepragma import __version__
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.devices import host_devices, machine_of, subject_of
-from tilepragma.driver import calibrated_device
+from tilepragma.driver.target_device import calibrated_device
 from tilepragma.tuning.database import Environment
 from tilepragma.tuning.host_processor import usual_processor
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device
+    from tilepragma.model.device import Device
 
 #: The user's settings under which a program is another one.
 _SETTINGS = (

@@ -18,7 +18,8 @@ from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
 from tilepragma.cli.devices import machine_of
 from tilepragma.cli.progress import measuring_progress
-from tilepragma.driver import TranslateRequest, TranslateResult, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.report.model_problem import ModelProblem, NoModel, model_problems, names_in_coefficients
 from tilepragma.report.relaxation_facts import region_as_written
 from tilepragma.tuning.convergence import Convergence, Look, Outcome, converge

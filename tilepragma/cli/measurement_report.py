@@ -20,7 +20,7 @@ from tilepragma.cli.rooflines import MeasuredPoints, rooflines
 from tilepragma.cli.run_timeline import timeline
 from tilepragma.cli.tune import chosen_kernels
 from tilepragma.cli.tune_options import listed, target_problem
-from tilepragma.driver import kernel_digest
+from tilepragma.driver.texts import kernel_digest
 from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
 from tilepragma.report.png import MissingMatplotlibError, png
 from tilepragma.tuning.database import MeasurementsError, database_path, opened_to_read
@@ -29,7 +29,8 @@ from tilepragma.tuning.measured_kernels import MeasuredKernel, measured_kernels
 from tilepragma.tuning.traces import TraceError
 
 if TYPE_CHECKING:
-    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
+    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.report.scene import Figure
 
 _DONE, _FAILED, _WRONG_USAGE = 0, 1, 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tilepragma.cli.exploration_programs import compiled
 from tilepragma.cli.progress import measuring_progress
-from tilepragma.driver import trying_environment
+from tilepragma.driver.texts import trying_environment
 from tilepragma.tuning.kernel_tuning import TuningError
 from tilepragma.tuning.programs import NotBuiltError
 

@@ -118,7 +118,7 @@ def report_fault(program: str, arguments: Sequence[str], source: str, text: byte
     A source that is nested too deeply for Python is an error of its own, wherever a command noticed it. `text` is the source's where no file has it.
     """
     if is_too_deep(fault):
-        from tilepragma.driver import too_deep
+        from tilepragma.driver.texts import too_deep
 
         if text is None:
             text = file_bytes(Path(source))

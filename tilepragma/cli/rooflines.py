@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tilepragma.report.roofline_figure import KernelPoint, roofline_figure, share_of_roof
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device
+    from tilepragma.model.device import Device
     from tilepragma.report.scene import Figure
 
 #: Shares of the roof beyond which there is little to gain by other versions, and of which it is none.

@@ -12,7 +12,8 @@ from tilepragma.tuning.trial_versions import Build, builds_of, families_of
 from tilepragma.tuning.version_rules import embedding
 
 if TYPE_CHECKING:
-    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
+    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.tuning.database import Outcome, Trial
 
 

@@ -16,14 +16,9 @@ from tilepragma.cli.dependency_files import make_rule
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import as_json, print_diagnostics, print_error, print_report, report_fault
 from tilepragma.cli.tune_options import listed, target_problem
-from tilepragma.driver import (
-    PASSES,
-    TranslateRequest,
-    TranslateResult,
-    advice,
-    explain,
-    translate,
-)
+from tilepragma.driver import PASSES, translate
+from tilepragma.driver.reports import advice, explain
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 
 if TYPE_CHECKING:
     from tilepragma.report.explain_page import ExplainPage
@@ -73,10 +68,10 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
             raise WrongUsageError(problem)
     command = read_command([*compiler_options, options.input])
     language = command.inputs[-1].language
-    unknown = [name for name in options.dump if name not in {step.name for step in PASSES}]
+    unknown = [name for name in options.dump_after if name not in {step.name for step in PASSES}]
     if unknown:
         raise WrongUsageError(
-            f"--dump: no pass is called '{unknown[0]}'; passes are {', '.join(step.name for step in PASSES)}"
+            f"--dump-after: no pass is called '{unknown[0]}'; passes are {', '.join(step.name for step in PASSES)}"
         )
     request = TranslateRequest(
         source="<stdin>" if options.input == "-" else options.input,
@@ -88,7 +83,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         device=chosen_device("--device", options.device),
         kept=options.command not in ("tune", "report"),  # what was measured is what launches take without
         last="verify",
-        dump=frozenset(options.dump),
+        dump=frozenset(options.dump_after),
     )
     if options.command == "explain":
         _check_explain(options)
@@ -197,7 +192,8 @@ def _explain(options: argparse.Namespace, request: TranslateRequest, result: Tra
 
     Raises WrongUsageError for sizes that are none.
     """
-    from tilepragma.driver import calibrated_device, explain_page, kernel_reports
+    from tilepragma.driver.reports import explain_page, kernel_reports
+    from tilepragma.driver.target_device import calibrated_device
     from tilepragma.report.size_values import SizeError, parse_sizes
 
     try:

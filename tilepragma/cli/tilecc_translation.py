@@ -20,7 +20,9 @@ from tilepragma.cli.report import SOURCE_ERRORS, print_diagnostics, print_error,
 from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
 from tilepragma.cli.translated_files import TranslatedFiles
 from tilepragma.cli.tune_options import listed, target_problem
-from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, serial_warnings, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain, kernel_reports, serial_warnings
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 
 _RESPONSE_FILE_THRESHOLD = 100_000
 

@@ -359,7 +359,13 @@ def _add_source_command(
     command.set_defaults(parser=command)
     command.add_argument("input", metavar="IN.c", nargs=None if needs_input else "?")
     _add_text(command, "--device", "NAME", "the device to plan for")
-    command.add_argument("--dump", metavar="PASS", action="append", default=[], help=argparse.SUPPRESS)
+    command.add_argument(
+        "--dump-after",
+        metavar="PASS",
+        action="append",
+        default=[],
+        help="print what a pass made (docs/ARCHITECTURE.md)",
+    )
     return command
 
 

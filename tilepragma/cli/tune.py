@@ -23,7 +23,7 @@ from tilepragma.cli.machines import calibrated
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.cli.text_tables import print_table
-from tilepragma.driver import TARGET_NAMES
+from tilepragma.driver.state import TARGET_NAMES
 from tilepragma.report.size_values import check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
@@ -33,7 +33,8 @@ from tilepragma.tuning.source_records import Winner, keep, kept_file, kept_layou
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
+    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.report.size_values import Sizes
 
 _DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from tilepragma.driver import TARGET_NAMES
+from tilepragma.driver.state import TARGET_NAMES
 
 if TYPE_CHECKING:
-    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
+    from tilepragma.plan.kernel_plan import KernelPlan
 
 #: Sizes by how they are named.
 Points = dict[str, Mapping[str, int]]

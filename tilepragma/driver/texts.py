@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilepragma.base.deep_recursion import on_deep_stack
 from tilepragma.base.diagnostics import Diagnostic, source_error
 from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.base.source_scan import directive_in_text
+from tilepragma.driver.state import State, TranslateRequest, TranslateResult
 
 if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram
-    from tilepragma.driver import TranslateResult
     from tilepragma.ir.loop_tree import Kernel
-    from tilepragma.plan.kernel_plan import KernelPlan
+    from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion
 
 
 def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram:
@@ -88,6 +89,18 @@ def trying_environment(
 
     file.write_text(candidates_text(source, Candidates({kernel: versions}, on_devices)))
     return {CANDIDATES_VARIABLE: str(file)}
+
+
+@on_deep_stack
+def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
+    """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
+    from tilepragma.base.source_ranges import NOWHERE
+    from tilepragma.driver.passes import plan_defaults, plan_version
+
+    assert result.unit is not None, "what has plans has a unit"
+    state = State(request, unit=result.unit)
+    defaults = plan_defaults(state, result.unit)
+    return plan_version(result.unit, as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 
 def too_deep(source: str, text: bytes) -> Diagnostic:

@@ -17,8 +17,7 @@ from tilepragma.tuning.size_ranges import sizes_of
 from tilepragma.tuning.version_rules import Embed, VersionRules, version_rules
 
 if TYPE_CHECKING:
-    from tilepragma.driver import KernelPlan
-    from tilepragma.plan.kernel_plan import SizeChoice
+    from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
     from tilepragma.sizes.search import Sizes
     from tilepragma.tuning.database import Outcome, Trial
     from tilepragma.tuning.trial_versions import Build

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilepragma.cost.launch_work import Uncounted
-from tilepragma.driver import (
-    TEMPORAL_VARIABLE,
-    TranslateRequest,
-    outermost_iterators,
-    recounted,
-    retiled,
-    source_text,
-    translate,
-    unrolled,
-)
+from tilepragma.driver import translate
+from tilepragma.driver.passes import TEMPORAL_VARIABLE
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.texts import outermost_iterators, recounted, retiled, source_text, unrolled
 from tilepragma.ir.directives import ALL_TARGETS
 from tilepragma.plan.summary import used_sizes
 from tilepragma.sizes.equivalent_sizes import whole_sizes
@@ -30,8 +24,11 @@ from tilepragma.tuning.paper_tilings import Tiling, accelerator_tilings_1d, acce
 from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device, KernelPlan, Target, TranslateResult
+    from tilepragma.driver.state import TranslateResult
+    from tilepragma.ir.directives import Target
+    from tilepragma.model.device import Device
     from tilepragma.model.execution_time import Numbers
+    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.sizes.search import Ranking, Sizes
 
 #: Families of versions by name, and what they are.

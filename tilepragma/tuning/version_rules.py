@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.base.refusals import RefusalError
-from tilepragma.driver import planned_version
+from tilepragma.driver.texts import planned_version
 from tilepragma.plan.dispatch_table import chosen_sizes
 from tilepragma.plan.kernel_plan import MeasuredSizes, PlanVersion
 from tilepragma.planner.applied_records import MOST_VERSIONS
@@ -15,7 +15,8 @@ from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.measuring import Version, version_of
 
 if TYPE_CHECKING:
-    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
+    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.sizes.search import Sizes
     from tilepragma.tuning.exploration import Results
     from tilepragma.tuning.trial_versions import Build

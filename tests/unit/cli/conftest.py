@@ -13,7 +13,7 @@ import pytest
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.cli import runtime_library, tilecc, tilecc_translation
-from tilepragma.driver import TranslateRequest, TranslateResult
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 
 Tilecc = Callable[..., int]
 

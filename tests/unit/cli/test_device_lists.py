@@ -9,7 +9,8 @@ import pytest
 from tests.unit.cli.conftest import word_translator
 from tilepragma.cli import source_commands, tilecc_translation, tilepragma
 from tilepragma.cli.devices import print_descriptors
-from tilepragma.driver import TranslateRequest, TranslateResult, device_named
+from tilepragma.driver.state import TranslateRequest, TranslateResult
+from tilepragma.driver.target_device import device_named
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ import pytest
 
 from tilepragma.cli import tilepragma
 from tilepragma.cli.exploration_programs import that_matter
-from tilepragma.driver import TranslateRequest, calling_program, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.texts import calling_program
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.sizes.search import Layout, Ranking

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tilepragma.cli import known_sources, tilepragma
-from tilepragma.driver import TranslateRequest, kernel_digest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.texts import kernel_digest
 from tilepragma.model.device import Memory, Processor
 from tilepragma.report import png
 from tilepragma.tuning.database import Environment, KernelKey, Outcome, Trial, database_path, opened
@@ -88,7 +90,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @lru_cache
 def digest(source: str) -> str:
-    result = translate(TranslateRequest("in.c", text=source.encode(), last="plan", kept=False))
+    result = translate(TranslateRequest("in.c", text=source.encode(), last="choose_sizes", kept=False))
     return kernel_digest(result, result.plans[0])
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.unit.cli.conftest import Tilecc, word_translator
 from tilepragma.cli import tilecc_translation
-from tilepragma.driver import TranslateRequest, TranslateResult
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """\

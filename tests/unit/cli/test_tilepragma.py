@@ -101,7 +101,7 @@ def test_explain_without_kernels(capsys: pytest.CaptureFixture[str]) -> None:
             "--device: no device is called 'h2OO' (did you mean 'h200'?); known are a100, c1060",
         ),
         (["check", "in.c", "--device", "none/mine.json"], "--device: none/mine.json: No such file or directory"),
-        (["check", "in.c", "--dump", "tokens"], "passes are scan, parse"),
+        (["check", "in.c", "--dump-after", "tokens"], "passes are scan, parse"),
         (["devices", "-v"], "unrecognized arguments: -v"),
         (["frobnicate"], "invalid choice"),
     ],

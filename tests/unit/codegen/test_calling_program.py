@@ -10,7 +10,9 @@ import pytest
 from tests.support.programs import COMPILER
 from tilepragma.base.refusals import RefusalError
 from tilepragma.codegen.calling_program import CallingProgram
-from tilepragma.driver import TranslateRequest, calling_program, source_text, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.texts import calling_program, source_text
 
 #: Prints what it is called with, first and last elements too; an access outside of an array is found by the sanitizer.
 SOURCE = """\
@@ -35,7 +37,7 @@ int main(void) { puts("the user's"); return 1; }
 
 def made(folder: Path, text: str, plan: int = 0) -> CallingProgram:
     (folder / "a.c").write_text(text)
-    result = translate(TranslateRequest(str(folder / "a.c"), last="plan"))
+    result = translate(TranslateRequest(str(folder / "a.c"), last="choose_sizes"))
     calling = calling_program(result, result.plans[plan])
     (folder / "called.c").write_bytes(calling.text(source_text(result)))
     return calling

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 
 KERNEL = """
 void f(int n, const float *a, float *b) {

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.refusals import RefusalError
-from tilepragma.driver import TranslateRequest, recounted, retiled, translate, unrolled
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.texts import recounted, retiled, unrolled
 
 LOOPS = """\
     for (int i = 0; i < n; i++)
@@ -20,7 +22,7 @@ NEW = ("num_threads(3)", "tile[1](dynamic)", "tile(thread) tile[0](dynamic)")
 def other(folder: Path, directives: str, loops: str) -> str:
     source = folder / "a.c"
     source.write_text(f"void f(int n, float a[n][n])\n{{\n{directives}{loops}}}\n")
-    result = translate(TranslateRequest(str(source), last="plan"))
+    result = translate(TranslateRequest(str(source), last="choose_sizes"))
     return retiled(result, result.plans[0], *NEW).decode()
 
 
@@ -69,7 +71,7 @@ def test_counts_take_the_place_of_others(tmp_path: Path) -> None:
     source.write_text(
         f"void f(int n, float a[n][n])\n{{\n#pragma tilek kernel num_threads(7) independent\n{LOOPS.format(inner='')}}}\n"
     )
-    result = translate(TranslateRequest(str(source), last="plan"))
+    result = translate(TranslateRequest(str(source), last="choose_sizes"))
     text = recounted(result, result.plans[0], "num_workers(16, 4)")
     assert b"#pragma tilek kernel  independent num_workers(16, 4)\n" in text
 
@@ -77,7 +79,7 @@ def test_counts_take_the_place_of_others(tmp_path: Path) -> None:
 def test_innermost_loops_are_unrolled(tmp_path: Path) -> None:
     source = tmp_path / "a.c"
     source.write_text(f"void f(int n, float a[n][n])\n{{\n#pragma tilek kernel\n{LOOPS.format(inner='')}}}\n")
-    result = translate(TranslateRequest(str(source), last="plan"))
+    result = translate(TranslateRequest(str(source), last="choose_sizes"))
     source.write_bytes(unrolled(result, result.plans[0], 4))
     again = translate(TranslateRequest(str(source), last="verify"))
     assert again.succeeded

@@ -8,7 +8,9 @@ import pytest
 
 from tests.support.programs import ROOT
 from tests.unit.codegen.test_calling_program import made
-from tilepragma.driver import TranslateRequest, calling_program, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.texts import calling_program
 from tilepragma.ir.repetition import is_as_much_work_again
 
 SAME = (
@@ -49,7 +51,7 @@ void f(int n, float *restrict a, float *restrict b, int *restrict p)
 @pytest.mark.parametrize(("body", "again"), [*((one, True) for one in SAME), *((one, False) for one in OTHER)])
 def test_what_decides_by_values_may_be_less_work_the_next_time(tmp_path: Path, body: str, again: bool) -> None:
     (tmp_path / "a.c").write_text(TEXT.format(body))
-    first, second = translate(TranslateRequest(str(tmp_path / "a.c"), last="plan")).plans
+    first, second = translate(TranslateRequest(str(tmp_path / "a.c"), last="choose_sizes")).plans
     assert is_as_much_work_again(first.source or first.kernel) is again
     assert is_as_much_work_again(second.source or second.kernel)
 
@@ -62,5 +64,5 @@ def test_all_kernels_of_a_function_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["conv2d", "sgemm", "syr2k", "doitgen"])
 def test_the_papers_kernels_do_the_same_again(name: str) -> None:
-    result = translate(TranslateRequest(str(ROOT / "samples" / name / f"{name}.c"), last="plan"))
+    result = translate(TranslateRequest(str(ROOT / "samples" / name / f"{name}.c"), last="choose_sizes"))
     assert calling_program(result, result.plans[0]).is_as_much_work_again

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.plan.dispatch_table import around, sizes_on_hosts, wrong_choices
 from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice
 from tilepragma.sizes.records import HOST, KeptChoice, Winner, kept_file, kept_text

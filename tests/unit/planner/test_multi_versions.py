@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, TranslateResult, translate, trying_environment
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest, TranslateResult
+from tilepragma.driver.texts import trying_environment
 from tilepragma.sizes.records import kept_file
 
 SOURCE = """\

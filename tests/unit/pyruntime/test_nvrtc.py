@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.nvrtc import nvrtc_library
-from tilepragma.driver import TranslateRequest, device_named, explain, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.target_device import device_named
 from tilepragma.plan.summary import points_of
 from tilepragma.pyruntime.nvrtc import Nvrtc, NvrtcError, open_nvrtc
 
@@ -95,13 +98,15 @@ def test_what_is_named_and_is_no_nvrtc(library: str, monkeypatch: pytest.MonkeyP
 def test_explain_says_that_registers_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEK_NVRTC_LIBRARY", "/nowhere")
     device = device_named("h100")
-    result = translate(TranslateRequest("t.c", text=SUMS, device=device, last="plan"))
+    result = translate(TranslateRequest("t.c", text=SUMS, device=device, last="choose_sizes"))
     text = " ".join(explain(kernel_reports(result, None, device)).split())
     assert (
         "registers f: 168 a worker, none spilled; gangs of 256 at most: up to 1 at once on a multiprocessor, 12% of its warps, limited by "
         "registers (estimated: TILEK_NVRTC_LIBRARY names /nowhere, which is no NVRTC)"
     ) in text
-    assert "\n  registers " not in explain(kernel_reports(translate(TranslateRequest("t.c", text=SUMS, last="plan"))))
+    assert "\n  registers " not in explain(
+        kernel_reports(translate(TranslateRequest("t.c", text=SUMS, last="choose_sizes")))
+    )
 
 
 @present

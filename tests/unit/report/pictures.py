@@ -7,7 +7,9 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from pathlib import Path
 
-from tilepragma.driver import TranslateRequest, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import kernel_reports
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.report.facts import NestFacts
 from tilepragma.report.figures import figures
 from tilepragma.report.iteration_space import IterationSpace, iteration_space
@@ -22,7 +24,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def nests(text: str) -> tuple[NestFacts, ...]:
     """The nests of the text's only kernel."""
-    (report,) = kernel_reports(translate(TranslateRequest("t.c", text=text.encode(), last="plan")))
+    (report,) = kernel_reports(translate(TranslateRequest("t.c", text=text.encode(), last="choose_sizes")))
     return report.nests
 
 

@@ -9,7 +9,10 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.report.pictures import GOLDEN, golden
-from tilepragma.driver import TranslateRequest, device_named, explain, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.target_device import device_named
 from tilepragma.model.device import Device, Overheads
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.choice_facts import ranking_facts
@@ -28,7 +31,7 @@ def ranking(times: dict[tuple[int, ...], float], default: tuple[int, ...], names
 
 
 def said(text: str, sizes: list[str], device: Device | None) -> str:
-    result = translate(TranslateRequest("t.c", text=text.encode(), last="plan"))
+    result = translate(TranslateRequest("t.c", text=text.encode(), last="choose_sizes"))
     return explain(kernel_reports(result, parse_sizes(sizes) if sizes else None, device))
 
 

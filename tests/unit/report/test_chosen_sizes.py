@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.plan.kernel_plan import SizeChoice
 from tilepragma.report.size_values import Sizes, parse_sizes
 
@@ -41,7 +43,7 @@ def planned() -> Planned:
     known: dict[str, TranslateResult] = {}
 
     def of(text: str, rows: Choices) -> TranslateResult:
-        result = known.setdefault(text, translate(TranslateRequest("t.c", text=text.encode(), last="plan")))
+        result = known.setdefault(text, translate(TranslateRequest("t.c", text=text.encode(), last="choose_sizes")))
         (found,) = result.plans
         choices = tuple(SizeChoice(most, trips, (size,) * len(found.sizes)) for most, trips, size in rows)
         return replace(result, plans=(replace(found, choices=choices, processor_choices=()),))

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.report.pictures import elements, golden, numbers
-from tilepragma.driver import TranslateRequest, explain_page, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain_page, kernel_reports
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.report.landscape import Landscape, ratio_text
 from tilepragma.report.landscape_figure import landscape_figure
 from tilepragma.report.scene import Figure
@@ -158,7 +160,7 @@ def test_the_page_has_the_picture_and_the_words(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         "tilepragma.sizes.search.rank_layouts", lambda *_: Ranking(("j_size", "j_i_size"), layouts, layouts[2])
     )
-    result = translate(TranslateRequest("t.c", text=golden("smooth").encode(), last="plan"))
+    result = translate(TranslateRequest("t.c", text=golden("smooth").encode(), last="choose_sizes"))
     sizes = parse_sizes(["I=1000", "J=200"])
     page = explain_page(result, kernel_reports(result, sizes), sizes, "t.c")
     assert [name for name, _ in page.figures][0] == "smooth-landscape.svg"

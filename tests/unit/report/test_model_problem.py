@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.ir.loop_tree import Kernel
 from tilepragma.report.model_problem import (
     DEFAULT_EXTENTS,

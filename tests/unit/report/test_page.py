@@ -9,7 +9,9 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.unit.report.pictures import CASES, GOLDEN, TILED, golden
-from tilepragma.driver import TranslateRequest, explain_page, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain_page, kernel_reports
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.report.explain_page import ExplainPage
 from tilepragma.report.size_values import Sizes
 
@@ -42,7 +44,7 @@ class Balance(HTMLParser):
 
 
 def page_of(text: str, numbers: dict[str, int] | None = None) -> ExplainPage:
-    result = translate(TranslateRequest("t.c", text=text.encode(), last="plan"))
+    result = translate(TranslateRequest("t.c", text=text.encode(), last="choose_sizes"))
     sizes = Sizes(numbers or {})
     return explain_page(result, kernel_reports(result, sizes), sizes, "t.c")
 

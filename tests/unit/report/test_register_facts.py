@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, device_named, explain_page, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain_page, kernel_reports
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.target_device import device_named
 from tilepragma.model.device import Device, Gpu
 from tilepragma.report.size_values import parse_sizes
 
@@ -31,7 +34,7 @@ def h100(**changes: int) -> Gpu:
 
 
 def rows(device: Device, *sizes: str) -> tuple[str, ...]:
-    result = translate(TranslateRequest("t.c", text=LINE, device=device, last="plan"))
+    result = translate(TranslateRequest("t.c", text=LINE, device=device, last="choose_sizes"))
     (facts,) = kernel_reports(result, parse_sizes(list(sizes)), device)
     return tuple(
         row.removesuffix(" (estimated: TILEK_NVRTC_LIBRARY names /nowhere, which is no NVRTC)")
@@ -64,13 +67,13 @@ def test_what_has_no_room() -> None:
 
 def test_the_page_shows_them(tmp_path: Path) -> None:
     device = h100()
-    result = translate(TranslateRequest("t.c", text=LINE, device=device, last="plan"))
+    result = translate(TranslateRequest("t.c", text=LINE, device=device, last="choose_sizes"))
     page = explain_page(result, kernel_reports(result, None, device), parse_sizes([]), "t.c")
     assert "Registers of f: 40 a worker, none spilled; gangs of 256 at most" in page.html
     processor = device_named("processor")
     assert (
-        kernel_reports(translate(TranslateRequest("t.c", text=LINE, device=processor, last="plan")), None, processor)[
-            0
-        ].registers
+        kernel_reports(
+            translate(TranslateRequest("t.c", text=LINE, device=processor, last="choose_sizes")), None, processor
+        )[0].registers
         == ()
     )

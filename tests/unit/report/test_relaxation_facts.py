@@ -7,7 +7,9 @@ import pytest
 from tests.unit.patterns.other_nests import OTHERS
 from tests.unit.patterns.relaxation_cases import RELAXATIONS
 from tests.unit.patterns.test_recognition import region
-from tilepragma.driver import TranslateRequest, TranslateResult, advice, explain, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import advice, explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.report.relaxation_facts import relaxation_rows
 
 AGAIN = "forward sweeps, as many as there are iterations of t"
@@ -46,7 +48,7 @@ def test_nothing_is_said_of_what_looks_like_none(name: str) -> None:
 
 def test_the_report_has_the_line() -> None:
     text = "void f(int n, double a[n])\n{\n#pragma tilek kernel\n    for (int i = 1; i < n - 1; i++)\n        a[i] = 0.5 * (a[i-1] + a[i+1]);\n}\n"
-    shown = explain(kernel_reports(translate(TranslateRequest("t.c", text=text.encode(), last="plan"))))
+    shown = explain(kernel_reports(translate(TranslateRequest("t.c", text=text.encode(), last="choose_sizes"))))
     assert (
         "\n  relaxation  in place (SOR): 3 points in 1 dimension of a, one forward sweep, relaxation factor 1" in shown
     )
@@ -55,7 +57,7 @@ def test_the_report_has_the_line() -> None:
 def swept(clause: str) -> TranslateResult:
     loop = "    for (int i = 1; i < n - 1; i++)\n        a[i] = 0.5 * (a[i-1] + a[i+1]);"
     text = f"void f(int n, double a[n])\n{{\n#pragma tilek kernel {clause}\n{loop}\n}}\n"
-    return translate(TranslateRequest("t.c", text=text.encode(), last="plan"))
+    return translate(TranslateRequest("t.c", text=text.encode(), last="choose_sizes"))
 
 
 def test_a_faster_method_is_noted_where_none_is_chosen() -> None:
@@ -81,7 +83,7 @@ def test_subdomains_and_the_order_of_their_nests_are_shown() -> None:
     sweeps = "for (int t = 0; t < steps; t++) for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++)"
     mean = "u[i][j] = 0.25 * (u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);"
     text = f"void f(int steps, int n, double u[n][n])\n{{\n#pragma tilek kernel sor(multilayer)\n{sweeps} {mean}\n}}\n"
-    shown = explain(kernel_reports(translate(TranslateRequest("t.c", text=text.encode(), last="plan"))))
+    shown = explain(kernel_reports(translate(TranslateRequest("t.c", text=text.encode(), last="choose_sizes"))))
     flat = " ".join(shown.split())
     assert (
         "u in groups of 16 sweeps, forward and backward in turn, by subdomains of 32 x 32 (chosen: no device is named)"

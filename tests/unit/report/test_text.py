@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.report.facts import MOST_SHORT_POSITIONS
 from tilepragma.report.size_values import SizeError, byte_text, parse_sizes
 
@@ -21,7 +23,7 @@ CASES = sorted(path.stem for path in GOLDEN.glob("*.c"))
 
 
 def planned(name: str) -> TranslateResult:
-    return translate(TranslateRequest(f"{name}.c", text=(GOLDEN / f"{name}.c").read_bytes(), last="plan"))
+    return translate(TranslateRequest(f"{name}.c", text=(GOLDEN / f"{name}.c").read_bytes(), last="choose_sizes"))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -71,7 +73,7 @@ void jacobi(int steps, int n, double A[n][n], double B[n][n])
 
 def test_hyperplanes_are_those_of_the_launches() -> None:
     """Diamonds on cores; devices have a launch for each time step, and no hyperplanes."""
-    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=JACOBI_2D.encode(), last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=JACOBI_2D.encode(), last="choose_sizes"))))
     cores, devices = text[text.index("  on cores") :].split("  on devices", 1)
     assert "hyperplanes phi, line 7: (2*t - i, 2*t + i, 2*t + j)\n" in cores
     assert "hyperplanes phi, line 10: (2*t - i + 1, 2*t + i + 1, 2*t + j + 1)\n" in cores
@@ -143,7 +145,7 @@ void f(int n, const double a[n][n], double x[n])
 
 def test_a_private_scalar_orders_the_loop_that_needs_it() -> None:
     """The copy of s that each i has carries values over j, and nothing over i."""
-    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=PRIVATE.encode(), last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=PRIVATE.encode(), last="choose_sizes"))))
     assert re.search(r"for \(int i = 0; i < n; i\+\+\) +DOALL\n", text)
     assert re.search(r"for \(int j = 0; j < n; j\+\+\) +sequential  carries flow, anti and output of s\n", text)
     assert re.search(r"S2 → S2 in \(i, j\) +flow, anti, output +\(0, 1\)  s → s\n", text)
@@ -152,7 +154,7 @@ def test_a_private_scalar_orders_the_loop_that_needs_it() -> None:
 def test_a_reduction_orders_nothing() -> None:
     source = "double f(int n, const double *x)\n{\n    double s = 0.0;\n#pragma tilek kernel data(x[0:n]) reduction(+: s) independent\n"
     source += "    for (int i = 0; i < n; i++)\n        s += x[i];\n    return s;\n}\n"
-    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
     assert re.search(r"for \(int i = 0; i < n; i\+\+\) +DOALL\n", text)
     assert "dependences" not in text
 
@@ -162,7 +164,7 @@ def test_a_note_is_given_once() -> None:
 #pragma tilek kernel data(a[0:n*n])
 for (int i = 0; i < n; i++) a[i * i] = a[i * i] * 0.5;
 }"""
-    result = translate(TranslateRequest("squares.c", text=text.encode(), last="plan"))
+    result = translate(TranslateRequest("squares.c", text=text.encode(), last="choose_sizes"))
     (nest,) = kernel_reports(result)[0].nests
     assert len(nest.notes) == len(set(nest.notes))
     assert sum("multiplies 'i'" in note for note in nest.notes) == 1
@@ -174,7 +176,7 @@ def test_iterators_that_the_user_has_not_written_are_explained() -> None:
     #pragma tilek kernel
       for (int r = 1; r < n; r += 3) a[r] = b[r];
     }"""
-    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
     assert "  counted     r_index: the iterations of the loop over r, line 4: r is (3 * r_index) + 1\n" in text
     assert text.count("  counted") == 1
 
@@ -187,7 +189,7 @@ def test_rows_are_seen_where_loops_have_steps_too() -> None:
             for (int j = i / 2; j < n - i % 7; j++)
                 out[i * n + j] = in[(i - 1) * n + j];
     }"""
-    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
     assert text[text.index("  nest over") :].count("  DOALL\n") == 2
     assert "dependences, with" not in text
 
@@ -198,13 +200,13 @@ def test_loops_that_are_taken_apart_are_named() -> None:
     #pragma tilek kernel
       for (int i = 0; i < n; i++) a[i] += a[p];
     }"""
-    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
     assert "  taken apart the loop over i, line 4, at p, which others of its iterations read\n" in text
 
 
 def launches_of(source: str) -> str:
     """What the report of the text's only kernel says before its nests."""
-    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
     return text[: text.index("  nest over")]
 
 
@@ -224,7 +226,7 @@ def test_how_devices_share_a_launch_or_why_not(target: str, said: str) -> None:
         "#pragma tilek kernel device(all) independent data(a[0:n], b[0:n], x[0:n])\n"
         f"    for (int i = 1; i < n; i++)\n        {target} = a[i] + a[i - 1];\n}}\n"
     )
-    result = translate(TranslateRequest("several.c", text=text.encode(), last="plan"))
+    result = translate(TranslateRequest("several.c", text=text.encode(), last="choose_sizes"))
     assert said in explain(kernel_reports(result))
 
 
@@ -287,7 +289,7 @@ void scaled(long n, unsigned char *restrict a)
     [("1", True, False), ("2", False, False), ("1073741824", False, False), ("1073741825", False, True)],
 )
 def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_positions(size: str, alone: bool, wide: bool) -> None:
-    result = translate(TranslateRequest("t.c", text=SCALED.encode(), last="plan"))
+    result = translate(TranslateRequest("t.c", text=SCALED.encode(), last="choose_sizes"))
     text = explain(kernel_reports(result, parse_sizes([f"n={size}"])))
     assert ("(one alone: nothing runs at once)" in text) == alone
     said = f"positions of 32 bits, on devices: 'a' has {size} elements, more than 1073741824 (2^30)"
@@ -331,6 +333,6 @@ def test_hyperplanes_that_would_take_for_ever_are_not_asked_for() -> None:
     """Extents that are short numbers give factors as great; with 40 unknowns isl's second integer program did not end in 10 minutes. The plan has
     parameters in their place, so that the loops that its wavefronts cross are known from it alone.
     """
-    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=YEE.encode(), last="plan"))))
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=YEE.encode(), last="choose_sizes"))))
     assert "hyperplanes phi, line 11: (t, t + i, t + j, t + k)\n" in text
     assert re.search(r"for \(int t = 0; t < steps; t\+\+\) +DOACROSS", text)

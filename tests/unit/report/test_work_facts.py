@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, device_named, explain, kernel_reports, translate
+from tilepragma.driver import translate
+from tilepragma.driver.reports import explain, kernel_reports
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.target_device import device_named
 from tilepragma.model.device import Device, Overheads, Processor
 from tilepragma.report.size_values import parse_sizes
 
@@ -34,7 +37,7 @@ void f(int n, int m, double a[n]) {
 
 
 def said(source: str, sizes: list[str], device: str | Device | None) -> str:
-    result = translate(TranslateRequest("t.c", text=source.encode(), last="plan"))
+    result = translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))
     named = device_named(device) if isinstance(device, str) else device
     return re.sub(r"\s+", " ", explain(kernel_reports(result, parse_sizes(sizes), named)))
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, kernel_digest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.texts import kernel_digest
 
 SOURCE = """\
 #define N 7
@@ -22,7 +24,7 @@ void f(int n, float *a)
 
 def digest(folder: Path, text: str) -> str:
     (folder / "a.c").write_text(text)
-    result = translate(TranslateRequest(str(folder / "a.c"), last="plan"))
+    result = translate(TranslateRequest(str(folder / "a.c"), last="choose_sizes"))
     return kernel_digest(result, result.plans[0])
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma import driver
 from tilepragma.base.diagnostics import Diagnostics, Severity
-from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.driver import PASSES, translate
+from tilepragma.driver.reports import explain, kernel_reports
+from tilepragma.driver.state import State, TranslateRequest, TranslateResult
 from tilepragma.plan.kernel_plan import SizeChoice
 from tilepragma.planner import applied_records
 from tilepragma.sizes.records import DEVICE, HOST, Winner, kept_file, kept_text, read_kept, with_kept
@@ -144,9 +145,10 @@ def test_sizes_that_are_not_proven_are_left_out(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_proof_is_of_the_kept_sizes(tmp_path: Path) -> None:
-    state = driver.State(TranslateRequest(str(tmp_path / "sweep.c")))
+    state = State(TranslateRequest(str(tmp_path / "sweep.c")))
     translated(tmp_path, text_of(host=SIZES))
-    state = driver.plan(driver.parse(driver.scan(state)))
+    for step in PASSES[:5]:
+        state = step.run(state)
     [planned] = state.planned
     assert planned.plan.sizes[0].host == 24
     assert planned.proof is not None

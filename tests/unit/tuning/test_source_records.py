@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.sizes.records import DEVICE, HOST, SizeClass
 from tilepragma.sizes.search import Layout, Ranking, Sizes
@@ -35,7 +36,7 @@ WHEN = datetime(2026, 11, 22)
 def plan(tmp_path_factory: pytest.TempPathFactory) -> KernelPlan:
     source = tmp_path_factory.mktemp("kept") / "sweep.c"
     source.write_text(SOURCE)
-    [found] = translate(TranslateRequest(str(source), last="plan")).plans
+    [found] = translate(TranslateRequest(str(source), last="choose_sizes")).plans
     return replace(found, choices=())
 
 

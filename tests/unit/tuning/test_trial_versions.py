@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.sizes.search import Layout, Ranking
 from tilepragma.tuning import trial_versions
 from tilepragma.tuning.trial_versions import Build, space_of
@@ -24,7 +25,7 @@ def test_sizes_that_make_the_same_launches_are_one_version(tmp_path: Path, monke
     """Blocks of 16, 40 and 96 rows hold all of 10 rows, those of 8 do not; the default, of 96, is the first of its kind."""
     source = tmp_path / "product.c"
     source.write_text(PRODUCT)
-    [plan] = translate(TranslateRequest(str(source), last="plan", kept=False)).plans
+    [plan] = translate(TranslateRequest(str(source), last="choose_sizes", kept=False)).plans
     [size] = plan.sizes
     layouts = [Layout((one,)) for one in (16, 8, 40, 96, 4)]
     ranking = Ranking((size.object.name,), tuple(layouts), layouts[3])

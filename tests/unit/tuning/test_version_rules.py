@@ -8,7 +8,9 @@ from datetime import datetime
 import pytest
 
 from tilepragma.base.refusals import RefusalError
-from tilepragma.driver import TranslateRequest, TranslateResult, planned_version, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest, TranslateResult
+from tilepragma.driver.texts import planned_version
 from tilepragma.plan.kernel_plan import PlanVersion
 from tilepragma.sizes.records import HOST
 from tilepragma.tuning import trial_versions

@@ -11,7 +11,8 @@ import pytest
 from source import plan
 
 from tests.support.plan_text import plan_of
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
 from tilepragma.ir.expressions import Binary, Expression, integer
 from tilepragma.ir.loop_tree import Block, Loop, TiledLoop, TileNest
 from tilepragma.ir.loop_tree_text import plain_text

@@ -1,0 +1,77 @@
+"""What is said of a translation: reports of its kernels, advice, and the page of pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tilepragma.base.deep_recursion import on_deep_stack
+from tilepragma.base.diagnostics import Diagnostic, Severity
+from tilepragma.driver.state import TranslateResult
+
+if TYPE_CHECKING:
+    from tilepragma.model.device import Device
+    from tilepragma.report.explain_page import ExplainPage
+    from tilepragma.report.facts import KernelFacts
+    from tilepragma.report.size_values import Sizes
+
+
+@on_deep_stack
+def explain(reports: Sequence[KernelFacts]) -> str:
+    """What became of each kernel, in words, and what the engine knows of its loops."""
+    from tilepragma.report.text import report_text
+
+    return report_text(reports) or "No kernel regions: the program runs as it was written.\n"
+
+
+@on_deep_stack
+def kernel_reports(
+    result: TranslateResult, sizes: Sizes | None = None, device: Device | None = None
+) -> tuple[KernelFacts, ...]:
+    """What a report says of each kernel; `sizes` are numbers for the kernels' parameters, and times are predicted for the device.
+
+    Raises SizeError where they name no parameter of any kernel.
+    """
+    from tilepragma.report.facts import kernel_facts
+    from tilepragma.report.size_values import Sizes, check_sizes
+    from tilepragma.report.source_text import source_text
+
+    numbers = Sizes() if sizes is None else sizes
+    check_sizes(numbers, [plan.kernel for plan in result.plans])
+    source = source_text(result.unit.files if result.unit is not None else ())
+    return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
+
+
+@on_deep_stack
+def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
+    """Notes that `check` adds: the kernels that run as written, methods that might be asked for and, with `loops`, what every loop is."""
+    from tilepragma.report.advice import as_written_notes, device_notes, loop_notes, order_notes
+
+    found = [
+        *as_written_notes(result.plans, result.diagnostics),
+        *device_notes(result.plans, result.diagnostics),
+        *order_notes(result.plans),
+    ]
+    return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
+
+
+@on_deep_stack
+def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
+    """Warnings of the kernels that run as written, on one core, each with a hint."""
+    from tilepragma.report.advice import as_written_notes
+
+    hint = "'tilepragma check' says what would change that; -Wno-tilek-serial turns this warning off"
+    notes = as_written_notes(result.plans, result.diagnostics)
+    return tuple(
+        replace(one, severity=Severity.WARNING, notes=(Diagnostic(Severity.NOTE, one.range, hint),)) for one in notes
+    )
+
+
+@on_deep_stack
+def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:
+    """Draw every nest of every kernel; `reports` are the kernels' of `result`, in order."""
+    from tilepragma import __version__
+    from tilepragma.report.explain_page import explain_page as page
+
+    return page(result.plans, reports, sizes, source, __version__)
