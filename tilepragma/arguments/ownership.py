@@ -1,4 +1,4 @@
-"""The arrays that stay on a device while the host goes through a region that is taken apart (ir.looptree.Parts).
+"""The arrays that stay on a device while the host goes through a region that is taken apart (ir.loop_tree.Parts).
 
 The data clauses of the region hold for them. Where nothing is said, an array is kept if all that the region's kernels touch of it is
 known where the region begins; others come and go with each kernel. Pointers that are exchanged keep what any of them needs.

@@ -1,4 +1,4 @@
-"""The front end's entry: C files with directives to an ir.looptree.TranslationUnit."""
+"""The front end's entry: C files with directives to an ir.loop_tree.TranslationUnit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions that may be taken apart (ir.looptree.Parts): planned as one kernel, or as kernels that the host calls from the user's own text."""
+"""Regions that may be taken apart (ir.loop_tree.Parts): planned as one kernel, or as kernels that the host calls from the user's own text."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.codegen.describe import describe
 from tilepragma.ir.directives import Target
 from tilepragma.plan.summary import staged_arrays

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plan, plans
 
+from tests.support.source_plans import plan, plans
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.loop_tree_text import plain_text
 

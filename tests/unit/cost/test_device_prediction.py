@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from source import plan
-from test_work import planned
 
+from tests.support.source_plans import plan
+from tests.unit.cost.test_launch_work import planned
 from tests.unit.model.small_devices import GPU
 from tilepragma.cost import device_prediction
 from tilepragma.cost.block_shapes import gang_workers

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from source import plan
-from test_work import planned
 
 from tests.support.plan_runs import StepsRun
+from tests.support.source_plans import plan
+from tests.unit.cost.test_launch_work import planned
 from tilepragma.cost.footprint_boxes import Groups, Reals
 from tilepragma.cost.host_nest_work import NestCounter, launch_nest
 from tilepragma.cost.host_prediction import BREAK_EVEN, JOINING, TILE_SECONDS, predicted_terms

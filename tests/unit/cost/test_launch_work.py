@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from source import plan
 
 from tests.support.plan_runs import run_steps
+from tests.support.source_plans import plan
 from tests.support.work_checks import check_launch
 from tilepragma.cost.launch_work import PlanWork, Uncounted, plan_work
 from tilepragma.cost.tile_traffic import GangTile, TileTraffic, counted_traffic

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_work import planned
 
 from tests.support.plan_runs import run_steps
+from tests.unit.cost.test_launch_work import planned
 from tilepragma.cost.launch_work import PlanWork, plan_work
 from tilepragma.cost.load_balance import slowest_part
 from tilepragma.ir.directives import Target

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.cost.launch_work import PlanWork, plan_work
 from tilepragma.cost.model_work import LaunchModel, Organisation, model_works, roofline_demand
 from tilepragma.ir.directives import Target

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from source import plans
+
+from tests.support.source_plans import plans
 
 ROOT = Path(__file__).resolve().parents[3]
 

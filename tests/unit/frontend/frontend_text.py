@@ -9,7 +9,7 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir import expressions as e
-from tilepragma.ir import looptree as t
+from tilepragma.ir import loop_tree as t
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
-from scops import scop
 
 from tests.support.interpreter import Interpreter
+from tests.support.scops import scop
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Loop
 from tilepragma.ir.loop_tree_text import expression_text, statement_text

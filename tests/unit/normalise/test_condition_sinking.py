@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import If, Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.summary import PlanKind, plan_kind

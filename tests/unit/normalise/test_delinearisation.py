@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral, integer
 from tilepragma.ir.loop_tree import Block, Buffered, Kernel, Stage, Statement
 from tilepragma.ir.loop_tree_text import expression_text, staged_text

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.normalise.periodic_induction import left_alternating
 from tilepragma.plan.kernel_plan import KernelPlan
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.expressions import Conditional
 from tilepragma.ir.loop_tree import Declarator
 from tilepragma.ir.loop_tree_text import plain_text

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import Declarator, Kernel
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan

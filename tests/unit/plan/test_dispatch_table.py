@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.arguments.sections import whole_section
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.launch_order import step_functions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from source import errors, plan, text
 
+from tests.support.source_plans import errors, plan, text
 from tilepragma.ir.loop_tree import Continue, While
 from tilepragma.ir.traversal import walk
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plan, plans
 
+from tests.support.source_plans import plan, plans
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.codegen.device_program import cuda_program
 from tilepragma.codegen.numbering import number

@@ -6,7 +6,8 @@ import random
 import time
 
 import pytest
-from source import plans
+
+from tests.support.source_plans import plans
 
 #: Far more than any of these takes on a busy machine; a nest that isl never finishes takes hours.
 SECONDS = 60

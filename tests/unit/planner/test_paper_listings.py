@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from build import array, assign, counts, data, kernel, loop, on, planned, rows, scalar, section, tile
-
+from tests.support.built_kernels import (
+    array,
+    assign,
+    counts,
+    data,
+    kernel,
+    loop,
+    on,
+    planned,
+    rows,
+    scalar,
+    section,
+    tile,
+)
 from tilepragma.ir.directives import AxisKind, Target
 from tilepragma.ir.loop_tree import Axis, TileNest
 from tilepragma.ir.loop_tree_text import expression_text

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from source import plan, plans
 
+from tests.support.source_plans import plan, plans
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.plan.kernel_plan import Division, KernelPlan
 from tilepragma.report.division_facts import division_rows

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import errors, plan, plans, text
 
+from tests.support.source_plans import errors, plan, plans, text
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import AxisKind, Target
 from tilepragma.ir.loop_tree import Axis, Barrier, Loop, TileNest

@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 
 import pytest
-from source import messages
+
+from tests.support.source_plans import messages
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "errors"
 CASES = sorted(path.stem for path in GOLDEN.glob("plan_*.c"))

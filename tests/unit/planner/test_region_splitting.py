@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from source import DEFAULTS
-
+from tests.support.source_plans import DEFAULTS
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit

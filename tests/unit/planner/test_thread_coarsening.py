@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
-from source import plan
-from test_staging import FIVE_POINT, SUMS
 
+from tests.support.source_plans import plan
+from tests.unit.storage.test_staging import FIVE_POINT, SUMS
 from tilepragma.cost.register_counts import REGISTERS, register_use
 from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device

@@ -7,9 +7,9 @@ import random
 
 import islpy as isl
 import pytest
-from scops import scop
-from stencil_programs import statement
 
+from tests.support.scops import scop
+from tests.support.stencil_programs import statement
 from tilepragma.poly.adjacency import (
     Pattern,
     Reach,

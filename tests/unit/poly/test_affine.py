@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
-from scops import references, scop
 
+from tests.support.scops import references, scop
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.poly.scop import AccessKind
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from scops import kernel_of
 
+from tests.support.scops import kernel_of
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, expression

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
-from scops import scop
 
+from tests.support.scops import scop
 from tilepragma.poly.dependences import (
     Dependence,
     DependenceKind,

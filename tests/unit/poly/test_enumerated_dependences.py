@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import islpy as isl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scops import scop
 
+from tests.support.scops import scop
 from tilepragma.poly.dependences import DependenceKind, memory_dependences, value_dependences
 
 Row = tuple[int, int, int]

@@ -6,8 +6,10 @@ import functools
 
 import islpy as isl
 import pytest
-from simulated_runs import run, run_as_written
-from stencil_programs import BENCHMARKS, box, figure_3_4, figure_4_4, jacobi, nest, statement
+
+from tests.support.simulated_runs import run, run_as_written
+from tests.support.stencil_programs import BENCHMARKS, box, figure_3_4, figure_4_4, jacobi, nest, statement
+from tilepragma.poly.access_flow import value_based_dependences
 from tilepragma.poly.array_copying import refusal, with_copies
 from tilepragma.poly.false_dependences import (
     Elimination,
@@ -15,8 +17,6 @@ from tilepragma.poly.false_dependences import (
     hindering_alone,
     hindering_together,
 )
-
-from tilepragma.poly.access_flow import value_based_dependences
 from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.schedule_legality import balanced, untilable, violations
 

@@ -6,8 +6,9 @@ import time
 
 import islpy as isl
 import pytest
-from simulated_runs import run, run_as_written
-from stencil_programs import (
+
+from tests.support.simulated_runs import run, run_as_written
+from tests.support.stencil_programs import (
     BENCHMARKS,
     figure_3_4,
     figure_3_5,
@@ -18,7 +19,6 @@ from stencil_programs import (
     nest,
     statement,
 )
-
 from tilepragma.poly.access_flow import value_based_dependences
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.poly.program_model import Dependence, DependenceKind, Statement

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
-from scops import references, scop
 
+from tests.support.scops import references, scop
 from tilepragma.ir.expressions import Binary, Call, Callee, DataObject, Expression, Scope, Storage, access_to, integer
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
 from tilepragma.poly.launch_checks import can_hold, undecided

@@ -6,8 +6,8 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from scops import kernel_of
 
+from tests.support.scops import kernel_of
 from tilepragma.ir.expressions import Access, Binary, Call, Cast, Conditional, Expression, IntegerLiteral, Unary
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Loop

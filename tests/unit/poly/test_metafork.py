@@ -6,8 +6,8 @@ from functools import reduce
 
 import islpy as isl
 import pytest
-from scops import references, scop
 
+from tests.support.scops import references, scop
 from tilepragma.poly.dependences import may_differ, memory_dependences
 from tilepragma.poly.scop import Scop
 

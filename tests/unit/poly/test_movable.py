@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import islpy as isl
-from scops import scop
 
+from tests.support.scops import scop
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import Block, ForLoop, If, Loop, Statement
 from tilepragma.ir.loop_tree_text import expression_text, statement_text

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import islpy as isl
-from scops import kernel_of
 
+from tests.support.scops import kernel_of
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import written_objects
 from tilepragma.poly.dependences import memory_dependences, together

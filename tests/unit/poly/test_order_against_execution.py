@@ -6,8 +6,8 @@ import itertools
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scops import scop
 
+from tests.support.scops import scop
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.tile_legality import distribution_violation, order_violation
 

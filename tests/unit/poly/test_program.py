@@ -6,12 +6,12 @@ import time
 
 import islpy as isl
 import pytest
-from scops import scop
-from tilepragma.poly.false_dependences import eliminate_false_dependences
 
 from tests.support.c_functions import HYPERPLANES, c_function
+from tests.support.scops import scop
 from tilepragma.poly import dependences as found_dependences
 from tilepragma.poly.dependences import value_dependences
+from tilepragma.poly.false_dependences import eliminate_false_dependences
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
 from tilepragma.poly.program import Program, program_of
 from tilepragma.poly.schedule import Schedule

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from simulated_runs import run, run_as_written
-from stencil_programs import statement
-from tilepragma.poly.false_dependences import eliminate_false_dependences
 
 from tests.support.band_orders import execution_map
+from tests.support.simulated_runs import run, run_as_written
+from tests.support.stencil_programs import statement
 from tilepragma.poly.access_flow import value_based_dependences
+from tilepragma.poly.false_dependences import eliminate_false_dependences
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.poly.program_model import Statement
 from tilepragma.poly.schedule_legality import untilable, violated_orders, violations

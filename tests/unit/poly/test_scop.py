@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
-from scops import references, scop
 
+from tests.support.scops import references, scop
 from tilepragma.poly.affine import Frame
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
-from simulated_runs import run, run_as_written
-from stencil_programs import BENCHMARKS, figure_3_4, figure_3_7, figure_3_8, figure_3_10, figure_4_4, nest, statement
 
 from tests.support.band_orders import execution_map, tiling_map, two_level_map
+from tests.support.simulated_runs import run, run_as_written
+from tests.support.stencil_programs import (
+    BENCHMARKS,
+    figure_3_4,
+    figure_3_7,
+    figure_3_8,
+    figure_3_10,
+    figure_4_4,
+    nest,
+    statement,
+)
 from tilepragma.poly.access_flow import value_based_dependences
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.poly.program_model import Statement

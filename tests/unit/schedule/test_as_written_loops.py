@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import FloatingRules, Loop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step

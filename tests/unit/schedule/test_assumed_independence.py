@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.schedule.assumed_independence import keeps_elements_in_registers
 from tilepragma.verify.rules import verify

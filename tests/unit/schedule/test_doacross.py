@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from source import plan
 
 from tests.support.plan_text import plan_of
+from tests.support.source_plans import plan
 from tilepragma.codegen.launch_order import step_functions
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Axis, Block, Buffered, TileNest

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import integer
 from tilepragma.ir.loop_tree import Axis, Block, Loop, TileNest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import FloatingRules, Loop, Statement
 from tilepragma.ir.loop_tree_text import plain_text

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.expressions import integer
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Statement, TileNest
 from tilepragma.ir.substitution import with_accesses

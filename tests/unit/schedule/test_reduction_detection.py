@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.base.resources import resource_folder
 from tilepragma.normalise.ordered_zeros import MOST_RESTORED, ordered_zeros
 from tilepragma.plan.kernel_plan import KernelPlan, launches_in

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import errors, plans
 
+from tests.support.source_plans import errors, plans
 from tests.unit.patterns.other_nests import OTHERS
 from tests.unit.patterns.relaxation_cases import RELAXATIONS, NestCase
 from tilepragma.base.diagnostics import Diagnostics

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from source import plans
 
+from tests.support.source_plans import plans
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
 from tilepragma.ir.expressions import Binary, integer
 from tilepragma.ir.loop_tree import Barrier, Block, If, Loop, Statement, TileNest

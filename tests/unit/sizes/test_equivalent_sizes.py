@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from source import plan
-from test_work import CASES, planned
 
+from tests.support.source_plans import plan
+from tests.unit.cost.test_launch_work import CASES, planned
 from tilepragma.cost.launch_work import PlanWork, plan_work
 from tilepragma.ir.directives import Target
 from tilepragma.plan.kernel_plan import KernelPlan

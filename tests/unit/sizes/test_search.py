@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from source import plan
-from test_nest_work import PROCESSOR
-from test_work import planned
 
+from tests.support.source_plans import plan
+from tests.unit.cost.test_host_nest_work import PROCESSOR
+from tests.unit.cost.test_launch_work import planned
 from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Device

@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 import pytest
-from source import plan, text
 
+from tests.support.source_plans import plan, text
 from tilepragma.ir.expressions import Access, Assignment, Binary, Scope, integer
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import ExpressionStatement, Loop, Statement

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.expressions import Access
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Statement

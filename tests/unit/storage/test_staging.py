@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import ClauseExpression, TileKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from source import plan
 
 from tests.support.plan_text import plan_of
+from tests.support.source_plans import plan
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.ir.expressions import Binary, Expression, integer

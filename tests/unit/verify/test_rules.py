@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from source import plan
 
+from tests.support.source_plans import plan
 from tilepragma.ir.directives import AxisKind, Target
 from tilepragma.ir.loop_tree import Axis, Barrier, Block, Statement, Tile, TileNest, Window
 from tilepragma.plan.kernel_plan import Division, KernelPlan, SizeChoice

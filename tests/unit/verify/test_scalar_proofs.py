@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from source import plan
 
 from tests.support.plan_text import plan_of
+from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import TileNest
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.verify.proofs import Fault, prove
