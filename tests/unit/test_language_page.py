@@ -165,8 +165,3 @@ def test_link_leads_somewhere(link: str) -> None:
     name, _, anchor = link.partition("#")
     text = (PAGE.parent / name).read_text() if name else TEXT
     assert not anchor or anchor in anchors(text)
-
-
-def test_prose_wraps_at_100_columns() -> None:
-    prose = re.sub(r"^```.*?^```$", "", TEXT, flags=re.MULTILINE | re.DOTALL)
-    assert [line for line in prose.splitlines() if len(line) > 100 and not line.startswith("|")] == []
