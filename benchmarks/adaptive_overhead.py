@@ -1,15 +1,19 @@
-"""What adapting costs over whole runs: a program that chooses among four versions at each launch against one that has the best alone.
+"""What adapting costs over whole runs: a program that chooses among four versions at each launch
+against one that has the best alone.
 
     python -m benchmarks.adaptive_overhead [--target threads] [--repeats N] [--only KERNEL …] [--markdown FILE]
 
-Of each of the TileK paper's kernels four programs are made that have one version each (the plan itself and three of the paper's
-Table 2), and one that has all of them, with rules that name at each size the one that was the fastest there. A run is many calls of
-the function on small arrays, or some on large ones; its seconds are those of all its calls. The best program, the one with rules, the
-best once more, the one with rules under TILEK_ADAPT=1, and this one where TILEK_VERSION says what its rules would take run in turn, so that
-what disturbs the machine meets them all; what counts is the fastest run of each. What the best program differs from itself by is noise.
-Two programs differ, besides, by where the compiler and the linker have placed the same loops, which may be worth a tenth, and much more than
-all that a launch decides: each is made several times, with its code so many bytes further on, and its fastest run is that of all. "Deciding" is
-what the program with rules takes more than itself where it is told the version.
+Of each of the TileK paper's kernels four programs are made that have one version each (the plan
+itself and three of the paper's Table 2), and one that has all of them, with rules that name at each
+size the one that was the fastest there. A run is many calls of the function on small arrays, or
+some on large ones; its seconds are those of all its calls. The best program, the one with rules,
+the best once more, the one with rules under TILEK_ADAPT=1, and this one where TILEK_VERSION says
+what its rules would take run in turn, so that what disturbs the machine meets them all; what counts
+is the fastest run of each. What the best program differs from itself by is noise. Two programs
+differ, besides, by where the compiler and the linker have placed the same loops, which may be worth
+a tenth, and much more than all that a launch decides: each is made several times, with its code so
+many bytes further on, and its fastest run is that of all. "Deciding" is what the program with rules
+takes more than itself where it is told the version.
 """
 
 from __future__ import annotations
@@ -43,7 +47,8 @@ if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram
     from tilepragma.plan.kernel_plan import KernelPlan
 
-#: The versions of each program, as `tilepragma tune` names its builds; the first is the plan itself.
+#: The versions of each program, as `tilepragma tune` names its builds; the first is the plan
+#: itself.
 VERSIONS = ("", "thread1", "thread3", "thread4")
 #: A small and a large input of each kernel.
 INPUTS: Mapping[str, tuple[str, str]] = {
@@ -128,8 +133,9 @@ def percent(seconds: float, base: float) -> str:
 def rules_text(
     kernel: str, choices: Sequence[tuple[int, str]], texts: Mapping[str, str], sizes: Mapping[str, int]
 ) -> str:
-    """A file of kept rules: `choices` are versions with the bytes up to which they are taken. What they do not name is in the program,
-    too, for larger arrays. `texts` are those of the versions, `sizes` the plan's own tile sizes, which the plan itself takes.
+    """A file of kept rules: `choices` are versions with the bytes up to which they are taken. What
+    they do not name is in the program, too, for larger arrays. `texts` are those of the versions,
+    `sizes` the plan's own tile sizes, which the plan itself takes.
     """
     largest = max(most for most, _ in choices)
     missing = [name for name in texts if name not in {chosen for _, chosen in choices}]

@@ -1,7 +1,8 @@
-"""What one warm launch costs, in microseconds, on each target at hand, with a kernel that has almost nothing to do.
+"""What one warm launch costs, in microseconds, on each target at hand, with a kernel that has
+almost nothing to do.
 
-The device targets' figure holds the driver's own cost too; it is measured beside it where the driver offers a way: on
-OpenCL by opencl_driver.c.
+The device targets' figure holds the driver's own cost too; it is measured beside it where the
+driver offers a way: on OpenCL by opencl_driver.c.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Generated threads against gcc's OpenMP with schedule(static): the same loops, flags and threads, in alternating runs.
+"""Generated threads against gcc's OpenMP with schedule(static): the same loops, flags and threads,
+in alternating runs.
 
-A run gives the median time of its launches, the table the median over the runs. The ratio is OpenMP's time over ours: 1 is
-parity, the goal is at least 0.95. The last columns say how many loops gcc's vectoriser reports in the original and in the
-emitted source (which holds the original too, as the fallback).
+A run gives the median time of its launches, the table the median over the runs. The ratio is
+OpenMP's time over ours: 1 is parity, the goal is at least 0.95. The last columns say how many loops
+gcc's vectoriser reports in the original and in the emitted source (which holds the original too, as
+the fallback).
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""Sweeps to a tolerance by method, as in Table 6.2 of the thesis: natural order, red-black, and MLSOR in subdomains of several sizes.
+"""Sweeps to a tolerance by method, as in Table 6.2 of the thesis: natural order, red-black, and
+MLSOR in subdomains of several sizes.
 
     python -m benchmarks.convergence [--points N] [--kernels] [--markdown FILE]
 
-What sweeps are is the sequential reference's to say (tests/references/sor.h), which `sor(wavefront)`, `sor(redblack)` and `sor(multilayer)` agree
-with to the last bit; nothing is timed. `--kernels` runs these on this machine's threads in the place of the references, for meshes on which those
-take hours: the error is then looked at every 64 sweeps, and nothing goes forward alone, for which there are no kernels. The thesis does not give its
-inputs. Those here are N x N inner points of the unit square and
+What sweeps are is the sequential reference's to say (tests/references/sor.h), which
+`sor(wavefront)`, `sor(redblack)` and `sor(multilayer)` agree with to the last bit; nothing is
+timed. `--kernels` runs these on this machine's threads in the place of the references, for meshes
+on which those take hours: the error is then looked at every 64 sweeps, and nothing goes forward
+alone, for which there are no kernels. The thesis does not give its inputs. Those here are N x N
+inner points of the unit square and
 
     Laplace    no source; u = sin(pi x) on one side, 0 on the others; u = 0 inside at first
     Poisson    a source such that u = sin(pi x) sin(pi y); 0 on the border; u = 0 at first

@@ -39,8 +39,9 @@ class NotExploredError(Exception):
 
 @dataclass(frozen=True)
 class Explored:
-    """A kernel on a target. `builds` are the programs that there are of it, by name; `on_host`: it runs the launches of hosts;
-    `keeps_arrays`: most calls of short kernels have what the one before left.
+    """A kernel on a target. `builds` are the programs that there are of it, by name; `on_host`: it
+    runs the launches of hosts; `keeps_arrays`: most calls of short kernels have what the one before
+    left.
     """
 
     plan: KernelPlan
@@ -123,9 +124,11 @@ def build_all(one: Explored, names: Iterable[str], first: Mapping[str, int]) -> 
 def measure(
     take: Take, versions: Sequence[str], points: Sequence[str], attempts: int, heard: Callable[[], None]
 ) -> Results:
-    """Every version at every point so many times, all in turn, so that what disturbs the machine for a while disturbs all.
+    """Every version at every point so many times, all in turn, so that what disturbs the machine
+    for a while disturbs all.
 
-    The first version runs once more, before all others: how long it takes says how long these may, and how often they are called.
+    The first version runs once more, before all others: how long it takes says how long these may,
+    and how often they are called.
     """
     results = Results()
 

@@ -1,8 +1,10 @@
-"""How long Algorithm 5.1 takes over some three million layouts (thesis 5.5.2: 238, 369 and 503 s), and what it finds.
+"""How long Algorithm 5.1 takes over some three million layouts (thesis 5.5.2: 238, 369 and 503 s),
+and what it finds.
 
-The solvers, the C1060 and the constraints are the thesis's; its sizes, coefficients and overheads aren't printed, those here are of their order.
-The 2-D and 3-D solvers have fewer layouts in its 16 KB than the thesis says, so they are searched with more as well.
-With --all the same search is made without pruning, which must find the same.
+The solvers, the C1060 and the constraints are the thesis's; its sizes, coefficients and overheads
+aren't printed, those here are of their order. The 2-D and 3-D solvers have fewer layouts in its 16
+KB than the thesis says, so they are searched with more as well. With --all the same search is made
+without pruning, which must find the same.
 """
 
 from __future__ import annotations

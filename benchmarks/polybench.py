@@ -1,9 +1,12 @@
-"""PolyBench/C, its scops as kernel blocks and nothing else changed: every program against its original, bit for bit.
+"""PolyBench/C, its scops as kernel blocks and nothing else changed: every program against its
+original, bit for bit.
 
-FOLDER is your own copy of PolyBench/C 4.2.1; nothing in it is changed. Each program is built once as it is and once by tilecc, and
-runs on every target at MINI, SMALL and at prime sizes between them (ODD), on PolyBench's initial data and on random data, since
-its initial data hide mistakes (heat-3d stays the same whatever is computed). All arrays are compared whole, those that
-PolyBench does not print too. A second table says how long analysis and planning take. Exit status 1 where anything differs.
+FOLDER is your own copy of PolyBench/C 4.2.1; nothing in it is changed. Each program is built once
+as it is and once by tilecc, and runs on every target at MINI, SMALL and at prime sizes between them
+(ODD), on PolyBench's initial data and on random data, since its initial data hide mistakes (heat-3d
+stays the same whatever is computed). All arrays are compared whole, those that PolyBench does not
+print too. A second table says how long analysis and planning take. Exit status 1 where anything
+differs.
 """
 
 from __future__ import annotations
@@ -43,8 +46,9 @@ class CommandError(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """What is run: `sizes` name datasets, `seeds` the data (0: PolyBench's own). `fixed`: array extents are constants, as
-    PolyBench has them unless told otherwise; then each size is built by itself. `disorder`: instances run last first too.
+    """What is run: `sizes` name datasets, `seeds` the data (0: PolyBench's own). `fixed`: array
+    extents are constants, as PolyBench has them unless told otherwise; then each size is built by
+    itself. `disorder`: instances run last first too.
     """
 
     folder: Path
@@ -336,7 +340,8 @@ def main() -> int:
         given.folder.resolve(), scratch, sizes, (1,) if given.quick else (0, 1), targets, given.fixed, given.disorder
     )
     os.environ.setdefault("TILEK_CACHE_DIR", str(scratch / "cache"))
-    # As where pip has installed the package: else each program's time has a tenth of a second of compiling Python in it.
+    # As where pip has installed the package: else each program's time has a tenth of a second of
+    # compiling Python in it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         prepare(task)

@@ -1,7 +1,9 @@
-"""What the engine makes of one translated file, as JSON: seconds of each pass, and the plan of each region.
+"""What the engine makes of one translated file, as JSON: seconds of each pass, and the plan of each
+region.
 
-Usage: polybench_analysis.py SOURCE [compiler option…]. Modules are imported before the clock starts. The seconds of "proof" are
-those of all proofs, which planning (to decide between plans) and verification ask for; they count for no pass besides.
+Usage: polybench_analysis.py SOURCE [compiler option…]. Modules are imported before the clock
+starts. The seconds of "proof" are those of all proofs, which planning (to decide between plans) and
+verification ask for; they count for no pass besides.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ class Stopwatch:
 
 
 def analysed(source: str, options: tuple[str, ...]) -> dict[str, Any]:
-    """Seconds by pass, plans, and messages; the passes after a fault or an error are left out. Processor time: a busy machine does
-    not count.
+    """Seconds by pass, plans, and messages; the passes after a fault or an error are left out.
+    Processor time: a busy machine does not count.
     """
     state = State(TranslateRequest(source, options=options, last="rewrite"))
     stopwatch = Stopwatch(proofs.prove)

@@ -29,8 +29,9 @@ class PolybenchError(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """One program. `datasets` holds the sizes of each named dataset, by macro; `type` is int, float or double; `arrays` are
-    main's. `constant`: the kernel names the macros themselves, so that they have to be numbers.
+    """One program. `datasets` holds the sizes of each named dataset, by macro; `type` is int, float
+    or double; `arrays` are main's. `constant`: the kernel names the macros themselves, so that they
+    have to be numbers.
     """
 
     source: Path

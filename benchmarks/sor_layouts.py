@@ -1,7 +1,9 @@
-"""The thesis's SOR solvers (chapter 5) as input of the model: what a tile and its wavefronts are, in closed form.
+"""The thesis's SOR solvers (chapter 5) as input of the model: what a tile and its wavefronts are,
+in closed form.
 
-A sweep of the d-dimensional solver makes a[x] the mean of itself and its 2 d neighbours, in place: d = 1, 2, 3 for 3, 5 and 7 points. Hyperplanes are
-t, t + x_1, ..., t + x_d; a tile is s_1 x s_2 x ... x s_m points of these (m = d + 1), s_1 along t.
+A sweep of the d-dimensional solver makes a[x] the mean of itself and its 2 d neighbours, in place:
+d = 1, 2, 3 for 3, 5 and 7 points. Hyperplanes are t, t + x_1, ..., t + x_d; a tile is s_1 x s_2 x
+... x s_m points of these (m = d + 1), s_1 along t.
 """
 
 from __future__ import annotations
@@ -17,11 +19,14 @@ from tilepragma.model.skewed_tiles import SkewedNest
 
 
 def elements_met(sizes: Integers) -> Integers:
-    """N_mem: the elements that a tile of each row reads, its border included, each once: (s_2 + 2) + (s_1 - 1) in one dimension.
+    """N_mem: the elements that a tile of each row reads, its border included, each once: (s_2 + 2)
+    + (s_1 - 1) in one dimension.
 
-    A step reads a box and its 2 d faces, and lies one place further along (1, ..., 1) than the step after it; those of its elements count again that
-    no other step has read. They are stored from the same buffer. With loads and stores counted apart, no layout of the 1-D solver would reach
-    the thesis's reuse of 300 in 16 KB; counted once, 2.7 million do (the thesis: 3.0 million), and the bounds of D printed there are its limits.
+    A step reads a box and its 2 d faces, and lies one place further along (1, ..., 1) than the step
+    after it; those of its elements count again that no other step has read. They are stored from
+    the same buffer. With loads and stores counted apart, no layout of the 1-D solver would reach
+    the thesis's reuse of 300 in 16 KB; counted once, 2.7 million do (the thesis: 3.0 million), and
+    the bounds of D printed there are its limits.
     """
     edges = list(sizes[:, 1:].T)
     faces = [edges[:k] + edges[k + 1 :] for k in range(len(edges))]

@@ -35,7 +35,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # After pytest's own order, which goes from file to file with each target, and makes again what a file's tests share.
+    # After pytest's own order, which goes from file to file with each target, and makes again what
+    # a file's tests share.
     items.sort(key=lambda item: (rank(item.path), item.path))
 
 
@@ -69,7 +70,8 @@ def environment(shared_scratch: Path) -> Iterator[None]:
         patch.setenv("TILEK_DATA_DIR", str(shared_scratch / "users-data"))
         for name in FOREIGN:
             patch.delenv(f"TILEK_{name}", raising=False)
-        # What PoCL compiles is found by all that it was made from: a folder that the developer names serves many sessions.
+        # What PoCL compiles is found by all that it was made from: a folder that the developer
+        # names serves many sessions.
         patch.setenv("POCL_CACHE_DIR", os.environ.get("POCL_CACHE_DIR") or str(pocl_cache(shared_scratch)))
         yield
 

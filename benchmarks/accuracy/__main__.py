@@ -73,7 +73,8 @@ def wanted(given: argparse.Namespace) -> list[Problem]:
 def measured_problems(given: argparse.Namespace, sources: Sources, folder: Path, console: Console) -> list[Judged]:
     """Problems that cannot be measured are named and left out."""
     processor = calibrated(given.target, given.cores)
-    # Launches on OpenCL processors are those of threads, with the sizes that are chosen for these where the plan has none for them.
+    # Launches on OpenCL processors are those of threads, with the sizes that are chosen for these
+    # where the plan has none for them.
     chooser = calibrated("threads", given.cores) if calibrated_device(DESCRIPTORS["threads"]) else None
     subjects: list[Subject] = []
     for problem, sizes in ((one, sizes) for one in wanted(given) for sizes in one.sizes):

@@ -26,7 +26,8 @@ from tilepragma.sizes.search import rank_layouts
 SPAN = 4.0
 #: Of the random layouts so many of the fastest are measured again, with the named ones, so often.
 FINALISTS, ROUNDS = 8, 4
-#: A layout is given up after so many times the default's seconds, and never before the second number.
+#: A layout is given up after so many times the default's seconds, and never before the second
+#: number.
 PATIENCE, LEAST_LIMIT = 40.0, 5.0
 
 

@@ -1,5 +1,5 @@
-"""What is predicted and measured: the thesis's SOR solvers in 1, 2 and 3 dimensions at four sizes each, Jacobi, products, convolution; and nests that
-no constant of the model was set by.
+"""What is predicted and measured: the thesis's SOR solvers in 1, 2 and 3 dimensions at four sizes
+each, Jacobi, products, convolution; and nests that no constant of the model was set by.
 """
 
 from __future__ import annotations

@@ -24,9 +24,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class Measured:
-    """A problem at `sizes` on a target. `named` has the layouts "default" (of the plan), "chosen" (what the plan takes where the model has chosen
-    for it) and "first" (the first in the model's order at just these sizes), all measured as often; `noise` is how far a run of the default is from
-    their median at most, relatively, but for one in twenty. `wrong`: layouts whose results were not those of the default.
+    """A problem at `sizes` on a target. `named` has the layouts "default" (of the plan), "chosen"
+    (what the plan takes where the model has chosen for it) and "first" (the first in the model's
+    order at just these sizes), all measured as often; `noise` is how far a run of the default is
+    from their median at most, relatively, but for one in twenty. `wrong`: layouts whose results
+    were not those of the default.
     """
 
     program: str
@@ -72,8 +74,9 @@ class Errors:
 
 @dataclass(frozen=True)
 class Judged:
-    """Predictions of the random layouts, `estimate` from the machine's description alone and `fitted` after a few runs of each problem; what the
-    layout that they take to be fastest among all needs, of the time of the one that is.
+    """Predictions of the random layouts, `estimate` from the machine's description alone and
+    `fitted` after a few runs of each problem; what the layout that they take to be fastest among
+    all needs, of the time of the one that is.
     """
 
     measured: Measured

@@ -1,7 +1,9 @@
-"""Writes a folder with everything that the GPU's benchmark needs, to be carried to a machine with a GPU and run there.
+"""Writes a folder with everything that the GPU's benchmark needs, to be carried to a machine with a
+GPU and run there.
 
-There `python3 FOLDER/run.py` needs Python, a C compiler, a CUDA driver and NVRTC, and nothing of tilepragma: the folder holds
-the generated sources, the runtime's, and what measures. `run.py --json FILE` writes what the suite's `--gpu FILE` reads.
+There `python3 FOLDER/run.py` needs Python, a C compiler, a CUDA driver and NVRTC, and nothing of
+tilepragma: the folder holds the generated sources, the runtime's, and what measures. `run.py --json
+FILE` writes what the suite's `--gpu FILE` reads.
 """
 
 from __future__ import annotations

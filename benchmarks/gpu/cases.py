@@ -7,15 +7,17 @@ from dataclasses import dataclass
 STREAMING, REVERSAL, PRODUCT, JACOBI_2D, JACOBI_3D = "streaming", "reversal", "sgemm", "jacobi-2d", "jacobi-3d"
 #: Of many small launches: seconds of a whole run with CUDA's graphs over those without.
 GRAPHS = "graphs"
-#: Of wavefronts of tiles: seconds of a whole run with one launch for all wavefronts over those with a launch for each.
+#: Of wavefronts of tiles: seconds of a whole run with one launch for all wavefronts over those with
+#: a launch for each.
 PERSISTENT = "persistent"
 
 
 @dataclass(frozen=True)
 class GpuCase:
-    """A kernel of the suite's or of `kernels/`. `moved`: bytes if each step or repetition reads and writes each element once, and
-    `flops`: both arithmetic in the sizes and in `width`, the bytes of an element. `figure`: what it says of which goal. `check`:
-    small sizes that divide nothing, at which results are compared with the original's. `tiles` is TILEK_TILES of its translation.
+    """A kernel of the suite's or of `kernels/`. `moved`: bytes if each step or repetition reads and
+    writes each element once, and `flops`: both arithmetic in the sizes and in `width`, the bytes of
+    an element. `figure`: what it says of which goal. `check`: small sizes that divide nothing, at
+    which results are compared with the original's. `tiles` is TILEK_TILES of its translation.
     `label` names the case where its program does not say enough.
     """
 

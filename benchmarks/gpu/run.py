@@ -1,11 +1,14 @@
-"""Times the generated CUDA code in this folder. Needs Python, a C compiler, a CUDA driver and NVRTC; nothing is installed.
+"""Times the generated CUDA code in this folder. Needs Python, a C compiler, a CUDA driver and
+NVRTC; nothing is installed.
 
-Each kernel first runs at a small size beside its original, which has to leave the same (within 1e-4: multiply-adds are contracted).
-Then it runs --runs times in one process, and the first time, in which it is compiled, does not count. Times are those of launches,
-by the runtime's own profile (TILEK_PROFILE), data being on the device; those of many small launches are of whole runs, with CUDA's
-graphs and without (TILEK_GRAPHS), and those of wavefronts with one launch for all of them and with one each (TILEK_PERSISTENT), in
-alternation, from the run after the one that was recorded. Shares are of a copy by the driver
-within the device's memory, and of cublasSgemm where libcublas is found. Exit status 1 where a kernel fails or leaves something else.
+Each kernel first runs at a small size beside its original, which has to leave the same (within
+1e-4: multiply-adds are contracted). Then it runs --runs times in one process, and the first time,
+in which it is compiled, does not count. Times are those of launches, by the runtime's own profile
+(TILEK_PROFILE), data being on the device; those of many small launches are of whole runs, with
+CUDA's graphs and without (TILEK_GRAPHS), and those of wavefronts with one launch for all of them
+and with one each (TILEK_PERSISTENT), in alternation, from the run after the one that was recorded.
+Shares are of a copy by the driver within the device's memory, and of cublasSgemm where libcublas is
+found. Exit status 1 where a kernel fails or leaves something else.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOLERANCE = "1e-4"
 RUN_SECONDS = 900
-#: Of runs that are alike the first is launched, the second recorded, and the third plays the recording.
+#: Of runs that are alike the first is launched, the second recorded, and the third plays the
+#: recording.
 RECORDED = 3
 #: Figures that compare whole runs with a setting and without it.
 SETTINGS = {"graphs": "TILEK_GRAPHS", "persistent": "TILEK_PERSISTENT"}
@@ -93,8 +97,8 @@ def launch_seconds(trace: Path, runs: int) -> list[float]:
 
 
 def compared_seconds(command: list[str], variables: dict[str, str], setting: str) -> tuple[list[float], list[float]]:
-    """Seconds of whole runs, copies included, with the setting and without, of those that play what was recorded. Raises RuntimeError
-    where one leaves something else than another.
+    """Seconds of whole runs, copies included, with the setting and without, of those that play what
+    was recorded. Raises RuntimeError where one leaves something else than another.
     """
     seconds: dict[str, list[float]] = {"1": [], "0": []}
     left = set()

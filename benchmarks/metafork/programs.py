@@ -12,9 +12,11 @@ Block = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Program:
-    """One table. `parameters` are those of a block, in the table's order; `names` the tile sizes of the plan for cores that stand for them there, one
-    for each (empty: the plan has none). `printed` has the slides' speed-ups over serial C by block, for the powers of two in `printed_sizes`;
-    `ppcg` is the block of PPCG's row and its speed-ups. `full` and `quick` are the sizes here, as powers of two.
+    """One table. `parameters` are those of a block, in the table's order; `names` the tile sizes of
+    the plan for cores that stand for them there, one for each (empty: the plan has none). `printed`
+    has the slides' speed-ups over serial C by block, for the powers of two in `printed_sizes`;
+    `ppcg` is the block of PPCG's row and its speed-ups. `full` and `quick` are the sizes here, as
+    powers of two.
     """
 
     name: str

@@ -9,7 +9,8 @@ from typing import Any
 
 from benchmarks.metafork.programs import Block, Program
 
-#: A row of what nobody said a block of, and one of a block, in one of two forms: workers of gangs, or the tile sizes of the plan for cores.
+#: A row of what nobody said a block of, and one of a block, in one of two forms: workers of gangs,
+#: or the tile sizes of the plan for cores.
 UNSAID, WORKERS, TILES = "nothing said", "B workers", "TILEK_SIZES"
 
 
@@ -31,8 +32,9 @@ class Line:
 
 @dataclass
 class Measured:
-    """A program on a target: seconds of each run of the original by size, and of the kernel by line and size. `compiled` counts what the driver
-    compiled for all blocks of the form of workers, None where there is no driver; `wrong` are runs whose results are not the original's, bit for bit.
+    """A program on a target: seconds of each run of the original by size, and of the kernel by line
+    and size. `compiled` counts what the driver compiled for all blocks of the form of workers, None
+    where there is no driver; `wrong` are runs whose results are not the original's, bit for bit.
     """
 
     program: str

@@ -1,10 +1,13 @@
-"""Builds and times kernels in alternation: originals, OpenMP by hand, peers that are installed, OpenBLAS, ours.
+"""Builds and times kernels in alternation: originals, OpenMP by hand, peers that are installed,
+OpenBLAS, ours.
 
-FOLDER is your own copy of PolyBench/C 4.2.1; nothing in it is changed. Without it the suite's own kernels are measured.
-All contenders of a kernel run in turn, on the same random data, once unmeasured and then --repeats times; the tables hold
-medians, and ratios with the least and the most that one round gave. What a contender leaves in memory is compared with the
-original: equal bits, or a difference within 1e-9 (double) or 1e-3 (float) of an array's largest element, since gcc contracts
-multiply-adds as it likes; --exact turns that off for everyone. Exit status 1 where anything of ours differs or fails.
+FOLDER is your own copy of PolyBench/C 4.2.1; nothing in it is changed. Without it the suite's own
+kernels are measured. All contenders of a kernel run in turn, on the same random data, once
+unmeasured and then --repeats times; the tables hold medians, and ratios with the least and the most
+that one round gave. What a contender leaves in memory is compared with the original: equal bits, or
+a difference within 1e-9 (double) or 1e-3 (float) of an array's largest element, since gcc contracts
+multiply-adds as it likes; --exact turns that off for everyone. Exit status 1 where anything of ours
+differs or fails.
 """
 
 from __future__ import annotations

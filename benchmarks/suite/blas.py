@@ -1,4 +1,5 @@
-"""OpenBLAS as a peer: the library that numpy's wheel holds or the system's, and products written as calls to it.
+"""OpenBLAS as a peer: the library that numpy's wheel holds or the system's, and products written as
+calls to it.
 
 The calls go from C, on the same arrays and the same clock as every other program.
 """

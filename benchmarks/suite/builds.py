@@ -49,8 +49,8 @@ def compiler_flags(architecture: str, exact: bool) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Workplace:
     """What all builds share. `exact`: results are equal bit for bit (see `compiler_flags`).
-    `parametric`: array extents are parameters instead of numbers (PolyBench's POLYBENCH_USE_C99_PROTO). `reuse`: programs that
-    lie in `scratch` already are not built again.
+    `parametric`: array extents are parameters instead of numbers (PolyBench's
+    POLYBENCH_USE_C99_PROTO). `reuse`: programs that lie in `scratch` already are not built again.
     """
 
     sources: Sources
@@ -185,8 +185,9 @@ class _Making:
         tool((*COMPILE, *options, f"-I{apart}", *peer.flags, "-o", program, *link), apart)
 
     def _preprocessed(self, source: Path) -> str:
-        """The text with all macros expanded but those of the C library: its headers stay as they are included, since the expanded
-        text of this compiler's is none for another, and the tool may include some itself. Raises BuildError.
+        """The text with all macros expanded but those of the C library: its headers stay as they
+        are included, since the expanded text of this compiler's is none for another, and the tool
+        may include some itself. Raises BuildError.
         """
         empty = source.parent / "empty"
         empty.mkdir(exist_ok=True)

@@ -1,7 +1,8 @@
 """What is timed: kernels, their sizes, and how much arithmetic and memory traffic they are.
 
-Sizes are such that the original takes 0.5 to 5 s on one core of 2026, those of ../shared/PEERS.md where it names them; a few
-that pass once over a matrix cannot take so long without more memory than a machine has.
+Sizes are such that the original takes 0.5 to 5 s on one core of 2026, those of ../shared/PEERS.md
+where it names them; a few that pass once over a matrix cannot take so long without more memory than
+a machine has.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ BOTH, INTEGER = ("double", "float"), ("int",)
 class Case:
     """A kernel at one size; `quick` holds smaller sizes.
 
-    `flops` and `moved` are arithmetic in the sizes. `flops`: operations as written, what does not change in the innermost
-    loop counted outside. `moved`: elements that go through memory if every sweep over an array reads or writes each element
-    once, so that reuse between sweeps shows as more than what a copy reaches. `scratch`: arrays that mean nothing afterwards.
-    `seed` chooses the random data; 0 leaves the program's own, for kernels that random data lead to infinity. `condition`:
-    how much more than elsewhere a rounding error grows.
+    `flops` and `moved` are arithmetic in the sizes. `flops`: operations as written, what does not
+    change in the innermost loop counted outside. `moved`: elements that go through memory if every
+    sweep over an array reads or writes each element once, so that reuse between sweeps shows as
+    more than what a copy reaches. `scratch`: arrays that mean nothing afterwards. `seed` chooses
+    the random data; 0 leaves the program's own, for kernels that random data lead to infinity.
+    `condition`: how much more than elsewhere a rounding error grows.
     """
 
     name: str
@@ -146,8 +148,8 @@ _STENCILS_OF_THE_THESIS = (
     _case("thesis-heat-2d-7", THESIS, "STEPS=25 N=4096", "4 2400", "9*STEPS*N*N", "4*STEPS*N*N"),
 )
 
-#: Kernels of every shape (products, one pass over a matrix, wavefronts, stencils) on which it is measured at double what sizes
-#: cost that are parameters: those whose times are steady.
+#: Kernels of every shape (products, one pass over a matrix, wavefronts, stencils) on which it is
+#: measured at double what sizes cost that are parameters: those whose times are steady.
 PARAMETRIC = (
     *("2mm", "syr2k", "doitgen", "mvt", "gesummv", "lu", "jacobi-2d", "heat-3d", "fdtd-2d", "seidel-2d"),
     *("product", "tilek-conv2d", "thesis-jacobi-2d-5"),

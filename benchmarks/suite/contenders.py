@@ -13,8 +13,8 @@ PPCG_OPENMP, PPCG_TILED, PPCG_OPENCL = "PPCG OpenMP", "PPCG OpenMP tiled", "PPCG
 PLUTO, PLUTO_PLAIN = "PLUTO", "PLUTO nounrolljam"
 PEERS = (PPCG_OPENMP, PPCG_TILED, PPCG_OPENCL, PLUTO, PLUTO_PLAIN)
 DEVICES = ("opencl", "cuda")
-#: Ours on devices with every size as a number in the text, with every size as a parameter, and the latter compiled without the
-#: launch's numbers: what sizes cost that are known late.
+#: Ours on devices with every size as a number in the text, with every size as a parameter, and the
+#: latter compiled without the launch's numbers: what sizes cost that are known late.
 LITERALS, PARAMETERS, UNSPECIALIZED = "literals", "parameters", "unspecialized"
 FORMS = (LITERALS, PARAMETERS, UNSPECIALIZED)
 

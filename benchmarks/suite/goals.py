@@ -26,8 +26,9 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True)
 class Goal:
-    """One figure. `reached` is None where the run does not hold it, and `note` says why; `least` says whether the goal is a least
-    value (else a most). `comparable`: whether it was measured as the goal wants it, sizes among that.
+    """One figure. `reached` is None where the run does not hold it, and `note` says why; `least`
+    says whether the goal is a least value (else a most). `comparable`: whether it was measured as
+    the goal wants it, sizes among that.
     """
 
     figure: str

@@ -1,7 +1,9 @@
-"""OpenMP put in by hand where a person would: a directive before the k-th loop of a scop, counted from 0 as written.
+"""OpenMP put in by hand where a person would: a directive before the k-th loop of a scop, counted
+from 0 as written.
 
-The texts themselves are the user's copy of PolyBench/C and the suite's own kernels; here stands only what is added. Each
-addition names the iterator of the loop that it means, so that another text is refused and not silently parallelised.
+The texts themselves are the user's copy of PolyBench/C and the suite's own kernels; here stands
+only what is added. Each addition names the iterator of the loop that it means, so that another text
+is refused and not silently parallelised.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ _SCAN = (
 )
 _STEP_2D = (_parallel(1, "i", "private(j)"), _parallel(3, "i", "private(j)"))
 
-#: By program. One that is not here has no loop that a person would parallelise without rewriting it.
+#: By program. One that is not here has no loop that a person would parallelise without rewriting
+#: it.
 HAND: dict[str, tuple[Addition, ...]] = {
     "2mm": (_parallel(0, "i", "private(j, k)"), _parallel(3, "i", "private(j, k)")),
     "3mm": (_parallel(0, "i", "private(j, k)"), _parallel(3, "i", "private(j, k)"), _parallel(6, "i", "private(j, k)")),

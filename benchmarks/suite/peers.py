@@ -1,7 +1,7 @@
 """Source-to-source tools that take part where they are installed: PPCG and PLUTO.
 
-Their settings are the better of those seen (defaults, PPCG with --tile, PLUTO without unroll-and-jam); each is a contender of its
-own, and per kernel the best one counts.
+Their settings are the better of those seen (defaults, PPCG with --tile, PLUTO without
+unroll-and-jam); each is a contender of its own, and per kernel the best one counts.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from tilepragma.base.resources import resource_folder
 from tilepragma.base.wheels import wheel_library, wheel_macros
 from tilepragma.cli.runtime_library import LINK_OPTIONS, library
 
-#: Files that PPCG's OpenCL programs need and that it does not install: they lie in its source tree, beside the program.
+#: Files that PPCG's OpenCL programs need and that it does not install: they lie in its source tree,
+#: beside the program.
 _OCL_UTILITIES = "ocl_utilities.c"
 
 
 @dataclass(frozen=True)
 class PeerTool:
-    """One tool with one setting. `command` reads a file SOURCE, with preprocessor options where OPTIONS stands; a tool that
-    takes none reads preprocessed text. `suffix` is that of the C file that it leaves.
+    """One tool with one setting. `command` reads a file SOURCE, with preprocessor options where
+    OPTIONS stands; a tool that takes none reads preprocessed text. `suffix` is that of the C file
+    that it leaves.
     """
 
     name: str

@@ -16,7 +16,8 @@ _ARRAY = re.compile(r"\bARRAY\((\w+),")
 #: Of the suite's own kernels: the sizes that the kernel takes, and what it is called with.
 _PARAMETERS = re.compile(r"\bkernel\(((?:int \w+, )+)real")
 _NUMBERS = re.compile(r"\bkernel\(((?:[A-Z]+, )+)\w")
-#: Initial data that take longer than the kernel: a product of a matrix with itself. The data are replaced by random ones anyway.
+#: Initial data that take longer than the kernel: a product of a matrix with itself. The data are
+#: replaced by random ones anyway.
 _SLOW_START = ("cholesky", "lu", "ludcmp")
 _SLOW_PART = re.compile(r"^[ \t]*/\* Make the matrix positive semi-definite", re.MULTILINE)
 
@@ -68,8 +69,8 @@ class Sources:
         return self.programs[program].as_kernels(self.text(program))
 
     def ours_with_numbers(self, program: str) -> str:
-        """The same with macros of numbers for the sizes in the loops of the suite's own kernels. PolyBench's are such macros once
-        POLYBENCH_USE_SCALAR_LB is defined.
+        """The same with macros of numbers for the sizes in the loops of the suite's own kernels.
+        PolyBench's are such macros once POLYBENCH_USE_SCALAR_LB is defined.
         """
         text = self.text(program)
         taken, given = _PARAMETERS.search(text), _NUMBERS.search(text)

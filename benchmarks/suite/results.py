@@ -20,8 +20,8 @@ from benchmarks.suite.contenders import (
 )
 
 WIDTH = {"double": 8, "float": 4, "int": 4}
-#: Largest difference that counts as the same result, relative to the largest element of an array, where bits differ because
-#: operations are contracted or sums are taken in another order.
+#: Largest difference that counts as the same result, relative to the largest element of an array,
+#: where bits differ because operations are contracted or sums are taken in another order.
 TOLERANCE = {"double": 1e-9, "float": 1e-3, "int": 0.0}
 #: No ill-conditioned kernel is allowed more: beyond that a result says nothing.
 MOST_TOLERANCE = 1e-2
@@ -34,8 +34,9 @@ _AGAINST = {"threads": (GCC, HAND_OPENMP, BEST, OPENBLAS), "opencl": (GCC, PPCG_
 
 @dataclass(frozen=True)
 class Limits:
-    """What the machine reaches on all cores: bytes per second of a copy, operations per second of multiply-adds by type.
-    `elsewhere`: our targets that run on something else, of which no limit is known.
+    """What the machine reaches on all cores: bytes per second of a copy, operations per second of
+    multiply-adds by type. `elsewhere`: our targets that run on something else, of which no limit is
+    known.
     """
 
     bandwidth: float
@@ -56,8 +57,9 @@ class Limits:
 
 @dataclass
 class Measurement:
-    """One contender on one case. `match` is "bits", "tolerance", or what is wrong; `difference` is relative to the largest element.
-    `kernels`: of ours on a device, the seconds of its launches alone, without copies, from a run of its own.
+    """One contender on one case. `match` is "bits", "tolerance", or what is wrong; `difference` is
+    relative to the largest element. `kernels`: of ours on a device, the seconds of its launches
+    alone, without copies, from a run of its own.
     """
 
     seconds: list[float] = field(default_factory=list)

@@ -18,7 +18,8 @@ from benchmarks.polybench_programs import Program, arrays_in
 from benchmarks.suite.contenders import GCC, OURS, Built, Contender
 from benchmarks.suite.results import MOST_TOLERANCE, TOLERANCE, WIDTH, Measurement, Row
 
-#: A contender is stopped when it takes this many times as long as the original, and never before the second number of seconds.
+#: A contender is stopped when it takes this many times as long as the original, and never before
+#: the second number of seconds.
 PATIENCE, LEAST_SECONDS = 60.0, 120.0
 FIRST_SECONDS = 1200.0
 #: One that takes this many times as long as the original is timed in one round only.
@@ -38,8 +39,9 @@ class StoppedError(RunError):
 
 @dataclass(frozen=True)
 class Run:
-    """One process: seconds between start and stop of the clock `each` time that it ran the kernel, those of the whole process, the hash of each
-    array in the end, and what it said on standard error.
+    """One process: seconds between start and stop of the clock `each` time that it ran the kernel,
+    those of the whole process, the hash of each array in the end, and what it said on standard
+    error.
     """
 
     each: tuple[float, ...]
@@ -79,8 +81,9 @@ def run(contender: Contender, settings: str, limit: float, dump: str = "-") -> R
 
 
 def difference(program: Program, wanted: Path, found: Path, scratch: tuple[str, ...]) -> float:
-    """The largest difference of two dumps, relative to the largest element of its array; infinite where one is no number
-    and the other is. Raises RunError where the first holds no finite number to compare.
+    """The largest difference of two dumps, relative to the largest element of its array; infinite
+    where one is no number and the other is. Raises RunError where the first holds no finite number
+    to compare.
     """
     largest = 0.0
     for (_, name, left), (_, _, right) in zip(arrays_in(program, wanted), arrays_in(program, found), strict=True):

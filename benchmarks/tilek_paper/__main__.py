@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 FAMILIES = {True: ("paper8", "sizes"), False: ("paper16", "paper24", "sizes")}
 #: Of a device's versions one of so many is measured in a quick run.
 SPARSE = 8
-#: Attempts at each version and input, and seconds of each search in the model's order: in a quick run, in a full one.
+#: Attempts at each version and input, and seconds of each search in the model's order: in a quick
+#: run, in a full one.
 ATTEMPTS, BUDGETS = (2, 3), (20.0, 60.0)
 
 

@@ -14,7 +14,8 @@ from tilepragma.tuning.exploration import Results
 
 #: Inputs from which on rules are learned from one half of them and judged at the other.
 ENOUGH_FOR_HALVES = 16
-#: The share of the measured versions among which the best is to be, and what is as good as the best.
+#: The share of the measured versions among which the best is to be, and what is as good as the
+#: best.
 EARLY, NEAR = 0.1, 1.02
 #: Versions of which a place says something.
 ENOUGH_FOR_A_PLACE = 5
@@ -40,8 +41,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A kernel's row of Table 4: the ideal `adaptive` kernel (A), which takes the best version at each input, and the version that is the `best` on
-    average (B). `rules` are learned from all inputs; `halves` from every second one, and judged at the others beside the best on average of
+    """A kernel's row of Table 4: the ideal `adaptive` kernel (A), which takes the best version at
+    each input, and the version that is the `best` on average (B). `rules` are learned from all
+    inputs; `halves` from every second one, and judged at the others beside the best on average of
     these. `own` is what the translator makes where nobody tunes.
     """
 
@@ -144,8 +146,9 @@ def learned_rules(rates: Rates, inputs: Sequence[Input]) -> Decision:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the fastest version stood in the model's order at one input: `place` from 1 among all versions, of which the first `measured` ran; `near`
-    is the place of the first that takes at most so much longer, and `default` what nobody tunes takes over the best's seconds.
+    """Where the fastest version stood in the model's order at one input: `place` from 1 among all
+    versions, of which the first `measured` ran; `near` is the place of the first that takes at most
+    so much longer, and `default` what nobody tunes takes over the best's seconds.
     """
 
     input: str

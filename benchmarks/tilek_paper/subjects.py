@@ -14,8 +14,9 @@ Numbers = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel. `flops` is Table 1's count, in operations. `full` and `quick` are inputs, as `tilepragma tune --sizes` has them. `paper` has
-    Table 4's mean and worst speed-up of the adaptive kernel over the best on average, on threads and on the accelerator.
+    """A kernel. `flops` is Table 1's count, in operations. `full` and `quick` are inputs, as
+    `tilepragma tune --sizes` has them. `paper` has Table 4's mean and worst speed-up of the
+    adaptive kernel over the best on average, on threads and on the accelerator.
     """
 
     name: str

@@ -12,7 +12,8 @@ from pathlib import Path
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 #: Lines that say where text comes from: paths, and numbers that any added line above moves.
 _PLACE = re.compile(r"^\s*#\s*line .*\n", re.MULTILINE)
-#: Where one literal ends and the next goes on. Compilers limit their lengths: text moves between them.
+#: Where one literal ends and the next goes on. Compilers limit their lengths: text moves between
+#: them.
 _SPLIT_LITERAL = re.compile(r'",?\n\s*"')
 
 

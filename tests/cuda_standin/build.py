@@ -10,7 +10,8 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def build_standin(folder: Path, *options: str) -> dict[str, str]:
-    """Builds the library in `folder`, with `options` of the compiler; the environment that makes the CUDA back end use it.
+    """Builds the library in `folder`, with `options` of the compiler; the environment that makes
+    the CUDA back end use it.
 
     Raises subprocess.CalledProcessError where the compiler refuses it.
     """

@@ -11,7 +11,8 @@ RUNTIME = FOLDER.parents[1] / "runtime"
 
 
 def build_faults(folder: Path, wheel: Path | None) -> dict[str, str]:
-    """Builds the library in `folder`, in front of the system's or of a Python wheel's; the environment that makes the OpenCL back end use it.
+    """Builds the library in `folder`, in front of the system's or of a Python wheel's; the
+    environment that makes the OpenCL back end use it.
 
     Raises subprocess.CalledProcessError where the compiler refuses it.
     """

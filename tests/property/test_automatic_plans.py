@@ -1,7 +1,8 @@
-"""Random affine nests under `#pragma tilek kernel` alone: planned, proven, run, equal to the original bit for bit.
+"""Random affine nests under `#pragma tilek kernel` alone: planned, proven, run, equal to the
+original bit for bit.
 
-`make test` takes 100 nests, `make nightly` 2 000 (TILEPRAGMA_NESTS). Each nest is a function of its number. A failing one is made
-smaller and printed as C.
+`make test` takes 100 nests, `make nightly` 2 000 (TILEPRAGMA_NESTS). Each nest is a function of its
+number. A failing one is made smaller and printed as C.
 """
 
 from __future__ import annotations

@@ -205,7 +205,8 @@ def test_sections_of_several_accesses_are_their_hull(data: st.DataObject, n: int
         except NotExactError:
             assume(False)
         elements |= touched(found, subscript, {**values, "depth": len(found)})
-    # C has no negative subscripts into an object, which the sentinel for "nothing is touched" relies on.
+    # C has no negative subscripts into an object, which the sentinel for "nothing is touched"
+    # relies on.
     assume(all(element >= 0 for element in elements))
     ((low, length),) = hull(boxes)
     lower, count = evaluate(expression(low), values), evaluate(expression(length), values)

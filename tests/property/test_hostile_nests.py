@@ -1,6 +1,8 @@
-"""Random hostile nests (tests/support/hostile_nests.py) under `#pragma tilek kernel` alone: never a wrong answer on any target.
+"""Random hostile nests (tests/support/hostile_nests.py) under `#pragma tilek kernel` alone: never a
+wrong answer on any target.
 
-What a target cannot run is left to the user's loop, so TILEK_STRICT is off. TILEPRAGMA_NESTS says how many.
+What a target cannot run is left to the user's loop, so TILEK_STRICT is off. TILEPRAGMA_NESTS says
+how many.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Random heads of loops on every target, against the plain program bit for bit: iterators that wrap, bounds and steps of other types, counting down.
+"""Random heads of loops on every target, against the plain program bit for bit: iterators that
+wrap, bounds and steps of other types, counting down.
 
-`make test` takes 40 kernels, `make nightly` 3 000 (TILEPRAGMA_HEADS). Each is a function of its number. A launch check may send a call to the
-original loop, which is then said; that a kernel runs it without a word is a failure too.
+`make test` takes 40 kernels, `make nightly` 3 000 (TILEPRAGMA_HEADS). Each is a function of its
+number. A launch check may send a call to the original loop, which is then said; that a kernel runs
+it without a word is a failure too.
 """
 
 from __future__ import annotations

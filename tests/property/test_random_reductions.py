@@ -1,6 +1,8 @@
-"""Random reductions and scans of all pairs of arithmetic types, on every target, against the plain program bit for bit.
+"""Random reductions and scans of all pairs of arithmetic types, on every target, against the plain
+program bit for bit.
 
-`make test` takes 50 kernels, `make nightly` 2 000 (TILEPRAGMA_REDUCTIONS). Each is a function of its number.
+`make test` takes 50 kernels, `make nightly` 2 000 (TILEPRAGMA_REDUCTIONS). Each is a function of
+its number.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ GNU = ("-std=gnu11", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", 
 
 @pytest.mark.parametrize("file", [with_file(file) for file in FILES])
 def test_cases_agree_under_gnu11_and_o3(workshop: Workshop, file: CaseFile) -> None:
-    # Dialect and optimiser are the host's matter; one target is enough to see them, and the translation is the same.
+    # Dialect and optimiser are the host's matter; one target is enough to see them, and the
+    # translation is the same.
     case_suite(workshop, file).build()
     kept = KeptWorkshop(workshop.folder / "gnu11", workshop.cache, kept_source(workshop, file))
     agree_on_threads(Suite(kept, file, flags=GNU), file)

@@ -124,7 +124,8 @@ def test_streamed_stars_read_neighbours_alone_in_shared_memory(workshop: Worksho
     degree = re.search(r"tilek_minimum\(t_degree, (\d+)ll\)", text)
     assert degree is not None
     code = ptx(text, "compute_90", specialised(text, 32))
-    # Two launches, two statements a time step; one barrier for a position, one for a tile. What is stored comes from registers.
+    # Two launches, two statements a time step; one barrier for a position, one for a tile. What is
+    # stored comes from registers.
     assert len(re.findall(r"\bld\.shared", code)) == 2 * 2 * 2 * int(degree[1])
     assert len(re.findall(r"\bst\.shared", code)) == 2 * (2 * int(degree[1]) + 2)
     assert len(re.findall(r"\bbar\.sync", code)) == 2 * 2
@@ -153,7 +154,8 @@ def test_subdomains_stay_in_shared_memory(workshop: Workshop, tmp_path: Path) ->
         assert complaints([path], ARCHITECTURES[-1:], (*warnings, *options)) == ""
     code = ptx(text, "compute_90", specialised(text, 32))
     shared = [int(one) for one in re.findall(r"\.shared .*\[(\d+)\]", code)]
-    # 33 places of u and 31 of f along either half of a subdomain of 32 x 32 with 16 layers, in rows of an even number of elements.
+    # 33 places of u and 31 of f along either half of a subdomain of 32 x 32 with 16 layers, in rows
+    # of an even number of elements.
     assert shared == 8 * [4 * 33 * 34, 4 * 31 * 32]
 
 

@@ -30,7 +30,8 @@ MOTION = {
     "one_member": (8 * N + 16 * N, 16 * N),
     "wide": (4 * N * M, 4 * N * M),
 }
-#: A loop on the host, twice, 4 and 8 turns: two arrays to the device and back (""). What its second kernel reduces comes back each turn.
+#: A loop on the host, twice, 4 and 8 turns: two arrays to the device and back (""). What its second
+#: kernel reduces comes back each turn.
 HELD = {"until_still_part1": (2 * 2 * 8 * N, 0), "": (0, 2 * 2 * 8 * N)}
 REDUCING = "until_still_part2"
 

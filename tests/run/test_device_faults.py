@@ -1,5 +1,6 @@
-"""Any call of a device's library may fail, of CUDA's driver on the stand-in and of a real OpenCL: each call of a program in turn. Results are
-right, with a warning, or the program ends with status 71 and one error.
+"""Any call of a device's library may fail, of CUDA's driver on the stand-in and of a real OpenCL:
+each call of a program in turn. Results are right, with a warning, or the program ends with status
+71 and one error.
 
 TILEPRAGMA_FAULTS=all: each call of OpenCL; else one call of each function.
 """
@@ -271,7 +272,8 @@ def test_any_call_of_opencl_may_fail(
     assert len(calls) > 15 and expected == [line for line in whole if not line.startswith(CALLED)]
     wrong = []
     for call in calls:
-        # A device that does not tell what it can compute is warned of for each of the three kernels.
+        # A device that does not tell what it can compute is warned of for each of the three
+        # kernels.
         fault, _ = judge(workshop, program, target, expected, 3, TILEK_FAULTS_CALL=str(call), **chosen)
         if fault is not None:
             wrong.append(f"call {call} of {len(names)}, {names[call - 1]}: {fault}")

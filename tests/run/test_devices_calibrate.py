@@ -127,7 +127,8 @@ def test_an_interrupt_leaves_what_was_kept(
 ) -> None:
     paths = [descriptor(environment, name) for name in present()]
     before = [path.read_bytes() for path in paths]
-    # A shell that starts the tests in the background has them ignore the signal, and children with them.
+    # A shell that starts the tests in the background has them ignore the signal, and children with
+    # them.
     process = subprocess.Popen(
         CALIBRATE,
         env=environment,

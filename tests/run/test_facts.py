@@ -1,7 +1,9 @@
-"""The facts about the original implementation (LANGUAGE.md): each iteration runs once, none outside the bounds.
+"""The facts about the original implementation (LANGUAGE.md): each iteration runs once, none outside
+the bounds.
 
-Each row is one loop; its kernel counts the visits of every iteration in an array with room on both sides, and returns
-the iterator's value after the loop. The plain compiler's program says what is right.
+Each row is one loop; its kernel counts the visits of every iteration in an array with room on both
+sides, and returns the iterator's value after the loop. The plain compiler's program says what is
+right.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from tests.support.programs import FLAGS, Suite, Workshop, first_difference, rea
 from tests.support.targets import TargetEnvironment
 
 FILE = read_cases(Path(__file__).parent / "cases" / "blocks.c")
-#: None divides the sizes of all kernels, some divide none; the slides compare 16 to 512 (products: up to 16 by 16 here).
+#: None divides the sizes of all kernels, some divide none; the slides compare 16 to 512 (products:
+#: up to 16 by 16 here).
 BLOCKS = (3, 8, 16, 64)
 
 

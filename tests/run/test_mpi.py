@@ -13,7 +13,8 @@ import pytest
 from tests.support.programs import BUILD_SECONDS, FLAGS, RUN_SECONDS, TILECC, Workshop, run_command, tool_environment
 from tests.support.targets import TargetEnvironment, program_environment, target_environment
 
-#: Jacobi's method on rows that are distributed over the ranks, with a row of each neighbour beside them.
+#: Jacobi's method on rows that are distributed over the ranks, with a row of each neighbour beside
+#: them.
 PROGRAM = """\
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-"""What some targets cannot run, numbers at the ends of their types and arrays of unknown extent: a target runs the kernel or leaves it to another,
-or to the user's loop; the results are the same.
+"""What some targets cannot run, numbers at the ends of their types and arrays of unknown extent: a
+target runs the kernel or leaves it to another, or to the user's loop; the results are the same.
 """
 
 from __future__ import annotations

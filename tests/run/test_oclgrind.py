@@ -61,7 +61,8 @@ STAGING = read_cases(Path(__file__).parent / "cases" / "staging.c")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", STAGING.cases, ids=lambda case: case.name)
 def test_stages_run_clean(workshop: Workshop, case: Case, form: str) -> None:
-    # Copies by all workers, borders, barriers: once with numbers as constants, once with a pool and numbers as arguments.
+    # Copies by all workers, borders, barriers: once with numbers as constants, once with a pool and
+    # numbers as arguments.
     folder = workshop.folder / "oclgrind"
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / f"staging_{case.name}.c"
@@ -92,7 +93,8 @@ def test_turned_loops_run_clean(workshop: Workshop, case: Case, form: str) -> No
 
 @pytest.mark.parametrize("form", FORMS)
 def test_diamonds_run_clean(workshop: Workshop, form: str) -> None:
-    # Steps of a diamond with barriers between, tiles of the other rows one after another; a gang's empty tiles.
+    # Steps of a diamond with barriers between, tiles of the other rows one after another; a gang's
+    # empty tiles.
     folder = workshop.folder / "oclgrind" / f"diamonds_{form}"
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(shutil.copy(Path(__file__).parent / "stencils.c", folder))
@@ -106,7 +108,8 @@ def test_diamonds_run_clean(workshop: Workshop, form: str) -> None:
 
 @pytest.mark.parametrize("form", ["boxes", "streamed"])
 def test_overlapped_tiles_run_clean(workshop: Workshop, form: str) -> None:
-    # Windows filled, computed in and stored by several workers, tile after tile of one gang; a tile of one element; rings gone round.
+    # Windows filled, computed in and stored by several workers, tile after tile of one gang; a tile
+    # of one element; rings gone round.
     folder = workshop.folder / "oclgrind" / form
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "overlapped.c"
@@ -123,7 +126,8 @@ def test_overlapped_tiles_run_clean(workshop: Workshop, form: str) -> None:
 
 
 def test_subdomains_run_clean(workshop: Workshop) -> None:
-    # Tiles filled, computed front by front and stored by several workers; a mesh that subdomains do not divide, a last group of fewer layers.
+    # Tiles filled, computed front by front and stored by several workers; a mesh that subdomains do
+    # not divide, a last group of fewer layers.
     folder = workshop.folder / "oclgrind" / "subdomains"
     folder.mkdir(parents=True, exist_ok=True)
     text = Path(__file__).with_name("multilayer.c").read_text()
@@ -135,7 +139,8 @@ def test_subdomains_run_clean(workshop: Workshop) -> None:
     assert workshop.run(program, OPENCL, "13", "8") == "five\n"
 
 
-#: Strategies with small tiles; scratch storage, steps, launches in host loops, neighbours under conditions, rows with strides, factorisations.
+#: Strategies with small tiles; scratch storage, steps, launches in host loops, neighbours under
+#: conditions, rows with strides, factorisations.
 NAMES = ("strategies", "storage", "steps", "structure", "host_loops", "neighbours", "flattened", "algebra", "meetings")
 #: Oclgrind's compiler makes llvm.usub.sat.i64 of this, which its interpreter does not know.
 UNKNOWN = {("flattened", "cpu")}

@@ -1,7 +1,8 @@
-"""Overlapped tiles of time steps, boxes and those that gangs walk through, on devices against the original, to the last bit, at awkward sizes,
-degrees and windows.
+"""Overlapped tiles of time steps, boxes and those that gangs walk through, on devices against the
+original, to the last bit, at awkward sizes, degrees and windows.
 
-All kernels run on the stand-in for CUDA, which compiles quickly; one of them on OpenCL's program for GPUs.
+All kernels run on the stand-in for CUDA, which compiles quickly; one of them on OpenCL's program
+for GPUs.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def test_the_tilings_are_those_of_the_paper() -> None:
 def test_every_tiling_agrees_with_the_original(
     workshop: Workshop, target: TargetEnvironment, kernel: PaperKernel
 ) -> None:
-    # The odd machine is the stricter one for guards; one kernel shows it on the targets whose compilers take long.
+    # The odd machine is the stricter one for guards; one kernel shows it on the targets whose
+    # compilers take long.
     odd = target.name not in DEVICE_NAMES or kernel.name == "conv2d"
     wrong = []
     for machine in ("paper", "odd") if odd else ("paper",):

@@ -120,7 +120,8 @@ int main(int argc, char **argv)
 }
 """
 RUNS = 3
-#: Two tiles of time steps by three of rows: every column has a gang of its own among the eight that are there at once.
+#: Two tiles of time steps by three of rows: every column has a gang of its own among the eight that
+#: are there at once.
 FEW_COLUMNS = "relax.t_size=10,relax.t_i_size=32,relax.t_j_size=8"
 
 

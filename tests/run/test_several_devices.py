@@ -1,4 +1,5 @@
-"""`device(all)`: blocks of rows on several devices alike, against one core, to the last bit, and what moves between them.
+"""`device(all)`: blocks of rows on several devices alike, against one core, to the last bit, and
+what moves between them.
 
 OpenCL's devices are parts of the processor that PoCL has; CUDA's are the stand-in's.
 """
@@ -89,9 +90,11 @@ def test_only_rows_at_borders_move(
     row = 20 * 4
     assert many["jacobi"] - few["jacobi"] == 5 * (count - 1) * 2 * row
     assert many["upwind"] - few["upwind"] == 5 * (count - 1) * 3 * row
-    # Two more groups of layers, forward and backward, of four launches each way, which move no more than a subdomain's rows at a border.
+    # Two more groups of layers, forward and backward, of four launches each way, which move no more
+    # than a subdomain's rows at a border.
     assert 0 < many["layered"] - few["layered"] < 2 * 2 * 4 * (count - 1) * 4 * row
-    # The rows that the first and the last one need are with one device, which has them. The array of one float a step goes there once.
+    # The rows that the first and the last one need are with one device, which has them. The array
+    # of one float a step goes there once.
     assert many["borders"] - few["borders"] == 5 * (count - 1) * 2 * row + 5 * 4
 
 

@@ -16,7 +16,8 @@ from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 
 SOURCE = Path(__file__).parent / "size_choices.c"
-#: n and steps, one pair after the other: small, one element beyond what is small, few steps, none, no elements.
+#: n and steps, one pair after the other: small, one element beyond what is small, few steps, none,
+#: no elements.
 LAUNCHES = (("20", "9"), ("21", "9"), ("60", "3"), ("60", "0"), ("0", "4"), ("1", "1"), ("60", "9"))
 #: What both kernels then take: the number of a choice, or "usual".
 STENCIL = (0, 1, 2, 2, 0, 0, "usual")

@@ -1,6 +1,8 @@
-"""The sequential methods of tests/references/sor.h: what they do bit for bit, and the order of thesis Table 6.2.
+"""The sequential methods of tests/references/sor.h: what they do bit for bit, and the order of
+thesis Table 6.2.
 
-The thesis does not give the inputs of its table; those here are stated at the top of sor_convergence.c and in each test.
+The thesis does not give the inputs of its table; those here are stated at the top of
+sor_convergence.c and in each test.
 """
 
 from __future__ import annotations
@@ -98,8 +100,9 @@ def test_all_methods_reach_the_same_solution(program: Path, guess: str, omega: f
     ],
 )
 def test_kernels_of_mlsor_are_sound(program: Path, n: int, layers: int, side: int) -> None:
-    """The 2^D kernels relax each point K times; their subdomains may come in any order. One subdomain keeps all dependences, so that it
-    does what K sweeps of SOR do; subdomains of two places along each dimension are 2^D colours.
+    """The 2^D kernels relax each point K times; their subdomains may come in any order. One
+    subdomain keeps all dependences, so that it does what K sweeps of SOR do; subdomains of two
+    places along each dimension are 2^D colours.
     """
     for dimensions in (1, 2, 3):
         said = run(program, f"orders{dimensions}", str(n), "1.3", str(layers), str(side))
@@ -111,8 +114,9 @@ def test_kernels_of_mlsor_are_sound(program: Path, n: int, layers: int, side: in
 
 @pytest.mark.parametrize(("guess", "tolerance"), [("zero", 0.03), ("laplace", 0.1)])
 def test_the_order_of_table_6_2(program: Path, guess: str, tolerance: float) -> None:
-    """96 x 96 points, omega = 1.4, Poisson's equation and Laplace's from zero until the mean error is that small: more sweeps for small
-    subdomains, fewer for larger ones, forward-only slower than alternating, the largest within 12 % of SOR.
+    """96 x 96 points, omega = 1.4, Poisson's equation and Laplace's from zero until the mean error
+    is that small: more sweeps for small subdomains, fewer for larger ones, forward-only slower than
+    alternating, the largest within 12 % of SOR.
     """
     alternating = [f"mlsor:{one}" for one in SUBDOMAINS]
     forward = [f"forward:{one}" for one in SUBDOMAINS]
@@ -135,8 +139,8 @@ def test_the_order_of_table_6_2_in_space(program: Path) -> None:
 
 
 def test_the_order_of_table_6_2_on_a_line(program: Path) -> None:
-    """96 points, omega = 1.4: larger subdomains need fewer sweeps from 4 x 8 on, forward-only is slower than alternating, and the largest
-    subdomains take 12 % more than SOR at most.
+    """96 points, omega = 1.4: larger subdomains need fewer sweeps from 4 x 8 on, forward-only is
+    slower than alternating, and the largest subdomains take 12 % more than SOR at most.
     """
     ways = [[f"{way}:{one}" for one in SUBDOMAINS] for way in ("mlsor", "forward")]
     found = solve(program, 96, 1.4, 0.03, "zero", "sor", *ways[0], *ways[1], dimensions=1)

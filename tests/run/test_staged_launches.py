@@ -132,7 +132,8 @@ def test_rows_of_whole_vectors_are_copied_sixteen_bytes_at_a_time() -> None:
         assert ("cp.async.cg" in ahead) == wide and "cp.async.ca" in ahead
         text, options = specialised((32, 8), length, FIVE_POINT)
         assert (".v4" in ptx(text, "compute_75", options)) == wide
-    # With numbers as arguments the program asks for them, and copies at once where it cannot copy asynchronously.
+    # With numbers as arguments the program asks for them, and copies at once where it cannot copy
+    # asynchronously.
     text, _ = specialised((32, 8))
     assert "cp.async.cg" in ptx(text, "compute_80")
     copied = ptx(text, "compute_75")

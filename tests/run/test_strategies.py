@@ -1,5 +1,6 @@
-"""Every strategy of the planner in a small kernel of tests/run/cases/strategies.c: that it is there, with tiles smaller than the arrays, with
-numbers as arguments, and under Oclgrind. docs/TESTING.md says which other tests hold each of them.
+"""Every strategy of the planner in a small kernel of tests/run/cases/strategies.c: that it is
+there, with tiles smaller than the arrays, with numbers as arguments, and under Oclgrind.
+docs/TESTING.md says which other tests hold each of them.
 """
 
 from __future__ import annotations

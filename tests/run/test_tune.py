@@ -16,7 +16,8 @@ from tests.support.programs import FLAGS, TILEPRAGMA, Workshop, run_command
 from tests.support.programs import tool_environment as tools
 from tests.support.targets import TargetEnvironment
 
-#: Counts its runs in a file, for what a version may do: the third crashes, and the fourth hangs, where an argument says so.
+#: Counts its runs in a file, for what a version may do: the third crashes, and the fourth hangs,
+#: where an argument says so.
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>

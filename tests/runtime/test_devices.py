@@ -137,9 +137,11 @@ def test_library_of_a_wheel_by_name(opencl: Devices) -> None:
 
 
 def test_real_compiler(standin: Devices, plain_program: Path) -> None:
-    """NVRTC takes our texts and options and gives machine code, which only a GPU's driver would load.
+    """NVRTC takes our texts and options and gives machine code, which only a GPU's driver would
+    load.
 
-    Without sanitizers: they stand between NVRTC and the path on which it looks for its own libraries.
+    Without sanitizers: they stand between NVRTC and the path on which it looks for its own
+    libraries.
     """
     standin.program = plain_program
     compiler = next((word.split('"')[1] for word in wheel_macros() if "TILEK_WHEEL_NVRTC" in word), None)

@@ -1,6 +1,8 @@
-"""Exits, forks, signals, cancellations, odd threads and scarce memory around launches: nothing crashes, hangs or goes wrong in silence.
+"""Exits, forks, signals, cancellations, odd threads and scarce memory around launches: nothing
+crashes, hangs or goes wrong in silence.
 
-TILEPRAGMA_HOSTILE_RUNS=N runs every case N times, and under the address, undefined-behaviour and thread sanitizers too.
+TILEPRAGMA_HOSTILE_RUNS=N runs every case N times, and under the address, undefined-behaviour and
+thread sanitizers too.
 """
 
 from __future__ import annotations

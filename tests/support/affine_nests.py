@@ -1,5 +1,5 @@
-"""Random affine nests as C text: imperfect, triangular, decreasing, with steps. Each statement stores to an array of its own,
-at its iterators, so that what runs when can be read from the stores.
+"""Random affine nests as C text: imperfect, triangular, decreasing, with steps. Each statement
+stores to an array of its own, at its iterators, so that what runs when can be read from the stores.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ def two_level_map(each: StatementSchedule, found: BandWavefronts, sizes: tuple[i
 
 
 def execution_map(each: StatementSchedule, found: BandWavefronts, sizes: tuple[int, ...]) -> isl.Map:
-    """{ S[i] -> [rows before the band, t'_1, ..., t'_m, e'_1, place in `order`, e'_2, ..., e'_m, rows after] }.
+    """{ S[i] -> [rows before the band, t'_1, ..., t'_m, e'_1, place in `order`, e'_2, ..., e'_m,
+    rows after] }.
 
     The order in which everything runs when parallel rows are run one by one.
     """

@@ -27,8 +27,8 @@ def with_file(file: CaseFile, *values: object, id: str | None = None) -> object:
 
 @functools.cache
 def case_suite(workshop: Workshop, file: CaseFile) -> Suite:
-    """The file's programs with FLAGS; `kernel_folder` holds their device programs, `kept_source` the translated source of all
-    cases, once they are built.
+    """The file's programs with FLAGS; `kernel_folder` holds their device programs, `kept_source`
+    the translated source of all cases, once they are built.
     """
     folder = workshop.folder / "cases"
     kernels = kernel_folder(workshop, file)

@@ -1,8 +1,9 @@
 """Case files: C sources of many small cases, each a piece that can also be built alone.
 
-A case file begins with a prelude; every case begins with a line `// case NAME: what it shows` and ends where the next
-begins. A case defines its kernels and, by CASE(NAME), the function that runs and records them. `// case NAME (a check fails): …`
-is a case of which some launch fails a check, so that the original loop runs: an error under TILEK_STRICT=1.
+A case file begins with a prelude; every case begins with a line `// case NAME: what it shows` and
+ends where the next begins. A case defines its kernels and, by CASE(NAME), the function that runs
+and records them. `// case NAME (a check fails): …` is a case of which some launch fails a check, so
+that the original loop runs: an error under TILEK_STRICT=1.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 
 _HEADING = re.compile(r"^// case (\w+)( \(a check fails\))?: (.+)$", re.MULTILINE)
 
-#: What a program takes in the place of a case's name: all cases but those of which a check fails, and these.
+#: What a program takes in the place of a case's name: all cases but those of which a check fails,
+#: and these.
 ALL, FAILING = "all", "failing"
 
 _MAIN = """

@@ -16,8 +16,8 @@ Choose = Callable[[KernelPlan], tuple[SizeChoice, ...]]
 def with_choices(
     request: TranslateRequest, choose: Choose, on_processors: Choose = lambda plan: ()
 ) -> tuple[bytes, tuple[KernelPlan, ...]]:
-    """The request's source as the driver translates it, and the plans, each with what `choose` gives for it on hosts, and `on_processors` for OpenCL
-    devices that are processors.
+    """The request's source as the driver translates it, and the plans, each with what `choose`
+    gives for it on hosts, and `on_processors` for OpenCL devices that are processors.
     """
     state = plan(parse(scan(State(request))))
     assert not state.diagnostics.has_errors, list(state.diagnostics)

@@ -7,7 +7,8 @@ from pathlib import Path
 from tests.support.programs import BUILD_SECONDS, COMPILER, ROOT, run_command, tool_environment
 from tilepragma.base.wheels import wheel_macros
 
-#: What makes targets run their instances last first: the host by this runtime, CUDA by the stand-in.
+#: What makes targets run their instances last first: the host by this runtime, CUDA by the
+#: stand-in.
 LAST_FIRST = (("CHECK_DISORDER", "1"), ("TILEK_NUM_THREADS", "4096"), ("CUDA_STANDIN_ORDER", "reverse"))
 
 

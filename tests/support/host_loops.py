@@ -1,9 +1,11 @@
-"""Plans with loops of the host around launches, made from the user's own C by names: the planner has no part in the tests of how steps run.
+"""Plans with loops of the host around launches, made from the user's own C by names: the planner
+has no part in the tests of how steps run.
 
-Loops whose iterator begins with `t` or `k` run on the host; chains of other loops are launches, every loop with bounds of its own distributed;
-loops over `q…` stay as they are, and so does what has no loops: a launch of one instance. A nest over `x…` and `y…` runs by tiles of a
-symbolic size on diagonals, the diagonals one after the other on the host; where launches are cut, the points of a tile by diagonals too, over
-workers with barriers between them.
+Loops whose iterator begins with `t` or `k` run on the host; chains of other loops are launches,
+every loop with bounds of its own distributed; loops over `q…` stay as they are, and so does what
+has no loops: a launch of one instance. A nest over `x…` and `y…` runs by tiles of a symbolic size
+on diagonals, the diagonals one after the other on the host; where launches are cut, the points of a
+tile by diagonals too, over workers with barriers between them.
 """
 
 from __future__ import annotations
@@ -54,8 +56,9 @@ TARGETS = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
 
 @dataclasses.dataclass(frozen=True)
 class Making:
-    """How a plan is made: `reduced` names scalars that launches sum up; on `blocked` kinds of targets ("host", "device") the outermost loop of
-    every launch is cut into tiles of the symbol `i_size`, one an instance.
+    """How a plan is made: `reduced` names scalars that launches sum up; on `blocked` kinds of
+    targets ("host", "device") the outermost loop of every launch is cut into tiles of the symbol
+    `i_size`, one an instance.
     """
 
     reduced: frozenset[str] = frozenset()

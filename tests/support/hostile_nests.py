@@ -1,8 +1,10 @@
-"""Random nests that a plan may easily get wrong, as C text: pointers that may overlap, gathers, products of iterators, bounds of mixed
-types that may be empty, negative or wrap, conditions on data, sections of larger objects.
+"""Random nests that a plan may easily get wrong, as C text: pointers that may overlap, gathers,
+products of iterators, bounds of mixed types that may be empty, negative or wrap, conditions on
+data, sections of larger objects.
 
-All pointers point into one pool of memory, at places that differ from call to call, so that every subscript made here lies in the pool, and
-what a kernel must not touch is seen as well. All is a function of the seed.
+All pointers point into one pool of memory, at places that differ from call to call, so that every
+subscript made here lies in the pool, and what a kernel must not touch is seen as well. All is a
+function of the seed.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ ARGUMENTS = (
     (5, 12, 3, 3, 12, 8, 40),
     (9, -1, 4, 10, 2, 3, 5),
 )
-#: Where a, b and c lie, from the middle of the pool: apart, one after the other, by one element, the same, inside each other.
+#: Where a, b and c lie, from the middle of the pool: apart, one after the other, by one element,
+#: the same, inside each other.
 PLACES = (
     (0, 4000, -4000),
     (4000, 0, -4000),

@@ -1,6 +1,7 @@
 """Runs LoopTrees in Python: what generated loops do, without a compiler.
 
-Numbers are mathematical; what reads no value that was written sees a number made from its name. Each store is noted.
+Numbers are mathematical; what reads no value that was written sees a number made from its name.
+Each store is noted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Plans written down in C, for proofs that need a plan which no planner would make.
 
-A text has two kernels. The first is the region. The second says how the plan runs it: loops over `h…` are the host's, `g…` are dealt out to
-gangs, `w…` to workers, `x…` to threads, all others are plain; what stands in a host loop (or at the top) and is none is a launch. Its statements
-are those of the region by their text, iterators being declared where no loop has them. `barrier = 0;` is a barrier; parameters `s…` of type long are
-sizes of tiles.
+A text has two kernels. The first is the region. The second says how the plan runs it: loops over
+`h…` are the host's, `g…` are dealt out to gangs, `w…` to workers, `x…` to threads, all others are
+plain; what stands in a host loop (or at the top) and is none is a launch. Its statements are those
+of the region by their text, iterators being declared where no loop has them. `barrier = 0;` is a
+barrier; parameters `s…` of type long are sizes of tiles.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ Variables = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, eq=False)
 class PlanningWorkshop(Workshop):
-    """Translates in this process, so that the plans can be looked at; `plans` are by the name of the kernel. Programs are linked with
-    `runtime`.
+    """Translates in this process, so that the plans can be looked at; `plans` are by the name of
+    the kernel. Programs are linked with `runtime`.
     """
 
     runtime: tuple[str, ...] = ()
@@ -56,8 +56,8 @@ class Setting:
 
 
 def settings(scratch: Path, accelerators: tuple[str, ...], plans: Iterable[KernelPlan]) -> list[Setting]:
-    """serial first; threads, once in order and once last instance first; CUDA last first, OpenCL, with one program for all sizes.
-    Odd tile sizes too where plans have any.
+    """serial first; threads, once in order and once last instance first; CUDA last first, OpenCL,
+    with one program for all sizes. Odd tile sizes too where plans have any.
     """
     names = sorted({size.object.host for plan in plans for size in plan.sizes})
     odd = ",".join(f"{name}={3 + 2 * (place % 3)}" for place, name in enumerate(names))

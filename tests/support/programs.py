@@ -162,10 +162,11 @@ CHECKED = re.compile(r"runs as the original loop: (its launch check '.+' does no
 
 
 class Suite:
-    """One case file under test: built once, run once a target; a case that breaks its companions is run alone.
+    """One case file under test: built once, run once a target; a case that breaks its companions is
+    run alone.
 
-    Where the whole file can't be built (or run), each case is built (or run) by itself when it is asked for, so that
-    one defect fails one test.
+    Where the whole file can't be built (or run), each case is built (or run) by itself when it is
+    asked for, so that one defect fails one test.
     """
 
     def __init__(

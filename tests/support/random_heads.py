@@ -1,7 +1,9 @@
-"""Random heads of loops: iterators of all integer types that wrap or are converted, bounds and steps of other types, counting down in all its
-forms; alone and in nests of two. One kernel each, a function of its number.
+"""Random heads of loops: iterators of all integer types that wrap or are converted, bounds and
+steps of other types, counting down in all its forms; alone and in nests of two. One kernel each, a
+function of its number.
 
-Each head is run here first, as C does: what overflows, does not end soon or leaves its arrays is drawn again.
+Each head is run here first, as C does: what overflows, does not end soon or leaves its arrays is
+drawn again.
 """
 
 from __future__ import annotations
@@ -191,7 +193,7 @@ class _Kernel:
         self.sets[0][name] = converted(value, type_)
         return variable(name, type_)
 
-    # -- heads ----------------------------------------------------------------------------------------------------------
+    # -- heads
 
     def expression(self, value: int, type_: Number, outer: tuple[Value, int] | None = None) -> Value:
         """What has this value, if it fits, at the first call (and in the first round of the loop around)."""
@@ -346,7 +348,7 @@ class _Kernel:
             return f"{name} = {step.operand} + {name}", whole
         return f"{name} = ({iterator.type.spelling})({whole.text})", whole
 
-    # -- bodies ---------------------------------------------------------------------------------------------------------
+    # -- bodies
 
     def value(self, iterator: Value) -> Value:
         """What a body computes of an iterator."""

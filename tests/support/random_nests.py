@@ -1,7 +1,7 @@
 """Random affine loop nests as C text, each with `#pragma tilek kernel` alone over it.
 
-Iterators stay in [1, n] and extents are m = 2 n + 3, so every subscript made here lies in its array. A nest is a tree, so that a
-failing one can be made smaller. All is a function of the seed.
+Iterators stay in [1, n] and extents are m = 2 n + 3, so every subscript made here lies in its
+array. A nest is a tree, so that a failing one can be made smaller. All is a function of the seed.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ Node = Statement | For | If
 
 @dataclass(frozen=True)
 class Nest:
-    """The body of one kernel region. `outside`: iterators are declared before it, and read after it. `flat`: arrays have one dimension,
-    in which rows lie one behind the other; all extents are numbers where the seed is even.
+    """The body of one kernel region. `outside`: iterators are declared before it, and read after
+    it. `flat`: arrays have one dimension, in which rows lie one behind the other; all extents are
+    numbers where the seed is even.
     """
 
     seed: int
@@ -156,7 +157,8 @@ class Maker:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.chance = random.Random(seed)
-        #: A few arrays a nest, so that its statements meet; one array relaxed in place in every fifth, which takes wavefronts.
+        #: A few arrays a nest, so that its statements meet; one array relaxed in place in every
+        #: fifth, which takes wavefronts.
         in_place = self.chance.random() < 0.2
         self.arrays = (
             [self.chance.choice("ABCX")] if in_place else self.chance.sample(sorted(ARRAYS), self.chance.randint(2, 4))

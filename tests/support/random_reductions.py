@@ -1,7 +1,9 @@
-"""Random reductions and scans over all pairs of arithmetic types: one kernel each, a function of its number.
+"""Random reductions and scans over all pairs of arithmetic types: one kernel each, a function of
+its number.
 
-No kernel has undefined behaviour: data are chosen so that signed integers of an int's width and more don't overflow, in any order, and what is
-converted from floating to integer types fits. Floating sums and products whose order a clause frees are exact, so that bits agree there too.
+No kernel has undefined behaviour: data are chosen so that signed integers of an int's width and
+more don't overflow, in any order, and what is converted from floating to integer types fits.
+Floating sums and products whose order a clause frees are exact, so that bits agree there too.
 """
 
 from __future__ import annotations
@@ -54,8 +56,9 @@ DEVICE_TYPES = TYPES[:-1]
 LENGTH = 600
 ROWS = 20
 
-#: Arrays of data: of integers all values, few, 0 and 1, factors; of floating numbers all, all but NaNs, zeros, few with halves, fractions below 1,
-#: factors, quarters within a char, such without a sign, parts of 1 alone, factors without a sign.
+#: Arrays of data: of integers all values, few, 0 and 1, factors; of floating numbers all, all but
+#: NaNs, zeros, few with halves, fractions below 1, factors, quarters within a char, such without a
+#: sign, parts of 1 alone, factors without a sign.
 INTEGER_DATA = ("all", "few", "truths", "factors")
 FLOATING_DATA = ("all", "numbers", "zeros", "few", "fractions", "factors", "quarters", "unsigned", "parts", "scales")
 
@@ -159,11 +162,12 @@ class _Kernel:
         self.types = types
         self.chance = random.Random(seed)
         self.calls = False
-        # Every pair of types comes once in so many kernels; those that stand together are of different ones.
+        # Every pair of types comes once in so many kernels; those that stand together are of
+        # different ones.
         pair = seed * 89 % len(types) ** 2
         self.type, self.of = types[pair // len(types)], types[pair % len(types)]
 
-    # -- terms ----------------------------------------------------------------------------------------------------------
+    # -- terms
 
     def choose(self, *choices: str) -> str:
         return self.chance.choice(choices)
@@ -219,7 +223,7 @@ class _Kernel:
             return ["few", "factors", "truths"] if type_.bits < 32 else ["factors"]
         return list(INTEGER_DATA) if narrow else ["few", "truths"]
 
-    # -- updates --------------------------------------------------------------------------------------------------------
+    # -- updates
 
     def update(self, place: str, type_: Number, of: Number, index: str = "i") -> tuple[str, str]:
         """A statement that updates `place`, and the operator of a clause that may be said of it ("" where none may)."""
@@ -311,7 +315,8 @@ class _Kernel:
             arguments = self.choose(f"{place}, {value}", f"{value}, {place}")
             self.calls = True
             return f"{place} = f{operator}{suffix}({arguments});", said
-        # Without a clause each is C's; a clause is said of what a NaN or an equal value doesn't change.
+        # Without a clause each is C's; a clause is said of what a NaN or an equal value doesn't
+        # change.
         texts = {
             "if": f"if ({value} {less}{strict} {place}) {place} = {value};",
             "swapped": f"if ({place} {more}{strict} {value}) {place} = {value};",
@@ -326,7 +331,7 @@ class _Kernel:
         }
         return texts[form], "" if form == "negated" else said
 
-    # -- loops ----------------------------------------------------------------------------------------------------------
+    # -- loops
 
     def first(self, type_: Number) -> str:
         """What the accumulator begins with."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import islpy as isl
-from tilepragma.poly.array_copying import ArrayCopy
 
+from tilepragma.poly.array_copying import ArrayCopy
 from tilepragma.poly.program_model import Statement
 from tilepragma.poly.schedule import original_schedule
 
@@ -47,9 +47,11 @@ def run(
     parallel: Sequence[int] = (),
     seed: int = 0,
 ) -> Memory:
-    """Memory after all instances have run in the order of their times; components numbered in `parallel` are shuffled.
+    """Memory after all instances have run in the order of their times; components numbered in
+    `parallel` are shuffled.
 
-    Every write stores a hash of who writes and what it reads, so that any read of a wrong value shows in the end.
+    Every write stores a hash of who writes and what it reads, so that any read of a wrong value
+    shows in the end.
     """
     shuffled = random.Random(seed)
     memory: Memory = {}

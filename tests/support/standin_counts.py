@@ -12,9 +12,9 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class StandinCounts:
-    """Calls of the driver: `launches` one at a time, `entries` of a context, `graphs` that were made, and how often one was `played`;
-    `cooperative` of the launches have all their blocks at once; `said` is
-    all that the process wrote to its standard error.
+    """Calls of the driver: `launches` one at a time, `entries` of a context, `graphs` that were
+    made, and how often one was `played`; `cooperative` of the launches have all their blocks at
+    once; `said` is all that the process wrote to its standard error.
     """
 
     launches: int

@@ -11,11 +11,13 @@ from pathlib import Path
 from tests.cuda_standin.build import build_standin
 
 HOST_NAMES = ("serial", "threads")
-#: OpenCL's devices here are processors: `opencl` runs the program for those, `opencl-gpu` has them run the one for GPUs.
+#: OpenCL's devices here are processors: `opencl` runs the program for those, `opencl-gpu` has them
+#: run the one for GPUs.
 DEVICE_NAMES = ("opencl", "opencl-gpu", "cuda")
 NAMES = HOST_NAMES + DEVICE_NAMES
-#: What a GPU's program is to compute does not depend on how hard PoCL tries, which takes it twice as long as all else. The program for
-#: processors, which users of PoCL run, is compiled as they have it.
+#: What a GPU's program is to compute does not depend on how hard PoCL tries, which takes it twice
+#: as long as all else. The program for processors, which users of PoCL run, is compiled as they
+#: have it.
 UNOPTIMISED = (("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable"),)
 
 

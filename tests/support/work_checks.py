@@ -31,7 +31,8 @@ def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
     tiles = [tile for run in runs for tile in run.tiles]
     if launch.tile.points is None or not launch.tile.points[case]:
         return
-    # Where the representative tile lies is the counts' own matter, but it must be one of those that ran.
+    # Where the representative tile lies is the counts' own matter, but it must be one of those that
+    # ran.
     alike = [tile for tile in tiles if tile.points == launch.tile.points[case]]
     if launch.tile.fronts:
         fronts = sorted(points for front in launch.tile.fronts for points in _of_case(front, case))

@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "tilepragma"
 
-#: Rooms from the ground up (docs/ARCHITECTURE.md). A room may import those before it, but for what `CLOSED` says.
+#: Rooms from the ground up (docs/ARCHITECTURE.md). A room may import those before it, but for what
+#: `CLOSED` says.
 ROOMS = (
     "base",
     "ir",

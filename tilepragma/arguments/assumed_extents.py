@@ -25,8 +25,9 @@ def report_doubts(
     vouched: bool,
     diagnostics: Diagnostics,
 ) -> None:
-    """Say at translation what keeps a kernel from devices, where the user asks for them: by a target, by tiles, or, where all is `vouched`
-    for, by nothing that speaks against them. What hosts cannot run instead is refused.
+    """Say at translation what keeps a kernel from devices, where the user asks for them: by a
+    target, by tiles, or, where all is `vouched` for, by nothing that speaks against them. What
+    hosts cannot run instead is refused.
     """
     if not _DEVICES & set(targets) or not (vouched or preferred in _DEVICES):
         return

@@ -1,7 +1,9 @@
-"""Tables of the file that device programs hold as constants of their own: small, their values known, read by all workers of a gang alike.
+"""Tables of the file that device programs hold as constants of their own: small, their values
+known, read by all workers of a gang alike.
 
-Constant memory hands one element a time to all workers that ask for the same one, and needs no upload; workers that ask for different ones
-wait for each other, so that tables which they read elsewhere stay arrays (ICS'08 4.4).
+Constant memory hands one element a time to all workers that ask for the same one, and needs no
+upload; workers that ask for different ones wait for each other, so that tables which they read
+elsewhere stay arrays (ICS'08 4.4).
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def with_constants(plan: KernelPlan) -> KernelPlan:
 
 def is_constant(table: DataObject) -> bool:
     """Whether the translation knows all elements, and every target can call the array by its own name."""
-    lengths = [one.value for one in table.lengths if isinstance(one, IntegerLiteral)]
+    lengths = [length.value for length in table.lengths if isinstance(length, IntegerLiteral)]
     known = len(lengths) == table.rank > 0 and prod(lengths) == len(table.values)
     return known and table.table and table.const and table.name == table.host and table.rows_in is None
 
@@ -53,8 +55,8 @@ def table_bytes(table: DataObject) -> int:
 
 
 def wrong_constant_uses(plan: KernelPlan, table: DataObject) -> Iterator[str]:
-    """A sentence for every launch that keeps a table from the constants: it writes it, hands it on as a whole, or its workers read
-    different elements at a time.
+    """A sentence for every launch that keeps a table from the constants: it writes it, hands it on
+    as a whole, or its workers read different elements at a time.
     """
     functions = plan.kernel.functions
     if any(use.object == table for use in function_uses(functions)):
@@ -84,8 +86,8 @@ def _is_read_alike(plan: KernelPlan, launch: Launch, table: DataObject) -> bool:
 
 
 def _alike(plan: KernelPlan, launch: Launch) -> frozenset[DataObject]:
-    """Scalars that are the same for all workers at a time: what the launch does not write, and iterators of loops that all of them go
-    through in step, in order from the outside.
+    """Scalars that are the same for all workers at a time: what the launch does not write, and
+    iterators of loops that all of them go through in step, in order from the outside.
     """
     written = {use.object for use in uses(launch.body, plan.kernel.functions) if use.writes} | set(launch.privates)
     objects = {*plan.kernel.objects, *launch.values, *(size.object for size in plan.sizes)}

@@ -40,8 +40,9 @@ class _Said:
 
 @dataclass(frozen=True)
 class DataContext:
-    """The region, all uses in it, and whether the host can evaluate an atom at launch; `conditions` hold wherever the arguments count. `vouched`:
-    the user's word tells iterations apart, and each runs as it is written, so that cores need not know which arrays are the same memory.
+    """The region, all uses in it, and whether the host can evaluate an atom at launch; `conditions`
+    hold wherever the arguments count. `vouched`: the user's word tells iterations apart, and each
+    runs as it is written, so that cores need not know which arrays are the same memory.
     """
 
     kernel: Kernel
@@ -78,9 +79,11 @@ def own_argument(object_: DataObject) -> ArrayArgument:
 
 
 def arrays_in_step(context: DataContext) -> tuple[ArrayArgument, ...]:
-    """The outside arrays of a region that runs as written, so that the runtime keeps device copies in step.
+    """The outside arrays of a region that runs as written, so that the runtime keeps device copies
+    in step.
 
-    An array whose extent can't be found has an empty section: nothing here is a reason to refuse such a region.
+    An array whose extent can't be found has an empty section: nothing here is a reason to refuse
+    such a region.
     """
     said = _said(replace(context, diagnostics=Diagnostics()))
     arguments = []
@@ -218,8 +221,9 @@ def _inferred(
     doubts: list[Diagnostic],
     lacking: tuple[DataObject, ...] | None,
 ) -> Callable[[SourceRange], tuple[SectionBound, ...]]:
-    """What finds the section from the accesses; where it holds more than is surely touched, `doubts` are added to, and where nothing is known
-    of it that does not have to be: nothing is `lacking` for that.
+    """What finds the section from the accesses; where it holds more than is surely touched,
+    `doubts` are added to, and where nothing is known of it that does not have to be: nothing is
+    `lacking` for that.
     """
 
     def section(_: SourceRange) -> tuple[SectionBound, ...]:
@@ -251,9 +255,9 @@ def _with_restrict(found: Diagnostic, lacking: Sequence[DataObject]) -> Diagnost
         f"or declare {names} restrict, if nothing that the kernel writes is read through another of its pointers: cores need no extent then",
         "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: cores need no extent then",
     )
-    return replace(found, notes=(*found.notes, *(Diagnostic(Severity.NOTE, found.range, one) for one in ways)))
+    return replace(found, notes=(*found.notes, *(Diagnostic(Severity.NOTE, found.range, way) for way in ways)))
 
 
 def as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
     """The argument with its object as the kernel sees it."""
-    return replace(argument, object=next(one for one in kernel.objects if one.stored == argument.object))
+    return replace(argument, object=next(object_ for object_ in kernel.objects if object_.stored == argument.object))

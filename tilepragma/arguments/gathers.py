@@ -9,12 +9,14 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage
 
 
 def lacking_restrict(object_: DataObject, uses: Sequence[Use]) -> tuple[DataObject, ...] | None:
-    """What has to be declared restrict before nothing has to be known of the elements that are read of an array, since nothing that the region
-    writes is among them: nothing of arrays for which that is so. None where the array is no such.
+    """What has to be declared restrict before nothing has to be known of the elements that are read
+    of an array, since nothing that the region writes is among them: nothing of arrays for which
+    that is so. None where the array is no such.
 
-    `uses` are all of the region. Since no section can be compared with others at launch, the user's word must tell what is written apart: the
-    array is restrict, and each that is written is restrict too, or declared with its length, so that it is not made from the other
-    pointer, which C allows (C99 6.7.3.1). Variables that are written are no pointers.
+    `uses` are all of the region. Since no section can be compared with others at launch, the user's
+    word must tell what is written apart: the array is restrict, and each that is written is
+    restrict too, or declared with its length, so that it is not made from the other pointer, which
+    C allows (C99 6.7.3.1). Variables that are written are no pointers.
     """
     if object_.storage is not Storage.CONTIGUOUS or object_.scope is not Scope.EXTERNAL:
         return None
@@ -25,4 +27,4 @@ def lacking_restrict(object_: DataObject, uses: Sequence[Use]) -> tuple[DataObje
     if any(one.storage is Storage.ROWS for one in written):
         return None
     pointers = (one for one in written if None in one.lengths)
-    return tuple(one for one in (object_, *pointers) if not one.restrict)
+    return tuple(pointer for pointer in (object_, *pointers) if not pointer.restrict)

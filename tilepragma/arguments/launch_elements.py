@@ -1,7 +1,9 @@
-"""Elements of arrays that loops end at, read once where the launch begins: `for (k = 0; k < d[2]; k++)`, `i < g->n[0]`, `a[k * d[0] + i]`.
+"""Elements of arrays that loops end at, read once where the launch begins: `for (k = 0; k < d[2];
+k++)`, `i < g->n[0]`, `a[k * d[0] + i]`.
 
-A kernel sees a scalar in the place of such an element: extents, lengths of rows and distributed loops may depend on it. Where nothing says that
-the element does not change, or that it can be read before the region has an iteration, it stays what it is.
+A kernel sees a scalar in the place of such an element: extents, lengths of rows and distributed
+loops may depend on it. Where nothing says that the element does not change, or that it can be read
+before the region has an iteration, it stays what it is.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def with_elements_at_launch(kernel: Kernel) -> Kernel:
         return kernel
     body = with_accesses(kernel.body, lambda access: instead.get(access, access))
     found = {use.object for use in uses(body, kernel.functions)}
-    objects = [one for one in kernel.objects if one in found or not any(one == each.object for each in instead)]
+    objects = [
+        object_ for object_ in kernel.objects if object_ in found or not any(object_ == each.object for each in instead)
+    ]
     return replace(kernel, body=body, objects=(*objects, *(one.object for one in instead.values())))
 
 
@@ -73,7 +77,7 @@ def _asked(kernel: Kernel) -> Iterator[Access]:
         elif isinstance(node, Access):
             parts = node.subscripts
         for part in parts:
-            yield from (one for one in walk(part) if isinstance(one, Access) and _is_number(one))
+            yield from (node for node in walk(part) if isinstance(node, Access) and _is_number(node))
 
 
 def _is_number(access: Access) -> bool:
@@ -91,16 +95,16 @@ def _is_plain(subscript: Expression) -> bool:
 
 def _read_at_once(kernel: Kernel) -> frozenset[Access]:
     """What the region reads before any of its loops has an iteration: each loop that is a statement of its own tests its end once."""
-    loops = [one for one in kernel.body.statements if isinstance(one, Loop)]
+    loops = [statement for statement in kernel.body.statements if isinstance(statement, Loop)]
     ends = [end for loop in loops for end in (loop.lower, loop.upper)]
     certain = {(use.object, use.subscripts) for end in ends for use in uses(end) if not use.conditional}
     nodes = (node for end in ends for node in walk(end) if isinstance(node, Access))
-    return frozenset(one for one in nodes if (one.object, one.subscripts) in certain)
+    return frozenset(node for node in nodes if (node.object, node.subscripts) in certain)
 
 
 def _is_there(access: Access, read: Iterable[Access]) -> bool:
-    """Whether it lies in its array as that is declared, or before an element that is read. That a pointer leads to an array is known where
-    an element of it is read.
+    """Whether it lies in its array as that is declared, or before an element that is read. That a
+    pointer leads to an array is known where an element of it is read.
     """
     place = _place(access)
     if place is None:
@@ -146,13 +150,13 @@ def _may_be(array: DataObject, written: DataObject, kernel: Kernel) -> bool:
         return False
     if (array.is_variable and written.is_variable) or array.restrict or written.restrict:
         return False
-    return any(_alike(array.element, one) for one in _numbers(written.element))
+    return any(_alike(array.element, number) for number in _numbers(written.element))
 
 
 def _numbers(type_: Type) -> Iterator[Type]:
     if isinstance(type_, RecordType):
-        for one in type_.fields:
-            yield from _numbers(one.type)
+        for field in type_.fields:
+            yield from _numbers(field.type)
     elif isinstance(type_, ArrayType):
         yield from _numbers(type_.element)
     else:

@@ -1,7 +1,9 @@
-"""The arrays that stay on a device while the host goes through a region that is taken apart (ir.loop_tree.Parts).
+"""The arrays that stay on a device while the host goes through a region that is taken apart
+(ir.loop_tree.Parts).
 
-The data clauses of the region hold for them. Where nothing is said, an array is kept if all that the region's kernels touch of it is
-known where the region begins; others come and go with each kernel. Pointers that are exchanged keep what any of them needs.
+The data clauses of the region hold for them. Where nothing is said, an array is kept if all that
+the region's kernels touch of it is known where the region begins; others come and go with each
+kernel. Pointers that are exchanged keep what any of them needs.
 """
 
 from __future__ import annotations
@@ -30,16 +32,20 @@ def held_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[ArrayArg
     """The arguments of the arrays that are kept; `needed` are those of the plans of the parts, which may copy more than loops touch."""
     first = {one: group.used[0] for group in parts.exchanged for one in group.used}
     data = parts.data
-    objects = tuple(dict.fromkeys(first.get(one, one) for one in data.objects))
+    objects = tuple(dict.fromkeys(first.get(object_, object_) for object_ in data.objects))
     joined = replace(data, body=with_objects(data.body, first), objects=objects)
     names = {one.host: other for one, other in first.items()}
     changing = {one.host for one in parts.changed | written_objects(data)}
     arguments = {
-        one.object: _with_needs(one, [each for each in needed if _is_of(each, one, names)], changing)
-        for one in _arguments(joined, parts)
-        if one.section and not one.present
+        argument.object: _with_needs(argument, [each for each in needed if _is_of(each, argument, names)], changing)
+        for argument in _arguments(joined, parts)
+        if argument.section and not argument.present
     }
-    found = [one for one in arguments.values() if one.object not in first and one.object not in parts.changed]
+    found = [
+        argument
+        for argument in arguments.values()
+        if argument.object not in first and argument.object not in parts.changed
+    ]
     for group in parts.exchanged:
         argument = arguments.get(group.used[0])
         if argument is not None and all(_are_alike(one, argument.object) for one in (*group.used, *group.there)):

@@ -14,7 +14,8 @@ from tilepragma.plan.kernel_plan import HostCondition, Launch, Step
 def scalar_arguments(kernel: Kernel, steps: Iterable[Step], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
     """Outside scalars that the steps read, other than those reached by address or owned by an instance."""
     read = {use.object for use in function_uses(kernel.functions) if use.reads}
-    # One function on the host goes through loops and all launches beside them, whose bounds it evaluates.
+    # One function on the host goes through loops and all launches beside them, whose bounds it
+    # evaluates.
     steps = tuple(steps)
     read |= set(_read_by(kernel, steps, inside=not all(isinstance(step, Launch) for step in steps)))
     read -= set(shared)

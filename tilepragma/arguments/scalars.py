@@ -1,4 +1,5 @@
-"""What becomes of every scalar that a launch writes: private to an instance, reduced, or copied back.
+"""What becomes of every scalar that a launch writes: private to an instance, reduced, or copied
+back.
 
 For each outside scalar written in a launch, the first rule that fits decides:
   1. a `private` or `firstprivate` clause: each instance owns a copy;
@@ -28,8 +29,8 @@ from tilepragma.user_tiles.coverage import axes_of
 
 @dataclass(frozen=True)
 class ScalarContext:
-    """What holds for all launches of a region. `live_out` names the scalars that someone may read after this launch;
-    `final` those iterators whose last value the host computes.
+    """What holds for all launches of a region. `live_out` names the scalars that someone may read
+    after this launch; `final` those iterators whose last value the host computes.
     """
 
     directive: KernelDirective

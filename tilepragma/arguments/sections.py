@@ -38,7 +38,8 @@ def whole_section(object_: DataObject) -> tuple[SectionBound, ...] | None:
 def touched_section(
     object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool]
 ) -> tuple[SectionBound, ...] | None:
-    """What is touched of an object all of whose lengths are known: dimensions whose touched part can't be found are taken whole.
+    """What is touched of an object all of whose lengths are known: dimensions whose touched part
+    can't be found are taken whole.
 
     None where a length is not known.
     """
@@ -170,8 +171,8 @@ def inferred_section(
 def possible_section(
     object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], ranges: ValueRanges
 ) -> tuple[SectionBound, ...] | None:
-    """A section that holds every access if all those under conditions are made, as far as the `ranges` of the region's values tell: the array
-    may be smaller.
+    """A section that holds every access if all those under conditions are made, as far as the
+    `ranges` of the region's values tell: the array may be smaller.
 
     None where nothing is known of the element that an access means.
     """

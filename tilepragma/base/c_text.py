@@ -1,6 +1,8 @@
-"""Text that no one of us wrote (paths, names, versions) inside C: in string literals, in comments and in `#line`s.
+"""Text that no one of us wrote (paths, names, versions) inside C: in string literals, in comments
+and in `#line`s.
 
-Paths are bytes that need not be UTF-8: Python holds such bytes as lone surrogates, which become the same bytes again here.
+Paths are bytes that need not be UTF-8: Python holds such bytes as lone surrogates, which become the
+same bytes again here.
 """
 
 from __future__ import annotations

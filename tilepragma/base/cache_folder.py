@@ -1,7 +1,8 @@
-"""The folder for what is built once and kept: runtime libraries, compiled kernels and what compilers have answered.
+"""The folder for what is built once and kept: runtime libraries, compiled kernels and what
+compilers have answered.
 
-What lies there becomes part of the user's programs, so it counts only where nobody else can have put it there. runtime/cache.c has the
-same rule.
+What lies there becomes part of the user's programs, so it counts only where nobody else can have
+put it there. runtime/cache.c has the same rule.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ class UntrustedFolderError(OSError):
 
 
 def cache_folder(create: bool = True) -> Path:
-    """`TILEK_CACHE_DIR`, else `tilek` under `XDG_CACHE_HOME` or `~/.cache`; made, readable by its owner only.
+    """`TILEK_CACHE_DIR`, else `tilek` under `XDG_CACHE_HOME` or `~/.cache`; made, readable by its
+    owner only.
 
-    Raises UntrustedFolderError where others may write to it, OSError where it cannot be made or written.
+    Raises UntrustedFolderError where others may write to it, OSError where it cannot be made or
+    written.
     """
     chosen = os.environ.get("TILEK_CACHE_DIR")
     folder = Path(chosen) if chosen else users_folder("XDG_CACHE_HOME", ".cache", "TILEK_CACHE_DIR") / "tilek"

@@ -11,18 +11,22 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Calls within each other, tried in turn. Stacks are reserved, not used: what is not needed costs address space alone.
-#: 60 000 are enough for 4000 terms or 8000 unary operators, a million for 60 000 of these.
+#: Calls within each other, tried in turn. Stacks are reserved, not used: what is not needed costs
+#: address space alone. 60 000 are enough for 4000 terms or 8000 unary operators, a million for 60
+#: 000 of these.
 _LEVELS = (60_000, 1_000_000)
-#: Bytes of the stack for a call. Measured with CPython 3.11: none for calls of Python by Python, 0.3 KiB through hashes and comparisons of
-#: dataclasses, 1.7 KiB, the most, through the keys of sorted().
+#: Bytes of the stack for a call. Measured with CPython 3.11: none for calls of Python by Python,
+#: 0.3 KiB through hashes and comparisons of dataclasses, 1.7 KiB, the most, through the keys of
+#: sorted().
 _BYTES_A_LEVEL = 8 << 10
 
 
 def on_deep_stack(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, which begins again on a thread with a larger stack where its recursion reaches the interpreter's limit.
+    """The function, which begins again on a thread with a larger stack where its recursion reaches
+    the interpreter's limit.
 
-    It must have no effects before it fails but those that a second run repeats. Raises RecursionError where no thread can have such a stack.
+    It must have no effects before it fails but those that a second run repeats. Raises
+    RecursionError where no thread can have such a stack.
     """
 
     @wraps(function)

@@ -15,8 +15,9 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def signals_held_back() -> Iterator[None]:
     """Signals that end us by a handler in Python do so behind this.
 
-    Python runs such a handler wherever its next instruction stands. In a function that a library in C has called, an exception comes to the
-    library: libclang drops it, and leaves the rest of a tree out; isl takes it for an error of its own, and its memory is then damaged.
+    Python runs such a handler wherever its next instruction stands. In a function that a library in
+    C has called, an exception comes to the library: libclang drops it, and leaves the rest of a
+    tree out; isl takes it for an error of its own, and its memory is then damaged.
     """
     if threading.current_thread() is not threading.main_thread():  # handlers never run in others
         yield

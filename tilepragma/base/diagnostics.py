@@ -39,7 +39,7 @@ class LocatedError(Exception):
     """Raised with everything that is wrong in a file of the user's which is no source: one or more errors, in its order."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        super().__init__("; ".join(one.message for one in diagnostics))
+        super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
         self.diagnostics = diagnostics
 
 
@@ -64,8 +64,8 @@ class Diagnostics:
 
     def add_all(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Keep those of another run, say of one that was made on trial and is taken."""
-        for one in diagnostics:
-            self.add(one)
+        for diagnostic in diagnostics:
+            self.add(diagnostic)
 
     def error(self, range_: SourceRange, message: str, *remedies: str) -> Diagnostic:
         """Report an error at `range_`; each remedy becomes a note at the same place."""
@@ -95,8 +95,8 @@ def source_error(range_: SourceRange, message: str, *remedies: str) -> SourceErr
 def render(diagnostic: Diagnostic, line_of: Callable[[str, int], str | None]) -> str:
     """`file:line:col: severity: message`, the source line and a caret; then the notes.
 
-    `line_of(file, line)` gives the text of a source line, or None where it is not at hand. A note at the very
-    place of its parent repeats neither line nor caret.
+    `line_of(file, line)` gives the text of a source line, or None where it is not at hand. A note
+    at the very place of its parent repeats neither line nor caret.
     """
     text = _head(diagnostic) + _excerpt(diagnostic.range, line_of)
     for note in diagnostic.notes:

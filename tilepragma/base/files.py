@@ -18,9 +18,11 @@ class NoFileError(OSError):
 
 
 def file_bytes(path: Path) -> bytes:
-    """The content of a file of ours or of one that lies beside the user's: never waits, as reading a pipe would.
+    """The content of a file of ours or of one that lies beside the user's: never waits, as reading
+    a pipe would.
 
-    Raises NoFileError for what is no regular file or far too long, FileNotFoundError and other OSErrors.
+    Raises NoFileError for what is no regular file or far too long, FileNotFoundError and other
+    OSErrors.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -44,8 +46,9 @@ def file_bytes(path: Path) -> bytes:
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace `path` by `content` in one step: written beside it, then renamed.
 
-    What is no regular file (a device, a pipe) is written to directly; behind a link, the file that it leads to is replaced. Raises
-    OSError, with the file's name, where that fails; `path` is then untouched.
+    What is no regular file (a device, a pipe) is written to directly; behind a link, the file that
+    it leads to is replaced. Raises OSError, with the file's name, where that fails; `path` is then
+    untouched.
     """
     try:
         _write(path.resolve() if path.is_symlink() else path, content)

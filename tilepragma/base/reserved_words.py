@@ -28,7 +28,8 @@ CUDA_WORDS = VECTOR_TYPES | _words(
     "thread_local throw true try typeid typename using virtual wchar_t xor xor_eq threadIdx blockIdx "
     "blockDim gridDim warpSize"
 )
-#: Functions of OpenCL C and of math.h, which a variable of their name would hide, and other names that headers may define.
+#: Functions of OpenCL C and of math.h, which a variable of their name would hide, and other names
+#: that headers may define.
 LIBRARY_NAMES = _words(
     "size_t ptrdiff_t intptr_t uintptr_t get_global_id get_local_id get_group_id get_global_size get_local_size "
     "get_num_groups barrier mem_fence convert_int printf select mix step clamp dot cross length distance "

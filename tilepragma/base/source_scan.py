@@ -1,6 +1,8 @@
-"""A cheap textual answer to: could this source, or a header of the user's that it includes, hold a tilek directive?
+"""A cheap textual answer to: could this source, or a header of the user's that it includes, hold a
+tilek directive?
 
-It may say yes too often (a comment that mentions tilek), never no wrongly, save where the name of a header comes from a macro.
+It may say yes too often (a comment that mentions tilek), never no wrongly, save where the name of a
+header comes from a macro.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ class Scan(NamedTuple):
 def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str], text: bytes | None = None) -> Scan:
     """Look through `path` (or `text`, in its place) and the headers reachable through its includes.
 
-    `quote_folders` are searched for `#include "…"` only (-iquote), `folders` for both forms (-I). System folders are not
-    searched. A file that cannot be read mentions nothing: the compiler will say so better.
+    `quote_folders` are searched for `#include "…"` only (-iquote), `folders` for both forms (-I).
+    System folders are not searched. A file that cannot be read mentions nothing: the compiler will
+    say so better.
     """
     seen: dict[str, None] = {}
     pending: list[tuple[str, bytes | None]] = [(path, text)]

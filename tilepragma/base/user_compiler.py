@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-#: Options whose value is the next word where none is attached, of those that say how a source is read.
+#: Options whose value is the next word where none is attached, of those that say how a source is
+#: read.
 SEPARATE_VALUE = (
     "-I",
     "-D",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """`TILEK_DATA_DIR`, else `tilepragma` under `XDG_DATA_HOME` or `~/.local/share`; it need not be there yet.
+    """`TILEK_DATA_DIR`, else `tilepragma` under `XDG_DATA_HOME` or `~/.local/share`; it need not be
+    there yet.
 
     Raises OSError where there is no home folder.
     """
@@ -16,7 +17,8 @@ def data_folder() -> Path:
 
 
 def users_folder(variable: str, below_home: str, ours: str) -> Path:
-    """What `variable` says where it is absolute, as the XDG specification asks, else the folder `below_home`.
+    """What `variable` says where it is absolute, as the XDG specification asks, else the folder
+    `below_home`.
 
     Raises FileNotFoundError where there is no home either; it tells to set `ours`.
     """

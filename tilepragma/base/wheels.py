@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-#: Macro of the runtime -> places of the library, relative to a folder of packages; the newest match counts.
+#: Macro of the runtime -> places of the library, relative to a folder of packages; the newest match
+#: counts.
 _PLACES = {
     "TILEK_WHEEL_OPENCL": ("pyopencl/.libs/libOpenCL*.so*", "pyopencl.libs/libOpenCL*.so*"),
     "TILEK_WHEEL_NVRTC": ("nvidia/cuda_nvrtc/lib/libnvrtc.so.*", "nvidia/cu*/lib/libnvrtc.so.*"),

@@ -1,5 +1,5 @@
-"""`tilepragma bench`: how fast the functions around kernels are on each target, against the same source without directives, and whether they
-compute the same.
+"""`tilepragma bench`: how fast the functions around kernels are on each target, against the same
+source without directives, and whether they compute the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _DONE, _FAILED, _WRONG_USAGE, _INTERRUPTED = 0, 1, 2, 130
 _ORIGINAL = "original"
 #: Runs of each program, in turn; what disturbs the machine for a while then disturbs all.
 _ROUNDS = 3
-#: The status of a program whose results differ by more than TILEK_VERIFY tolerates, and how it says by how much.
+#: The status of a program whose results differ by more than TILEK_VERIFY tolerates, and how it says
+#: by how much.
 _DIFFERENT = 70
 _VERIFIED = re.compile(r"largest difference (\S+) absolute, (\S+) relative")
 
@@ -59,9 +60,9 @@ def usage_problem(options: argparse.Namespace) -> str:
 
 @dataclass
 class Measured:
-    """One program at some sizes: `target` is empty for the original. `calls` are the seconds of its calls; `failure`, a clause on the program, says
-    why there are none. `difference` is how far its results are from the original's, relative to them, empty where they have
-    the same bits.
+    """One program at some sizes: `target` is empty for the original. `calls` are the seconds of its
+    calls; `failure`, a clause on the program, says why there are none. `difference` is how far its
+    results are from the original's, relative to them, empty where they have the same bits.
     """
 
     sizes: str
@@ -169,13 +170,13 @@ def bench(options: argparse.Namespace, request: TranslateRequest, result: Transl
 
 def _targets_here() -> tuple[str, ...]:
     """Threads, and what else is here."""
-    found = [one.target for one in accelerators() if one.number is not None]
+    found = [accelerator.target for accelerator in accelerators() if accelerator.number is not None]
     return ("threads", *dict.fromkeys(found))
 
 
 def _function_of(plan: KernelPlan, result: TranslateResult) -> str:
     kernels = result.unit.kernels if result.unit is not None else ()
-    return next(one.enclosing.function for one in kernels if one.name == plan.kernel.name)
+    return next(kernel.enclosing.function for kernel in kernels if kernel.name == plan.kernel.name)
 
 
 def _one_a_function(plans: Sequence[KernelPlan], result: TranslateResult) -> list[KernelPlan]:
@@ -220,7 +221,7 @@ def _bench_one(function: _Function, points: Mapping[str, Mapping[str, int]], row
         _show(function, rows)
 
 
-# ---- What is said ------------------------------------------------------------------------------------------------------
+# -- What is said
 
 
 def _show(function: _Function, rows: Sequence[Measured]) -> None:

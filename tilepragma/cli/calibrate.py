@@ -89,11 +89,13 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
                 measured.append(calibration.described(subject, host, how, results, measured))
             except CalibrationError as failure:
                 warn(progress, f"{subject.key} ({subject.name}) is left out: {failure}")
-            progress.update(task, completed=sum(len(words[one]) for one in subjects[: subjects.index(subject) + 1]))
+            progress.update(
+                task, completed=sum(len(words[subject]) for subject in subjects[: subjects.index(subject) + 1])
+            )
     return measured
 
 
-# ---- What is said ------------------------------------------------------------------------------------------------------
+# -- What is said
 
 
 def _advance(progress: Progress, task: object) -> Callable[[Series], None]:

@@ -1,6 +1,8 @@
-"""How a C compiler driver reads its command line: inputs, outputs, stages and options with separate values.
+"""How a C compiler driver reads its command line: inputs, outputs, stages and options with separate
+values.
 
-Light on purpose: tilecc classifies every command before it knows whether there is anything to translate.
+Light on purpose: tilecc classifies every command before it knows whether there is anything to
+translate.
 """
 
 from __future__ import annotations
@@ -83,10 +85,11 @@ class OwnOptions(NamedTuple):
 class Command(NamedTuple):
     """A compiler command, read.
 
-    `arguments` has response files expanded and our own options taken out. `stage` is the last stage that runs. `options` are
-    the arguments that matter to the meaning of the source (macros, search paths, dialect, code generation), in order; `settings` are the
-    search paths, macros, forced includes and -MF, -MT, -MQ as (option, value).
-    `plain` is true where neither happened, so that the original arguments may be passed on as they are.
+    `arguments` has response files expanded and our own options taken out. `stage` is the last stage
+    that runs. `options` are the arguments that matter to the meaning of the source (macros, search
+    paths, dialect, code generation), in order; `settings` are the search paths, macros, forced
+    includes and -MF, -MT, -MQ as (option, value). `plain` is true where neither happened, so that
+    the original arguments may be passed on as they are.
     """
 
     arguments: tuple[str, ...]

@@ -147,8 +147,9 @@ def _compiler_command(compiler: str) -> str:
 
 
 def _run(folder: Path, label: str, environment: dict[str, str]) -> Run:
-    """The best of three runs, or of fewer where they take long; the first one writes the outputs. Where code is compiled while the program runs the
-    first run says how long that took, and is no other's measure: later ones load what was compiled.
+    """The best of three runs, or of fewer where they take long; the first one writes the outputs.
+    Where code is compiled while the program runs the first run says how long that took, and is no
+    other's measure: later ones load what was compiled.
     """
     dump, trace = folder / f"{label}.dump", folder / f"{label}.json"
     command = f"./{folder.name}"

@@ -14,9 +14,9 @@ from tilepragma.cli.compiler_arguments import Command
 
 def make_rule(target: str, dependencies: Sequence[str], phony: Collection[str] = ()) -> str:
     """`target: dependencies`, as make reads it; those that are `phony` are targets of their own, so that make goes on when they have gone (-MP)."""
-    lines = [f"{escape(target)}:"] + [f" {escape(one)}" for one in dependencies]
+    lines = [f"{escape(target)}:"] + [f" {escape(dependency)}" for dependency in dependencies]
     rule = " \\\n".join(lines) + "\n"
-    return rule + "".join(f"{escape(one)}:\n" for one in dependencies if one in phony)
+    return rule + "".join(f"{escape(dependency)}:\n" for dependency in dependencies if dependency in phony)
 
 
 def escape(path: str) -> str:

@@ -1,5 +1,5 @@
-"""`tilepragma devices`: what can run here, asked of the runtime itself, so that the numbers are those of TILEK_DEVICE; and what can be planned
-for by name.
+"""`tilepragma devices`: what can run here, asked of the runtime itself, so that the numbers are
+those of TILEK_DEVICE; and what can be planned for by name.
 """
 
 from __future__ import annotations
@@ -95,7 +95,11 @@ def machine_of(target: str) -> Device:
         return host
     said = os.environ.get("TILEK_DEVICE", "")
     try:
-        here = [one for one in accelerators() if one.target == target and one.number is not None]
+        here = [
+            accelerator
+            for accelerator in accelerators()
+            if accelerator.target == target and accelerator.number is not None
+        ]
     except (runtime_library.RuntimeLibraryError, OSError):
         here = []
     mine = [one for one in here if said in ("", str(one.number)) or (not said.isdigit() and said in one.name)]

@@ -56,7 +56,7 @@ def that_matter(
     plan: KernelPlan, calling: CallingProgram, points: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Mapping[str, int]]:
     """Sizes without the numbers that neither the kernel nor its function has: what differs in these alone runs the same."""
-    own = {*calling.whole, *(one.host for one in size_parameters(plan.kernel))}
+    own = {*calling.whole, *(parameter.host for parameter in size_parameters(plan.kernel))}
     found = ({name: number for name, number in numbers.items() if name in own} for numbers in points.values())
     return {sizes_text(one): one for one in found}
 
@@ -119,8 +119,8 @@ def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str
 
 @dataclass
 class MadePrograms:
-    """Programs that call the kernel's function, in a folder of their own; each is built when it is first run, by tilecc with these options of the
-    compiler.
+    """Programs that call the kernel's function, in a folder of their own; each is built when it is
+    first run, by tilecc with these options of the compiler.
     """
 
     folder: Path
@@ -132,8 +132,8 @@ class MadePrograms:
     refused: dict[str, str] = field(default_factory=dict)
 
     def command(self, build: str, numbers: Mapping[str, int], calls: int, calls_a_fill: int = 1) -> list[str]:
-        """What runs a build for so many calls, and so many after each fill of the arrays. Raises NotBuiltError where it cannot be made, RefusalError
-        for numbers that do not say all.
+        """What runs a build for so many calls, and so many after each fill of the arrays. Raises
+        NotBuiltError where it cannot be made, RefusalError for numbers that do not say all.
         """
         if build in self.refused:
             raise NotBuiltError(self.refused[build])
@@ -146,8 +146,9 @@ class MadePrograms:
         return [str(self.built[build]), *self.calling.command_line(numbers, calls, calls_a_fill)]
 
     def may_keep_arrays(self, plan: KernelPlan, target: str, numbers: Mapping[str, int], once: KernelTimes) -> bool:
-        """Whether calls on what others left are as much work: kernels decide nothing by what the arrays hold, and a second call on what the first
-        one left launches this one as often as a call did `once`. A loop of the function around it may end when a residual is small.
+        """Whether calls on what others left are as much work: kernels decide nothing by what the
+        arrays hold, and a second call on what the first one left launches this one as often as a
+        call did `once`. A loop of the function around it may end when a residual is small.
         """
         if not self.calling.is_as_much_work_again:
             return False

@@ -52,16 +52,16 @@ def show(search: Search, title: str) -> None:
 
 
 def show_lesson(lesson: Lesson, keep: bool, source: str, is_rebuilt: bool) -> None:
-    """What launches should take, as rules, and how good they are; kept beside the source where that is asked for. `is_rebuilt`: the program is built
-    with it without the user.
+    """What launches should take, as rules, and how good they are; kept beside the source where that
+    is asked for. `is_rebuilt`: the program is built with it without the user.
     """
     decision = lesson.decision
     count = len(decision.measured.choices)
     if lesson.is_worth_it:
         if lesson.build:
             print(f"  with {lesson.build}:")
-        for number, one in enumerate(lesson.plan.versions, 1):
-            print(f"  version {number}: {one.text}")
+        for number, version in enumerate(lesson.plan.versions, 1):
+            print(f"  version {number}: {version.text}")
         for rule in size_rules(lesson.plan, decision.measured.choices, lesson.on_host):
             print(f"  {rule}")
         rules = "this rule reaches" if count == 1 else f"these {count} rules reach"

@@ -121,8 +121,9 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is measured of a kernel on a target: what runs a `build` at some sizes for so many calls, the `points` that fit in memory, and the builds.
-    Those that are `embedded` are versions in one program, by the texts of these. `first` is what a first run did.
+    """What is measured of a kernel on a target: what runs a `build` at some sizes for so many
+    calls, the `points` that fit in memory, and the builds. Those that are `embedded` are versions
+    in one program, by the texts of these. `first` is what a first run did.
     """
 
     target: str
@@ -157,7 +158,8 @@ class _Budget:
 
 
 def explore(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """Measure versions of the kernels of a translated source and say which are the fastest; returns the exit status.
+    """Measure versions of the kernels of a translated source and say which are the fastest; returns
+    the exit status.
 
     Raises SizeError for sizes that no kernel has.
     """
@@ -253,8 +255,8 @@ def _explore(job: _Job, task: _Task, budget: _Budget, database: Database) -> boo
 
 
 def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
-    """Whether anything came of it, and the seconds of the budget that it took. Raises RefusalError and TuningError for kernels that cannot be
-    explored.
+    """Whether anything came of it, and the seconds of the budget that it took. Raises RefusalError
+    and TuningError for kernels that cannot be explored.
     """
     plan = task.plan
     if plan.as_written is not None:

@@ -35,9 +35,11 @@ _FEW = 6
 class KnownSource:
     """What the source of a kernel adds to its measurements.
 
-    `work` are floating-point operations of each input, by its text, empty where they cannot be counted; `points` are the fastest runs under the
-    roofline, in the order of inputs. `lesson` is what was learned, None where `no_lesson` says why not. `predicted` is the model's landscape at the
-    slowest input, None where `no_prediction` says why not. `refused` are sentences on versions that the program cannot have.
+    `work` are floating-point operations of each input, by its text, empty where they cannot be
+    counted; `points` are the fastest runs under the roofline, in the order of inputs. `lesson` is
+    what was learned, None where `no_lesson` says why not. `predicted` is the model's landscape at
+    the slowest input, None where `no_prediction` says why not. `refused` are sentences on versions
+    that the program cannot have.
     """
 
     lesson: Lesson | None
@@ -104,7 +106,7 @@ def telling_versions(space: InputSpace, average: str) -> list[str]:
     return chosen[:_CURVES]
 
 
-# -- versions over inputs -------------------------------------------------------------------------------------------------
+# -- versions over inputs
 
 
 def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None, without: str) -> Figure:
@@ -150,7 +152,7 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-# -- what adapting is worth -----------------------------------------------------------------------------------------------
+# -- what adapting is worth
 
 
 @dataclass(frozen=True)
@@ -181,20 +183,20 @@ def _ways(
 def _way_rows(ways: Sequence[_Way]) -> tuple[WayRow, ...]:
     return tuple(
         WayRow(
-            one.name,
-            f"{one.spread.mean:.3g}",
-            f"{one.spread.least:.3g}",
-            f"{one.spread.most:.3g}",
-            f"{one.mean_speedup:.2f}",
-            f"{one.worst_speedup:.2f}",
+            way.name,
+            f"{way.spread.mean:.3g}",
+            f"{way.spread.least:.3g}",
+            f"{way.spread.most:.3g}",
+            f"{way.mean_speedup:.2f}",
+            f"{way.worst_speedup:.2f}",
         )
-        for one in ways
+        for way in ways
     )
 
 
 def _adaptive(ways: Sequence[_Way], unit: str, average: str, without: str) -> Figure:
     """Figure 7 of the TileK paper."""
-    ideal, rules = ways[0], next((one for one in ways if one.name == RULES), None)
+    ideal, rules = ways[0], next((way for way in ways if way.name == RULES), None)
     words = (
         f"Mean, least and most over all inputs. Taking the fastest version of each input is {ideal.mean_speedup:.2f} times as fast as the best one "
         f"on average ({average}), and {ideal.worst_speedup:.2f} times at the slowest input."
@@ -209,11 +211,11 @@ def _adaptive(ways: Sequence[_Way], unit: str, average: str, without: str) -> Fi
             if near
             else f"That leaves a factor of {ideal.mean_speedup / rules.mean_speedup:.2f}: measure longer (--budget), or at more sizes."
         )
-    ranges = [Range(one.name, one.spread) for one in ways]
+    ranges = [Range(way.name, way.spread) for way in ways]
     return ranges_figure(ranges, unit, f"{words} {advice}")
 
 
-# -- tile sizes -----------------------------------------------------------------------------------------------------------
+# -- tile sizes
 
 
 def _landscapes(
@@ -233,14 +235,14 @@ def _landscapes(
         missing.append(f"No predicted times: {known.no_prediction}.")
     else:
         figures.append(_advised(known.predicted, _advice_on_model(known.predicted, space, text)))
-    return [one for one in figures if one is not None], missing
+    return [figure for figure in figures if figure is not None], missing
 
 
 def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: Lesson | None) -> Landscape | None:
     """Of the build that the rules are for, or, where there are none, of the one that is the fastest at the input."""
     note = f"At {input_name(text)}."
     if lesson is not None and text in lesson.occasions:
-        names = tuple(one.object.name for one in lesson.plan.sizes)
+        names = tuple(size.object.name for size in lesson.plan.sizes)
         times, taken = lesson.launched(text, measured.environment.threads)
         default, build = taken or (), lesson.build
     else:
@@ -291,7 +293,7 @@ def _advice_on_model(predicted: Landscape, space: InputSpace, text: str) -> str:
     return f"The model's best took {seconds(min(ran))} when it ran, {ratio_text(ratio)} times the fastest ({version}): {trust}."
 
 
-# -- tables ---------------------------------------------------------------------------------------------------------------
+# -- tables
 
 
 def _version_rows(space: InputSpace) -> tuple[VersionRow, ...]:
@@ -329,7 +331,7 @@ def _rules(lesson: Lesson | None, known: KnownSource | None, space: InputSpace) 
         return (f"None: {known.no_lesson}.",)
     if not lesson.is_worth_it:
         return (f"None. {_why_no_rules(known, space)}",)
-    versions = [f"version {number}: {one.text}" for number, one in enumerate(lesson.plan.versions, 1)]
+    versions = [f"version {number}: {version.text}" for number, version in enumerate(lesson.plan.versions, 1)]
     rules = size_rules(lesson.plan, lesson.decision.measured.choices, lesson.on_host)
     named = [f"{lesson.build}: {rule}" if lesson.build else rule for rule in rules]
     missed = lesson.decision.missed

@@ -34,8 +34,9 @@ def calibrated(target: str) -> Device | None:
 
 
 def ordering(target: str, serves: str) -> Device | None:
-    """What the versions of a target are ordered by where its launches are those of `serves`: the device as it was calibrated; where it was not, and
-    runs the launches of hosts, a usual processor of as many cores.
+    """What the versions of a target are ordered by where its launches are those of `serves`: the
+    device as it was calibrated; where it was not, and runs the launches of hosts, a usual processor
+    of as many cores.
     """
     known = calibrated(target)
     if known is not None or serves not in ("serial", "threads"):
@@ -44,8 +45,8 @@ def ordering(target: str, serves: str) -> Device | None:
 
 
 def environment_of(target: str, options: tuple[str, ...], program: str) -> Environment:
-    """All that times on a target depend on, for sources built with these options of the compiler, or for a program of the user's: the command, empty
-    where there is none.
+    """All that times on a target depend on, for sources built with these options of the compiler,
+    or for a program of the user's: the command, empty where there is none.
     """
     device, host = machine_of(target), host_devices()[-1]
     settings = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tilepragma.report.size_values import Sizes
 
 _VALUE = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>\S+)\s*")
-#: Options of the compiler that a program of ours is built with too, and what it is built with where none of them says how fast.
+#: Options of the compiler that a program of ours is built with too, and what it is built with where
+#: none of them says how fast.
 _CODE_OPTIONS = ("-O", "-m", "-f")
 _OPTIMISED = "-O2"
 _ORIGINAL = "original loops, plain C"
@@ -106,7 +107,7 @@ def _values(words: Sequence[str]) -> dict[str, float]:
 
 
 def _code_options(options: Sequence[str]) -> tuple[str, ...]:
-    chosen = tuple(one for one in options if one.startswith(_CODE_OPTIONS))
+    chosen = tuple(option for option in options if option.startswith(_CODE_OPTIONS))
     return chosen if any(one.startswith("-O") for one in chosen) else (_OPTIMISED, *chosen)
 
 
@@ -142,10 +143,10 @@ class _Run:
         libraries: tuple[str, ...] = ("-lm",)
         if clause:
             made = translate(TranslateRequest("model.c", "model.tk.c", written, self.options))
-            errors = [one.message for one in made.diagnostics if one.severity is Severity.ERROR]
+            errors = [diagnostic.message for diagnostic in made.diagnostics if diagnostic.severity is Severity.ERROR]
             if errors or made.output is None:
                 return Measured(name, None, f"refused: {errors[0] if errors else 'it cannot be translated'}")
-            note = next((f"on one core: {one.as_written}" for one in made.plans[:1] if one.as_written), "")
+            note = next((f"on one core: {plan.as_written}" for plan in made.plans[:1] if plan.as_written), "")
             written = made.output
             libraries = (*runtime_library.compile_flags(), *runtime_library.link_flags(self.options, is_program=True))
         source.write_bytes(written)
@@ -164,7 +165,7 @@ class _Run:
             return Measured(name, None, f"failed: the program {error}")
 
 
-# ---- What is said ------------------------------------------------------------------------------------------------------
+# -- What is said
 
 
 def _show(run: _Run, rows: Sequence[Measured], source: str) -> None:

@@ -85,8 +85,8 @@ def _is_page(name: str) -> bool:
 
 
 def report(options: argparse.Namespace, sources: Sequence[Source]) -> int:
-    """Make the page of what was measured, of all kernels or of those of some sources; returns the exit status. Raises OSError where it cannot be
-    written.
+    """Make the page of what was measured, of all kernels or of those of some sources; returns the
+    exit status. Raises OSError where it cannot be written.
     """
     try:
         page = _page(options, sources)
@@ -130,7 +130,7 @@ def _page(options: argparse.Namespace, sources: Sequence[Source]) -> Measurement
 
 
 def _heading(sections: Sequence[KernelSection]) -> str:
-    names = list(dict.fromkeys(one.name for one in sections))
+    names = list(dict.fromkeys(section.name for section in sections))
     if not names:
         return "A run over time"
     return f"Measured: {', '.join(names) if len(names) <= _NAMED else f'{len(names)} kernels'}"
@@ -179,7 +179,7 @@ def _subjects(
 
 def _plans(name: str, sources: Sequence[Source]) -> list[tuple[Source, KernelPlan]]:
     """The kernels of that name, or all. Raises _ReportError where there are none, which was said."""
-    having = [one for one in sources if any(name in ("", plan.kernel.name) for plan in one.result.plans)]
+    having = [source for source in sources if any(name in ("", plan.kernel.name) for plan in source.result.plans)]
     found = []
     for one in having or sources:
         plans = chosen_kernels(name, one.result, one.request)

@@ -16,8 +16,9 @@ from tilepragma.tuning.programs import NotBuiltError
 
 @dataclass
 class UserBuild:
-    """A shell's `command` that builds the program of a source. The source is touched before, for make to see that it has to. `folder` is for what the
-    build is to find. `is_tried`: the program has versions to try.
+    """A shell's `command` that builds the program of a source. The source is touched before, for
+    make to see that it has to. `folder` is for what the build is to find. `is_tried`: the program
+    has versions to try.
     """
 
     command: str

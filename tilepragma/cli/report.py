@@ -29,7 +29,7 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], source: str, text: byte
     if not diagnostics:
         return
     line_of = line_reader(source, text)
-    rendered = "".join(render(one, line_of) for one in diagnostics)
+    rendered = "".join(render(diagnostic, line_of) for diagnostic in diagnostics)
     if sys.stderr.isatty() and "NO_COLOR" not in os.environ:
         rendered = _coloured(rendered)
     sys.stderr.write(rendered)
@@ -96,7 +96,7 @@ def _coloured(text: str) -> str:
 
 def as_json(diagnostics: Sequence[Diagnostic]) -> str:
     """A JSON array with an object a diagnostic; columns and lines count from 1."""
-    return json.dumps([_object(one) for one in diagnostics], indent=2)
+    return json.dumps([_object(diagnostic) for diagnostic in diagnostics], indent=2)
 
 
 def _object(one: Diagnostic) -> dict[str, object]:
@@ -113,9 +113,11 @@ def _object(one: Diagnostic) -> dict[str, object]:
 
 
 def report_fault(program: str, arguments: Sequence[str], source: str, text: bytes | None, fault: Exception) -> int:
-    """Apologise, and keep what is needed to look into it: the input, the command and the traceback. Returns the exit status.
+    """Apologise, and keep what is needed to look into it: the input, the command and the traceback.
+    Returns the exit status.
 
-    A source that is nested too deeply for Python is an error of its own, wherever a command noticed it. `text` is the source's where no file has it.
+    A source that is nested too deeply for Python is an error of its own, wherever a command noticed
+    it. `text` is the source's where no file has it.
     """
     if is_too_deep(fault):
         from tilepragma.driver.texts import too_deep

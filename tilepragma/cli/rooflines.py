@@ -12,14 +12,15 @@ if TYPE_CHECKING:
     from tilepragma.model.device import Device
     from tilepragma.report.scene import Figure
 
-#: Shares of the roof beyond which there is little to gain by other versions, and of which it is none.
+#: Shares of the roof beyond which there is little to gain by other versions, and of which it is
+#: none.
 _NEAR, _ABOVE = 0.7, 1.05
 
 
 @dataclass(frozen=True)
 class MeasuredPoints:
-    """The runs of a kernel called `name` on a `device`, which is None where it is not calibrated and is then called `device_name`; `input` is that
-    of the last run.
+    """The runs of a kernel called `name` on a `device`, which is None where it is not calibrated
+    and is then called `device_name`; `input` is that of the last run.
     """
 
     name: str
@@ -47,7 +48,7 @@ def rooflines(found: Sequence[MeasuredPoints]) -> tuple[tuple[Figure, ...], tupl
         if one.device is not None and one.points:
             groups.setdefault(one.device.name, []).append(one)
     figures = [_figure(own) for own in groups.values()]
-    return tuple(one for one in figures if one is not None), tuple(sentences)
+    return tuple(figure for figure in figures if figure is not None), tuple(sentences)
 
 
 def _figure(own: Sequence[MeasuredPoints]) -> Figure | None:

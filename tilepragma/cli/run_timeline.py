@@ -15,9 +15,9 @@ def timeline(path: Path) -> Figure:
     """The picture of the run. Raises TraceError, OSError."""
     activities = read_trace(path)
     spans: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for one in activities:
-        name = f"{one.name} on {one.target}" if one.kind == "kernel" else one.kind
-        spans.setdefault((one.kind, name), []).append((one.begin, one.begin + one.length))
+    for activity in activities:
+        name = f"{activity.name} on {activity.target}" if activity.kind == "kernel" else activity.kind
+        spans.setdefault((activity.kind, name), []).append((activity.begin, activity.begin + activity.length))
     lanes = lanes_of(spans)
     return timeline_figure(lanes, _caption(activities, whole_of(lanes)))
 
@@ -26,7 +26,7 @@ def _caption(activities: tuple[Activity, ...], whole: float) -> str:
     kernels, copies, compiling = (
         _busy(activities, kinds) for kinds in (("kernel",), ("copy in", "copy out"), ("compile",))
     )
-    idle = max(0.0, whole - _busy(activities, tuple({one.kind for one in activities})))
+    idle = max(0.0, whole - _busy(activities, tuple({activity.kind for activity in activities})))
     parts = [("kernels", kernels), ("copies", copies), ("compilation", compiling), ("none of these", idle)]
     said = ", ".join(f"{name} {_share(part, whole)}" for name, part in parts if part > 0)
     words = f"When each kernel, copy and compilation ran: {seconds(whole)} from the first to the last, of which {said}."
@@ -50,5 +50,5 @@ def _advice(kernels: float, copies: float, compiling: float, idle: float) -> str
 
 def _busy(activities: tuple[Activity, ...], kinds: tuple[str, ...]) -> float:
     """Seconds in which something of these kinds went on."""
-    spans = [(one.begin, one.begin + one.length) for one in activities if one.kind in kinds]
+    spans = [(activity.begin, activity.begin + activity.length) for activity in activities if activity.kind in kinds]
     return math.fsum(end - begin for begin, end in united(spans))

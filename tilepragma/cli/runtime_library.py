@@ -18,7 +18,8 @@ from tilepragma.base.user_compiler import compiler, fingerprint
 #: What a program that uses the runtime is linked with, besides the library itself.
 LINK_OPTIONS = ("-ldl", "-lpthread", "-lm")
 COMPILE_OPTIONS = ("-O2", "-std=c99", "-fPIC", "-pthread", "-fvisibility=hidden")
-#: Options of the user's command that change the ABI, and with it the library; values may be attached or follow.
+#: Options of the user's command that change the ABI, and with it the library; values may be
+#: attached or follow.
 _ABI_PREFIXES = ("-m32", "-m64", "-mx32", "-mabi=", "-mfloat-abi=", "-mcpu=", "--target=", "--sysroot=")
 _ABI_SEPARATE = ("-target", "--target", "--sysroot", "-isysroot", "-arch")
 _NAME = "libtilek.a"
@@ -41,12 +42,14 @@ def compile_flags() -> list[str]:
 
 
 def link_flags(options: Sequence[str] = (), *, is_program: bool = False, spare: Path | None = None) -> list[str]:
-    """What a program or library with translated sources is linked with; builds the library where the cache lacks it.
+    """What a program or library with translated sources is linked with; builds the library where
+    the cache lacks it.
 
-    `options` are those of the user's command, of which only what changes the ABI is heeded. A program (`is_program`) shares
-    its runtime with the plugins that it opens. In `spare`, a folder of this command's, the library is built where the cache is not to be used,
-    with a warning.
-    Raises RuntimeLibraryError where the library does not build, OSError where it cannot be kept and there is no spare folder.
+    `options` are those of the user's command, of which only what changes the ABI is heeded. A
+    program (`is_program`) shares its runtime with the plugins that it opens. In `spare`, a folder
+    of this command's, the library is built where the cache is not to be used, with a warning.
+    Raises RuntimeLibraryError where the library does not build, OSError where it cannot be kept and
+    there is no spare folder.
     """
     shared = [f"-Wl,--dynamic-list={resource_folder('runtime') / 'exports.list'}"] if is_program else []
     try:
@@ -61,9 +64,11 @@ def link_flags(options: Sequence[str] = (), *, is_program: bool = False, spare: 
 
 
 def library(options: Sequence[str] = ()) -> Path:
-    """The library for the user's compiler; built on first use and where it is damaged, safe under concurrent builds.
+    """The library for the user's compiler; built on first use and where it is damaged, safe under
+    concurrent builds.
 
-    Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written or others can write to it.
+    Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written or
+    others can write to it.
     """
     recipe = _recipe(options)
     folder = inner_folder(cache_folder() / "runtime")
@@ -199,7 +204,8 @@ def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]
             for source, made in zip(sources, objects, strict=True)
         ]
         list(pool.map(run_compiler, commands))
-    # One object: a program takes all of the runtime or, where a library with kernels has it already, nothing.
+    # One object: a program takes all of the runtime or, where a library with kernels has it
+    # already, nothing.
     whole = target.with_name("tilek.o")
     abi = [word for word in flags if word not in COMPILE_OPTIONS and not word.startswith("-D")]
     _join([*command, *abi], objects, whole)
@@ -209,8 +215,8 @@ def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]
 
 
 def _join(command: Sequence[str], objects: Sequence[Path], whole: Path) -> None:
-    """Make one object of several: by the compiler, or by the linker itself where the compiler is a wrapper that adds libraries of its own
-    to whatever it links, as mpicc does.
+    """Make one object of several: by the compiler, or by the linker itself where the compiler is a
+    wrapper that adds libraries of its own to whatever it links, as mpicc does.
     """
     words = [*map(str, objects), "-o", str(whole)]
     asked = subprocess.run([*command, "-r", "-nostdlib", "-###", *words], capture_output=True, text=True, check=False)
@@ -257,7 +263,8 @@ def run_compiler(command: Sequence[str]) -> None:
 
 
 def build_tool(sources: Sequence[Path], options: Sequence[str], program: Path) -> None:
-    """Make a program of ours, of sources in runtime/tools, over the runtime library; `options` are further ones of the compiler.
+    """Make a program of ours, of sources in runtime/tools, over the runtime library; `options` are
+    further ones of the compiler.
 
     Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written.
     """

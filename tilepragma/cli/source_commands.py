@@ -170,7 +170,7 @@ def _report(options: argparse.Namespace, request: TranslateRequest, result: Tran
         other = replace(request, source=name)
         sources.append(Source(other, translate(other)))
         print_diagnostics(sources[-1].result.diagnostics, name, None)
-    return report(options, sources) if all(one.result.succeeded for one in sources) else 1
+    return report(options, sources) if all(source.result.succeeded for source in sources) else 1
 
 
 def _measured(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
@@ -188,7 +188,8 @@ def _measured(options: argparse.Namespace, request: TranslateRequest, result: Tr
 
 
 def _explain(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """The report as text on standard output, as a page and as pictures, and what was measured; returns the exit status.
+    """The report as text on standard output, as a page and as pictures, and what was measured;
+    returns the exit status.
 
     Raises WrongUsageError for sizes that are none.
     """

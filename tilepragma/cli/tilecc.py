@@ -1,6 +1,8 @@
-"""tilecc: a drop-in C compiler driver. Inputs that hold tilek directives are translated first; the runtime is linked in.
+"""tilecc: a drop-in C compiler driver. Inputs that hold tilek directives are translated first; the
+runtime is linked in.
 
-What needs no translation is handed to the underlying compiler by exec, before anything heavy is imported.
+What needs no translation is handed to the underlying compiler by exec, before anything heavy is
+imported.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def run(arguments: Sequence[str]) -> int:
         return _help(with_compilers=not command.own.help)
     text = _standard_input(command)
     translated = (
-        [] if command.stage == DEPENDENCIES else [one for one in command.inputs if _is_ours(one, command, text)]
+        []
+        if command.stage == DEPENDENCIES
+        else [input_ for input_ in command.inputs if _is_ours(input_, command, text)]
     )
     if translated:
         from tilepragma.cli.tilecc_translation import compile_translated
@@ -86,7 +90,7 @@ def _version() -> int:
 
 def _standard_input(command: Command) -> bytes | None:
     """The text on standard input where an input is `-` and may be ours: it can be read only once."""
-    if any(one.path == "-" and one.language == C for one in command.inputs):
+    if any(input_.path == "-" and input_.language == C for input_ in command.inputs):
         return sys.stdin.buffer.read()
     return None
 

@@ -41,7 +41,7 @@ def compile_translated(command: Command, inputs: Sequence[Input], text: bytes | 
     """Run the command with `inputs` translated; returns the exit status. Temporary files are removed, on signals too."""
     try:
         with temporary_folder() as folder, TranslatedFiles(folder) as files:
-            made = [_translate(one, command, text, files) for one in inputs]
+            made = [_translate(input_, command, text, files) for input_ in inputs]
             return _compile(command, made, files)
     except StoppedError as stopped:
         return stopped.status
@@ -155,11 +155,11 @@ def _compile_apart(command: Command, made: Sequence[Translated], files: Translat
     """`-c`, `-S` or `-E` of several files that stand in different folders: one run a file, all of them tried."""
     ours = {one.input.position: one for one in made}
     status = 0
-    for one in command.inputs:
-        if one.path.startswith("-l"):
+    for input_ in command.inputs:
+        if input_.path.startswith("-l"):
             continue
-        translated = ours.get(one.position)
-        path = str(translated.path) if translated else one.path
+        translated = ours.get(input_.position)
+        path = str(translated.path) if translated else input_.path
         options = _source_options(command, [translated] if translated else [])
         status = max(status, _run([*options, *_without_inputs(command), path], files))
         if translated:
@@ -169,7 +169,7 @@ def _compile_apart(command: Command, made: Sequence[Translated], files: Translat
 
 def _without_inputs(command: Command) -> list[str]:
     """The arguments but for inputs and `-o NAME`."""
-    dropped = {one.position for one in command.inputs}
+    dropped = {input_.position for input_ in command.inputs}
     for position, word in enumerate(command.arguments):
         if word in ("-o", "--output"):
             dropped |= {position, position + 1}

@@ -30,7 +30,8 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has stopped; nothing is left to say, not even when the stream is flushed at exit.
+        # Whoever read our output has stopped; nothing is left to say, not even when the stream is
+        # flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
 

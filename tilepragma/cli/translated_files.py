@@ -1,7 +1,7 @@
 """Translated sources where compilers read them: under names that their text alone decides.
 
-Whoever compares commands, as ccache does, then sees the same one for the same work. Concurrent commands with the same text share the file;
-the last of them removes it.
+Whoever compares commands, as ccache does, then sees the same one for the same work. Concurrent
+commands with the same text share the file; the last of them removes it.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ def usage_problem(options: argparse.Namespace) -> str:
 
 
 def tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """Tune the kernels of a translated source, print what was found and keep it; returns the exit status.
+    """Tune the kernels of a translated source, print what was found and keep it; returns the exit
+    status.
 
     Raises SizeError for sizes that are none.
     """
@@ -126,7 +127,7 @@ def chosen_kernels(name: str, result: TranslateResult, request: TranslateRequest
         near = difflib.get_close_matches(name, known, 1)
         remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
         found.error(_place(), f"--kernel {name}: no kernel of {request.source} is called so", remedy)
-        for plan in (one for one in result.plans if one.kernel.name in near):
+        for plan in (plan for plan in result.plans if plan.kernel.name in near):
             found.note(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' is here")
     print_diagnostics(tuple(found), request.source, request.text)
     return None
@@ -201,7 +202,7 @@ def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
         task = progress.add_task(tuning.name, total=tuning.layouts.runs)
 
         def heard(trial: Trial) -> None:
-            measured = [one.median for one in tuning.layouts.trials if one.median is not None]
+            measured = [trial.median for trial in tuning.layouts.trials if trial.median is not None]
             so_far = f"; fastest so far {seconds(min(measured))}" if measured else ""
             text = f"{tuning.name} on {tuning.target}: {_layout(tuning, trial)}{so_far}"
             progress.update(task, advance=1, description=text)
@@ -229,8 +230,8 @@ def _keep(tuning: KernelTuning, source: str) -> bool:
 
 
 def keep_beside(source: str, winner: Winner, is_rebuilt: bool = False) -> bool:
-    """Put what was found beside the source, and say so, with what is left to do unless the program is built again without the user. Returns whether
-    that went well.
+    """Put what was found beside the source, and say so, with what is left to do unless the program
+    is built again without the user. Returns whether that went well.
     """
     try:
         damaged = set_aside(source)
@@ -249,7 +250,7 @@ def keep_beside(source: str, winner: Winner, is_rebuilt: bool = False) -> bool:
     return True
 
 
-# ---- What is said ------------------------------------------------------------------------------------------------------
+# -- What is said
 
 
 def _layout(tuning: KernelTuning, trial: Trial) -> str:
@@ -285,7 +286,7 @@ def _table(tuning: KernelTuning) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     layouts = tuning.layouts
     compared = layouts.compared
-    others = [one for one in layouts.trials if all(one is not other for other in compared)]
+    others = [trial for trial in layouts.trials if all(trial is not other for other in compared)]
     others.sort(key=lambda one: (one.median is None, one.median or 0.0))
     for trial in (*compared, *others):
         median, ratio = trial.median, layouts.ratio(trial) if compared else None

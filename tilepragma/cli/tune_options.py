@@ -29,7 +29,8 @@ def target_problem(text: str) -> str:
 def asked_kernels(
     kernel: str, ranges: Iterable[str], request: TranslateRequest, result: TranslateResult
 ) -> tuple[list[KernelPlan], Points] | None:
-    """The kernels to measure, and the sizes at which; None where there are none, or ranges make no sense, which is said.
+    """The kernels to measure, and the sizes at which; None where there are none, or ranges make no
+    sense, which is said.
 
     Raises SizeError for sizes that no kernel has.
     """
@@ -39,13 +40,13 @@ def asked_kernels(
     from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
 
     try:
-        points: Points = {sizes_text(one): one for one in parse_ranges(ranges)}
+        points: Points = {sizes_text(range_): range_ for range_ in parse_ranges(ranges)}
     except SizeRangeError as error:
         print_error("tilepragma", str(error))
         return None
     plans = chosen_kernels(kernel, result, request)
     if plans is None:
         return None
-    for one in points.values():
-        check_sizes(Sizes(one), [plan.kernel for plan in result.plans], "--sizes")
+    for point in points.values():
+        check_sizes(Sizes(point), [plan.kernel for plan in result.plans], "--sizes")
     return plans, points

@@ -1,7 +1,8 @@
-"""Generated host code for units in C90: what their compilers take no extension for is written in the older way.
+"""Generated host code for units in C90: what their compilers take no extension for is written in
+the older way.
 
-Mixed declarations, initialisers with designators and the like are extensions there, which tilek.h allows for generated code. Loops that
-declare their iterator and `restrict` are none.
+Mixed declarations, initialisers with designators and the like are extensions there, which tilek.h
+allows for generated code. Loops that declare their iterator and `restrict` are none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A program that calls the user's function around a kernel on arrays of random numbers, for measuring it without a program of the user's.
+"""A program that calls the user's function around a kernel on arrays of random numbers, for
+measuring it without a program of the user's.
 
-It is the user's source, whose own `main` gets out of the way (it is compiled with -Dmain=…), with a `main` behind it that takes all
-extents from its command line: one text serves all sizes.
+It is the user's source, whose own `main` gets out of the way (it is compiled with -Dmain=…), with a
+`main` behind it that takes all extents from its command line: one text serves all sizes.
 """
 
 from __future__ import annotations
@@ -167,8 +168,8 @@ class CallingProgram:
         return source + "".join(self._lines(is_timed=False)).encode()
 
     def timed_text(self, source: bytes) -> bytes:
-        """The same, which says on standard output, how long each call takes, and a digest of what the arrays hold after the last
-        one; `calls_said` reads it. It is linked with `clock_text`.
+        """The same, which says on standard output, how long each call takes, and a digest of what
+        the arrays hold after the last one; `calls_said` reads it. It is linked with `clock_text`.
         """
         return source + "".join(self._lines(is_timed=True)).encode()
 
@@ -185,8 +186,9 @@ class CallingProgram:
         return CallsSaid(seconds, next((value for what, value in found if what == "digest"), ""))
 
     def command_line(self, numbers: Mapping[str, int], calls: int, calls_a_fill: int = 1) -> tuple[str, ...]:
-        """The arguments for so many calls where the function's whole numbers have these values; a number that no kernel depends on is 1 where there
-        is none for it. Before the first call, and each time after so many, the arrays are filled anew, with the same numbers; all other calls
+        """The arguments for so many calls where the function's whole numbers have these values; a
+        number that no kernel depends on is 1 where there is none for it. Before the first call, and
+        each time after so many, the arrays are filled anew, with the same numbers; all other calls
         have what the one before left. Raises RefusalError.
         """
         missing = [name for name in self.needed if name not in numbers]
@@ -194,23 +196,23 @@ class CallingProgram:
             raise RefusalError(
                 f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {','.join(f'{name}=…' for name in missing)}"
             )
-        extents = [one.extents(numbers) for one in self.arrays.values()]
+        extents = [array.extents(numbers) for array in self.arrays.values()]
         least = min((extent for one in extents for extent in one), default=1)
         words = (
             calls,
             calls_a_fill,
             least,
             *(numbers.get(name, 1) for name in self.whole),
-            *(each for one in extents for each in one),
+            *(each for extent in extents for each in extent),
         )
         return tuple(map(str, words))
 
     def bytes(self, numbers: Mapping[str, int]) -> int:
         """What its arrays take. Raises RefusalError."""
         whole = 0
-        for one in self.arrays.values():
-            size = one.element.bits // 8
-            for extent in one.extents(numbers):
+        for array in self.arrays.values():
+            size = array.element.bits // 8
+            for extent in array.extents(numbers):
                 size *= extent
             whole += size
         return whole
@@ -235,32 +237,33 @@ class CallingProgram:
         yield "        numbers[place] = strtoull(argv[place + 1], NULL, 10);\n    {\n"
         first = 3 + len(self.whole)
         fills, digests, arguments = [], [], {}
-        for place, one in enumerate(self.arrays.values()):
-            own = [f"numbers[{first + level}]" for level in range(one.rank)]
+        for place, array in enumerate(self.arrays.values()):
+            own = [f"numbers[{first + level}]" for level in range(array.rank)]
             total = " * ".join(own)
             block = f"tilek_block_{place}"
-            size = f"sizeof({one.element.spelling})"
-            yield f"        {one.element.spelling} *const {block} = tilek_calling_memory({total}, {size});\n"
-            fills.append(f"tilek_calling_fill_{types.index(one.element)}({block}, {total}, numbers[2]);")
+            size = f"sizeof({array.element.spelling})"
+            yield f"        {array.element.spelling} *const {block} = tilek_calling_memory({total}, {size});\n"
+            fills.append(f"tilek_calling_fill_{types.index(array.element)}({block}, {total}, numbers[2]);")
             digests.append(f"digest = tilek_calling_digest(digest, {block}, {total} * {size});")
-            arguments[one.name] = f"(void *){block}"
-            if one.is_rows:
-                rows = f"tilek_calling_rows((char *){block}, {size}, {one.rank}, numbers + {first})"
+            arguments[array.name] = f"(void *){block}"
+            if array.is_rows:
+                rows = f"tilek_calling_rows((char *){block}, {size}, {array.rank}, numbers + {first})"
                 yield f"        void *const tilek_rows_{place} = {rows};\n"
-                arguments[one.name] = f"tilek_rows_{place}"
-            first += one.rank
+                arguments[array.name] = f"tilek_rows_{place}"
+            first += array.rank
         yield "        for (call = 0; call < numbers[0]; ++call) {\n            if (call % numbers[1] == 0) {\n"
         yield "                tilek_calling_state = 88172645463325252ull;\n"
         yield from (f"                {fill}\n" for fill in fills)
         yield "            }\n"
-        said = ", ".join(self._argument(one, arguments) for one in self.enclosing.parameters)
+        said = ", ".join(self._argument(parameter, arguments) for parameter in self.enclosing.parameters)
         name = self.enclosing.function
         if is_timed:
-            # The compiler does not know whom it calls, and so leaves out no call whose value nobody needs.
+            # The compiler does not know whom it calls, and so leaves out no call whose value nobody
+            # needs.
             yield f"            __typeof__({name}) *volatile const called = {name};\n            before = tilek_calling_seconds();\n"
             yield f"            (void)called({said});\n"
             yield '            printf("\\ntilek-seconds %.9e\\n", tilek_calling_seconds() - before);\n        }\n'
-            yield from (f"        {one}\n" for one in digests)
+            yield from (f"        {digest}\n" for digest in digests)
             yield '        printf("\\ntilek-digest %016llx\\n", digest);\n    }\n    return 0;\n}\n'
         else:
             yield f"            (void){name}({said});\n        }}\n    }}\n    return 0;\n}}\n"
@@ -280,24 +283,28 @@ def calling_program(enclosing: Enclosing, plans: Sequence[KernelPlan]) -> Callin
         raise RefusalError("is the program's own main")
     arrays: dict[str, _Array] = {}
     whole: list[str] = []
-    for one in enclosing.parameters:
-        if isinstance(one.type, ScalarType):
-            whole += [one.name] if one.type.is_integer else []
+    for parameter in enclosing.parameters:
+        if isinstance(parameter.type, ScalarType):
+            whole += [parameter.name] if parameter.type.is_integer else []
             continue
         held = tuple(
             (plan, argument)
             for plan in plans
             for argument in plan.arrays
-            if argument.object.stored.host == one.name and argument.object.scope is Scope.EXTERNAL
+            if argument.object.stored.host == parameter.name and argument.object.scope is Scope.EXTERNAL
         )
-        if not held or not one.name:
-            raise RefusalError(f"has a parameter '{one.name}' that is neither a number nor an array of its kernels")
+        if not held or not parameter.name:
+            raise RefusalError(
+                f"has a parameter '{parameter.name}' that is neither a number nor an array of its kernels"
+            )
         object_ = held[0][1].object.stored
         if not isinstance(object_.element, ScalarType) or object_.storage is Storage.SCALAR:
-            raise RefusalError(f"has a parameter '{one.name}' that is no array of numbers")
+            raise RefusalError(f"has a parameter '{parameter.name}' that is no array of numbers")
         if any(not argument.section for _, argument in held):
-            raise RefusalError(f"has an array '{one.name}' of no known extent")
-        arrays[one.name] = _Array(one.name, object_.element, object_.storage is Storage.ROWS, object_.rank, held)
-    used = {one.host for plan in plans for one in (plan.source or plan.kernel).objects}
+            raise RefusalError(f"has an array '{parameter.name}' of no known extent")
+        arrays[parameter.name] = _Array(
+            parameter.name, object_.element, object_.storage is Storage.ROWS, object_.rank, held
+        )
+    used = {object_.host for plan in plans for object_ in (plan.source or plan.kernel).objects}
     again = all(is_as_much_work_again(plan.source or plan.kernel) for plan in plans)
     return CallingProgram(enclosing, arrays, tuple(whole), tuple(one for one in whole if one in used), again)

@@ -1,4 +1,5 @@
-"""What a worker of a uniform nest does alone, for each of the points that it has (`TileNest.uniform`).
+"""What a worker of a uniform nest does alone, for each of the points that it has
+(`TileNest.uniform`).
 
 if (full) {
     for (k …) {                                      /* loops that are the same for all points go around them */
@@ -40,9 +41,10 @@ from tilepragma.ir.types import INT
 
 @dataclass(frozen=True)
 class PointLoop:
-    """The points of a worker in one loop of the nest, `points` of them; `first`, `last`, `worker`, `step`, `place` and `count` are
-    names: of the ends of the gang's tile, of the worker's first point in it, of the loop over points, of a point's distance from `first`, and of
-    the number of workers.
+    """The points of a worker in one loop of the nest, `points` of them; `first`, `last`, `worker`,
+    `step`, `place` and `count` are names: of the ends of the gang's tile, of the worker's first
+    point in it, of the loop over points, of a point's distance from `first`, and of the number of
+    workers.
     """
 
     iterator: DataObject
@@ -68,8 +70,9 @@ class PointLoop:
 
 @dataclass(frozen=True)
 class PointPrinter:
-    """Prints what each point does. `full` is the name of whether all points of the gang's tile are there, `varying` are the objects whose values
-    may differ between points, `own` says which element of which array is a point's own of what it declares.
+    """Prints what each point does. `full` is the name of whether all points of the gang's tile are
+    there, `varying` are the objects whose values may differ between points, `own` says which
+    element of which array is a point's own of what it declares.
     """
 
     writer: Writer
@@ -94,13 +97,17 @@ class PointPrinter:
             self.own[one] = Access(array, steps, (), object_.element)
 
     def alone(self, statements: tuple[Statement, ...], parted: tuple[If, ...]) -> None:
-        """The statements, for all points. Those of `parted` are conditions that are the same for all, `then` and `otherwise` doing
-        the same in full tiles of a sequential loop and in others.
+        """The statements, for all points. Those of `parted` are conditions that are the same for
+        all, `then` and `otherwise` doing the same in full tiles of a sequential loop and in others.
         """
-        if not any(isinstance(one, Loop) or one in parted for one in statements):
+        if not any(isinstance(statement, Loop) or statement in parted for statement in statements):
             self._jammed(statements, guarded=True)
             return
-        tests = [self.printer.condition(one.condition) for one in statements if isinstance(one, If) and one in parted]
+        tests = [
+            self.printer.condition(statement.condition)
+            for statement in statements
+            if isinstance(statement, If) and statement in parted
+        ]
         writer = self.writer
         writer.line(f"if ({' && '.join([self.full, *tests])}) {{")
         writer.depth += 1
@@ -114,8 +121,10 @@ class PointPrinter:
 
     def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         """Loops that are the same for all points around them, unless something is declared for what stands in them."""
-        statements = _without_idle(_unwrapped(tuple(with_accesses(one, self._own) for one in statements)))
-        if any(isinstance(one, Declaration) for one in statements) or not any(map(self._is_shared, statements)):
+        statements = _without_idle(_unwrapped(tuple(with_accesses(statement, self._own) for statement in statements)))
+        if any(isinstance(statement, Declaration) for statement in statements) or not any(
+            map(self._is_shared, statements)
+        ):
             self._points(statements, guarded=guarded)
             return
         waiting: list[Statement] = []
@@ -139,7 +148,7 @@ class PointPrinter:
     def _points(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         if not statements:
             return
-        read = {node.object for one in statements for node in walk(one) if isinstance(node, Access)}
+        read = {node.object for statement in statements for node in walk(statement) if isinstance(node, Access)}
         names = {one.name for one in read}
         with ExitStack() as stack:
             for loop in self.loops:
@@ -173,12 +182,12 @@ def is_shared(values: Iterable[Expression], varying: frozenset[DataObject]) -> b
 
 def _parts(statements: tuple[Statement, ...], parted: tuple[If, ...], *, full: bool) -> tuple[Statement, ...]:
     result: list[Statement] = []
-    for one in statements:
-        if isinstance(one, If) and one in parted:
-            branch = one.then if full else one.otherwise
+    for statement in statements:
+        if isinstance(statement, If) and statement in parted:
+            branch = statement.then if full else statement.otherwise
             result += branch.statements if branch is not None else ()
         else:
-            result.append(one)
+            result.append(statement)
     return tuple(result)
 
 

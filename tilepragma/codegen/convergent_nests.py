@@ -1,4 +1,5 @@
-"""Nests that all workers of a gang go through together: rounds that are the same for all, and what a worker does alone under a guard.
+"""Nests that all workers of a gang go through together: rounds that are the same for all, and what
+a worker does alone under a guard.
 
 for (rounds …) {
     const long i_first = …, i_last = …;      /* of the gang's tile in this round */
@@ -64,8 +65,9 @@ Ends = dict[DataObject, tuple[str, str]]
 
 
 class Copies(Protocol):
-    """Prints the copies of stages. `ends` are those of the iterators of the tile that is copied, `some` a condition under which it has an
-    iteration, `moved` what stands for the iterators of loops around in that tile.
+    """Prints the copies of stages. `ends` are those of the iterators of the tile that is copied,
+    `some` a condition under which it has an iteration, `moved` what stands for the iterators of
+    loops around in that tile.
     """
 
     def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
@@ -103,7 +105,7 @@ class UniformNestPrinter:
         with ExitStack() as stack:
             for tile in nest.order:
                 if tile.kind is TileKind.DYNAMIC:
-                    tiled = next(one for one in nest.loops if one.loop.index == tile.loop)
+                    tiled = next(loop for loop in nest.loops if loop.loop.index == tile.loop)
                     name, stride = self.numbers.name(tiled, "round"), self.numbers.stride(tiled, tile)
                     count = self.numbers.count(tiled, tile)
                     end = count if stride == "1" else f"{count} * {stride}"
@@ -179,9 +181,10 @@ class UniformNestPrinter:
 
 @dataclass(frozen=True)
 class _Together:
-    """Statements that all workers come to. `inside` is the guard of what each does alone; `some` holds where the tile has an iteration;
-    `varying` are the objects whose values may differ between workers. `points` prints what workers do that have several points; `parted` are
-    conditions that part full tiles of sequential loops from others.
+    """Statements that all workers come to. `inside` is the guard of what each does alone; `some`
+    holds where the tile has an iteration; `varying` are the objects whose values may differ between
+    workers. `points` prints what workers do that have several points; `parted` are conditions that
+    part full tiles of sequential loops from others.
     """
 
     nest: UniformNestPrinter
@@ -239,8 +242,8 @@ class _Together:
         buffers = tuple(replace(one, conditions=tuple(c for c in one.conditions if c not in same)) for one, same in own)
         parts = with_buffers(replace(node, buffers=buffers), self.nest.numbers.fresh)
         for declaration in parts.declared:
-            for one in declaration.declarators:
-                self._declare(one.object)
+            for declarator in declaration.declarators:
+                self._declare(declarator.object)
         self._under(zip(shared, parts.filled, strict=True))
         self.block(parts.body)
         stored = (same for same, buffer in zip(shared, node.buffers, strict=True) if buffer.stored)
@@ -248,12 +251,13 @@ class _Together:
 
     def _shared_conditions(self, buffer: Buffer) -> tuple[Expression, ...]:
         """Those of the buffer's conditions that are the same for all workers."""
-        declared = {one.object for declaration in buffer.declarations for one in declaration.declarators}
-        return tuple(one for one in buffer.conditions if is_shared((one,), self.varying | declared))
+        declared = {declarator.object for declaration in buffer.declarations for declarator in declaration.declarators}
+        return tuple(condition for condition in buffer.conditions if is_shared((condition,), self.varying | declared))
 
     def _under(self, parts: Iterable[tuple[tuple[Expression, ...], Statement]]) -> None:
-        """What workers do alone, each part under its conditions, which are the same for all. They stand outside of the workers' guard: PoCL 3
-        takes `inside && shared` for a value that all workers have in common, where both sides of a barrier use it.
+        """What workers do alone, each part under its conditions, which are the same for all. They
+        stand outside of the workers' guard: PoCL 3 takes `inside && shared` for a value that all
+        workers have in common, where both sides of a barrier use it.
         """
         for conditions, group in groupby(parts, key=lambda part: part[0]):
             statements = tuple(statement for _, statement in group)
@@ -270,8 +274,8 @@ class _Together:
             self.nest.writer.line(f"{self.nest.printer.declaration(object_)};")
 
     def _ahead(self, loop: Loop, stage: Stage, computed: tuple[Statement, ...]) -> None:
-        """The loop over tiles `computed`, the copies of each an iteration before it where there is room for two: one iteration more then, which
-        copies the first tile and computes nothing.
+        """The loop over tiles `computed`, the copies of each an iteration before it where there is
+        room for two: one iteration more then, which copies the first tile and computes nothing.
         """
         writer, printer, numbers, copies = self.nest.writer, self.nest.printer, self.nest.numbers, self.nest.copies
         iterator, type_ = loop.iterator, loop.iterator.element
@@ -303,10 +307,10 @@ class _Together:
             copies.finish_ahead(writer, stage, ends, some)
 
     def _inner(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
-        """The ends of the loops behind the stage whose iterators its boxes have, declared in the iterators' types; and these loops
-        between them.
+        """The ends of the loops behind the stage whose iterators its boxes have, declared in the
+        iterators' types; and these loops between them.
         """
-        terms = {term.iterator: term.extent for one in stage.arrays for side in one.sides for term in side.terms}
+        terms = {term.iterator: term.extent for array in stage.arrays for side in array.sides for term in side.terms}
         loops = self._tile_loops(stage, rest)
         found: Ends = {}
         behind: list[Statement] = []
@@ -321,7 +325,9 @@ class _Together:
 
     def _tile_loops(self, stage: Stage, rest: tuple[Statement, ...]) -> list[Loop]:
         """The loops behind a stage that its boxes are of."""
-        terms = {term.iterator for one in stage.arrays for side in one.sides for term in side.terms} - set(self.ends)
+        terms = {term.iterator for array in stage.arrays for side in array.sides for term in side.terms} - set(
+            self.ends
+        )
         return [one for one in rest if isinstance(one, Loop) and one.iterator in terms]
 
     def _declared_ends(self, loop: Loop, prefix: str, moved: Moved) -> Ends:
@@ -339,7 +345,9 @@ class _Together:
         for place, statement in enumerate(statements):
             if is_idle(statement, (*statements[place + 1 :], *rest)):
                 continue
-            if isinstance(statement, Declaration) and any(one.object in needed for one in statement.declarators):
+            if isinstance(statement, Declaration) and any(
+                declarator.object in needed for declarator in statement.declarators
+            ):
                 kept += self._hoisted(statement.declarators)
             else:
                 kept.append(statement)
@@ -351,12 +359,12 @@ class _Together:
 
     def _hoisted(self, declarators: tuple[Declarator, ...]) -> Iterator[Statement]:
         """The objects declared for all that follows; their values are given under the guard."""
-        for one in declarators:
-            object_ = replace(one.object, const=False)
-            self._declare(object_ if self.points is None else one.object)
-            if one.initializer is not None and not isinstance(one.initializer, tuple):
+        for declarator in declarators:
+            object_ = replace(declarator.object, const=False)
+            self._declare(object_ if self.points is None else declarator.object)
+            if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
                 target = access_to(object_)
-                yield ExpressionStatement(Assignment("=", target, one.initializer, object_.element))
+                yield ExpressionStatement(Assignment("=", target, declarator.initializer, object_.element))
 
 
 def _varying(nest: TileNest) -> frozenset[DataObject]:

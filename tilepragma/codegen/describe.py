@@ -54,9 +54,11 @@ _INT64_MAX = 2**63 - 1
 
 
 def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = True) -> KernelManifest:
-    """The manifest of a region for the wanted `targets`, those that the plan excludes left out, and launches of devices where they are not taken.
+    """The manifest of a region for the wanted `targets`, those that the plan excludes left out, and
+    launches of devices where they are not taken.
 
-    Where the plan leaves the region as written there are no launches; the runtime then only keeps the data in step.
+    Where the plan leaves the region as written there are no launches; the runtime then only keeps
+    the data in step.
     """
     numbering = number(plan)
     wanted = [target for target in plan.targets if target in targets]
@@ -102,7 +104,7 @@ def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = T
         choices=_choices(plan.choices),
         device_choices=_choices(plan.device_choices if on_device else ()),
         processor_choices=_choices(plan.processor_choices if processors else ()),
-        versions=tuple(kernel_symbol(one.plan.kernel.name) for one in plan.versions),
+        versions=tuple(kernel_symbol(version.plan.kernel.name) for version in plan.versions),
         divisions=tuple(
             _division(plan, on_device[place], own) for place, own in enumerate(plan.divisions if on_device else ())
         ),
@@ -114,7 +116,7 @@ def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = T
 
 
 def _choices(choices: tuple[SizeChoice, ...]) -> tuple[ChoiceShape, ...]:
-    return tuple(ChoiceShape(one.bytes, one.trips, one.sizes, one.version) for one in choices)
+    return tuple(ChoiceShape(choice.bytes, choice.trips, choice.sizes, choice.version) for choice in choices)
 
 
 def describe_version(plan: KernelPlan, number: int, targets: Collection[Target]) -> KernelManifest:

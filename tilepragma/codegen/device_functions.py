@@ -18,8 +18,9 @@ from tilepragma.ir.value_bytes import type_size
 
 @dataclass
 class DeviceFunctions:
-    """The user functions of one program. OpenCL C tells pointers to global memory from others by type, so a function is
-    printed once for each way it is called; `texts` fills in callee-first order as calls are printed.
+    """The user functions of one program. OpenCL C tells pointers to global memory from others by
+    type, so a function is printed once for each way it is called; `texts` fills in callee-first
+    order as calls are printed.
     """
 
     dialect: Dialect
@@ -64,7 +65,8 @@ class DeviceFunctions:
                 if text is None:
                     text = f"tilek_{parameter.name}_length{place}"  # no name of the user's begins so
                     declared = f"const {self.dialect.wide} {text}"
-                    # Rows lie as their caller says; other lengths are what they are where the function begins.
+                    # Rows lie as their caller says; other lengths are what they are where the
+                    # function begins.
                     if length is None:
                         given.append(declared)
                     else:

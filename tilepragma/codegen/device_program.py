@@ -121,7 +121,8 @@ class _DeviceEntry(Entry):
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                # Compilers then see that there is no loop. Barriers have to stand in plain loops: those of reductions, stages and windows.
+                # Compilers then see that there is no loop. Barriers have to stand in plain loops:
+                # those of reductions, stages and windows.
                 plain = self.launch.reductions or self.launch.windows or staged is not None
                 once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))

@@ -10,13 +10,15 @@ from tilepragma.ir.types import INDEX, ScalarKind, ScalarType
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between targets. `wide` is the 64-bit signed type that numbers of loops and tiles have, `index` the one that
-    positions in arrays are computed in: another where programs of 32 bits differ.
+    """What differs between targets. `wide` is the 64-bit signed type that numbers of loops and
+    tiles have, `index` the one that positions in arrays are computed in: another where programs of
+    32 bits differ.
 
-    `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
-    `narrowing` is true where braces refuse conversions that C makes silently. `hints`: compilers are told of innermost loops
-    what they do not find out; `contracts`: they may fuse multiply-adds. `unroll` stands before loops whose local arrays are registers
-    only where they are unrolled.
+    `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups,
+    index in the group. `narrowing` is true where braces refuse conversions that C makes silently.
+    `hints`: compilers are told of innermost loops what they do not find out; `contracts`: they may
+    fuse multiply-adds. `unroll` stands before loops whose local arrays are registers only where
+    they are unrolled.
     """
 
     name: str
@@ -120,7 +122,8 @@ OPENCL = Dialect(
     unroll="TILEK_UNROLL",
 )
 
-#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers, and may use the widest vectors.
+#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at
+#: barriers, and may use the widest vectors.
 PROCESSOR = replace(
     OPENCL,
     index="long",

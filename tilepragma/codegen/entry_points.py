@@ -36,8 +36,8 @@ from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step,
 
 @dataclass(frozen=True)
 class DeviceProgram:
-    """A program's text, and per entry point its launch and its parameters in order. `constant_numbers` cannot be arguments of a
-    specialised program.
+    """A program's text, and per entry point its launch and its parameters in order.
+    `constant_numbers` cannot be arguments of a specialised program.
     """
 
     text: str
@@ -211,7 +211,8 @@ class Entry(ABC):
             return Flat(tuple(lengths), None, tuple(lowers))
         lengths = []
         for dimension in range(1, object_.rank):
-            # Compilers for processors gather what lies at distances that they know, which takes longer than to load it.
+            # Compilers for processors gather what lies at distances that they know, which takes
+            # longer than to load it.
             literal = None if self.dialect.hints else literal_value(object_.lengths[dimension])
             known = str(literal) if literal is not None else None
             lengths.append(known or self._length(object_, index, dimension))
@@ -275,8 +276,8 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         constants=constant_definitions(plan, steps, dialect),
         functions=definitions,
         entries=texts,
-        ahead=sorted({size for one in stagings for size in one.async_sizes})
-        if any(one.twice for one in stagings)
+        ahead=sorted({size for staging in stagings for size in staging.async_sizes})
+        if any(staging.twice for staging in stagings)
         else None,
         unrolled=dialect.unroll in code,
         local_bytes=plan.kernel.directive.local_bytes if stagings else 0,

@@ -170,8 +170,8 @@ class _HostFunction:
         return replace(object_, restrict=False) if object_ in self.implied else object_
 
     def _array(self, index: int, object_: DataObject) -> list[_Named]:
-        """Declarations with their values: lengths of rows that are no numbers, then the pointer. None for constants of the file, which
-        compilers see through by their own names.
+        """Declarations with their values: lengths of rows that are no numbers, then the pointer.
+        None for constants of the file, which compilers see through by their own names.
         """
         if object_.table and object_.rows_in is None and self.printer.name(object_) == object_.host:
             return []

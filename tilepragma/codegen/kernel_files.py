@@ -11,7 +11,8 @@ from tilepragma.plan.kernel_plan import KernelPlan
 
 
 def emit_kernels(plan: KernelPlan, folder: Path, targets: Collection[Target]) -> tuple[Path, ...]:
-    """Write the region's device programs into `folder`, made where it is missing; the files written.
+    """Write the region's device programs into `folder`, made where it is missing; the files
+    written.
 
     A region that runs as written has none. Raises OSError where a file cannot be written.
     """

@@ -12,13 +12,14 @@ from tilepragma.ir.loop_tree import Axis, Tile, TiledLoop
 
 @dataclass
 class Numbers:
-    """Names of the numbers of one launch. `loops` are the launch's; `first_arguments` says where a loop's tile arguments start;
-    `varying` are those of the loops whose bounds differ from step to step: what depends on them is no constant of a program. `ending` is
-    that of axes' names, which are constants of a program with several launches. `divided`: the loop
-    whose iterations several devices share, one of `varying`.
+    """Names of the numbers of one launch. `loops` are the launch's; `first_arguments` says where a
+    loop's tile arguments start; `varying` are those of the loops whose bounds differ from step to
+    step: what depends on them is no constant of a program. `ending` is that of axes' names, which
+    are constants of a program with several launches. `divided`: the loop whose iterations several
+    devices share, one of `varying`.
 
-    `used` maps each name that was asked for to the parameter it stands for. A number of a loop without launch bounds is a
-    local variable that the caller declares, so it is not kept.
+    `used` maps each name that was asked for to the parameter it stands for. A number of a loop
+    without launch bounds is a local variable that the caller declares, so it is not kept.
     """
 
     loops: tuple[TiledLoop, ...]
@@ -137,8 +138,9 @@ class Numbers:
         return loop not in self.varying and not any(other.axis and self.varies(other.axis.kind) for other in loop.tiles)
 
     def varies(self, kind: AxisKind) -> bool:
-        """Whether counts of this kind of axis may differ from step to step, as the runtime chooses them: gangs by the loops that have gang
-        tiles. Workers are what the largest step has, save where a loop has no dynamic tile to take what is left; gangs depend on them.
+        """Whether counts of this kind of axis may differ from step to step, as the runtime chooses
+        them: gangs by the loops that have gang tiles. Workers are what the largest step has, save
+        where a loop has no dynamic tile to take what is left; gangs depend on them.
         """
         covered = all(
             any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles)

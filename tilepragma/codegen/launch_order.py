@@ -1,5 +1,6 @@
-"""The order of a region's launches as a C function, where there is more to it than each launch once: the loops that the host runs around
-launches, and the bounds of the launches' loops at each step.
+"""The order of a region's launches as a C function, where there is more to it than each launch
+once: the loops that the host runs around launches, and the bounds of the launches' loops at each
+step.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class _Steps:
         for index, object_ in self.scalars:
             type_, declared = printer.type(object_.element), printer.type(object_.element, printer.name(object_))
             writer.line(f"const {declared} = *(const {type_} *)tilek_call_->scalars[{index}];")
-        even = {one.place: one for one in even_parts(self.steps, self.plan.sizes)}
+        even = {part.place: part for part in even_parts(self.steps, self.plan.sizes)}
         for index, object_ in self.sizes:
             declared = printer.type(object_.element, printer.name(object_))
             value = self._even_size(index, even[index]) if index in even else f"tilek_size_of(tilek_run_, {index})"

@@ -1,7 +1,9 @@
-"""Constants for a device program before any launch is known: those of a launch on large arrays with the workers that the runtime prefers.
+"""Constants for a device program before any launch is known: those of a launch on large arrays with
+the workers that the runtime prefers.
 
-What a compiler makes of a program specialised by them is near what it makes of those of real launches: strides between workers and lengths
-of rows are constants in both, and loops that take one round have gone.
+What a compiler makes of a program specialised by them is near what it makes of those of real
+launches: strides between workers and lengths of rows are constants in both, and loops that take one
+round have gone.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Tile, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
-#: Elements in a row of an array, iterations of a loop, gangs along an axis, and what a tile's argument is that is no number.
+#: Elements in a row of an array, iterations of a loop, gangs along an axis, and what a tile's
+#: argument is that is no number.
 _LENGTH, _TRIPS, _GANGS, _ARGUMENT = 4096, 4096, 64, 16
 
 
@@ -26,10 +29,10 @@ def likely_definitions(plan: KernelPlan, numbering: Numbering, program: DevicePr
     found: dict[str, str] = {}
     for launch, parameters in zip(program.launches, program.parameters, strict=True):
         own = _Likely(plan, launch, launch_numbers(plan, launch, numbering).loops, most)
-        for one in parameters:
-            if one.constant is not None:
-                short = one.kind in (ParameterKind.LENGTH, ParameterKind.INDEX_BITS)
-                found.setdefault(one.constant, f"{own.value(one)}{'' if short else 'LL'}")
+        for parameter in parameters:
+            if parameter.constant is not None:
+                short = parameter.kind in (ParameterKind.LENGTH, ParameterKind.INDEX_BITS)
+                found.setdefault(parameter.constant, f"{own.value(parameter)}{'' if short else 'LL'}")
     return ("-DTILEK_SPECIALIZED=1", *(f"-D{name}={value}" for name, value in found.items()))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 #: Columns that a line of generated code takes where it can be broken.
 WIDTH = 110
-#: What a line may be broken at, the best places first: after a semicolon or a comma, else before an operator; last of all
-#: after an assignment's.
+#: What a line may be broken at, the best places first: after a semicolon or a comma, else before an
+#: operator; last of all after an assignment's.
 _PLACES = (("; ",), (", ",), (" ? ", " : "), (" || ",), (" && ",), (" + ", " - "), (" * ", " / "))
 _RANKS = {text: rank for rank, texts in enumerate(_PLACES) for text in texts}
 _TOKEN = re.compile(
@@ -18,7 +18,8 @@ _TOKEN = re.compile(
 
 
 def wrapped(text: str, indentation: str) -> list[str]:
-    """`text`, a line of C that is no preprocessor directive, as lines of `WIDTH` columns where that can be.
+    """`text`, a line of C that is no preprocessor directive, as lines of `WIDTH` columns where that
+    can be.
 
     The first begins with `indentation`, the others with four columns more.
     """
@@ -55,8 +56,9 @@ def item_lines(items: Sequence[str], tail: str = "") -> list[str]:
 
 
 def _best_place(line: str, least: int, first: int) -> int | None:
-    """Where the next line starts: at the outermost place that binds least, the last such one that fits and leaves no stub; where there
-    is none, the last that fits from column `first`, else the next.
+    """Where the next line starts: at the outermost place that binds least, the last such one that
+    fits and leaves no stub; where there is none, the last that fits from column `first`, else the
+    next.
     """
     best: tuple[int, int, int] | None = None
     short = None

@@ -41,8 +41,9 @@ def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
 
 
 def with_bounds_apart(writer: Writer, printer: Printer, numbers: Numbers, loop: Loop, declared: str) -> Loop:
-    """The loop, reading bounds that are declared before it where its head does not fit on a line; the upper one first. Only loops
-    of the planner's: its bounds change nowhere inside, and a debugger shows nobody's line for them.
+    """The loop, reading bounds that are declared before it where its head does not fit on a line;
+    the upper one first. Only loops of the planner's: its bounds change nowhere inside, and a
+    debugger shows nobody's line for them.
     """
     if loop.range != NOWHERE or counts_down_to_zero(loop):
         return loop

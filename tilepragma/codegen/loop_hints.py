@@ -15,7 +15,8 @@ from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
 #: Bytes of the widest vectors of today's processors; narrower ones take a vector in parts.
 _VECTOR = 64
-#: Iterations of a loop around others that are printed one after the other, where their number is known.
+#: Iterations of a loop around others that are printed one after the other, where their number is
+#: known.
 _UNROLLED = 16
 
 
@@ -33,13 +34,16 @@ _UNROLL = LoopHints(before=("#pragma clang loop unroll(full)",))
 def loop_hints(
     dialect: Dialect, iterator: DataObject, step: Expression, body: Block, trip: int | None = None
 ) -> LoopHints:
-    """The hints for a loop of `trip` iterations (None: not known); none where the dialect takes none. One around others, or one that cannot be
-    vectors, is unrolled where it is short: only then do local arrays become registers, and so does one of vectors, whose parts are interleaved.
+    """The hints for a loop of `trip` iterations (None: not known); none where the dialect takes
+    none. One around others, or one that cannot be vectors, is unrolled where it is short: only then
+    do local arrays become registers, and so does one of vectors, whose parts are interleaved.
 
-    A sum in one element is a chain in which each addition waits for the one before: a multiply-add would take longer than the addition
-    alone. Other loops whose accesses all step through memory one by one, or stay, each iteration writing elements of its own, are as good as
-    vectors: the width is said, since compilers for processors with the widest vectors take half of it on their own. It is not said of what is read
-    under a condition, as zeros are beside a panel's columns: Oclgrind went wrong on the vectors that clang 14 made of it.
+    A sum in one element is a chain in which each addition waits for the one before: a multiply-add
+    would take longer than the addition alone. Other loops whose accesses all step through memory
+    one by one, or stay, each iteration writing elements of its own, are as good as vectors: the
+    width is said, since compilers for processors with the widest vectors take half of it on their
+    own. It is not said of what is read under a condition, as zeros are beside a panel's columns:
+    Oclgrind went wrong on the vectors that clang 14 made of it.
     """
     if not dialect.hints:
         return LoopHints()
@@ -56,8 +60,8 @@ def loop_hints(
 
 
 def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:
-    """Elements of a vector; None where the loop's accesses take other steps, its statements are more than assignments, or an iteration
-    uses what another one writes, by the subscripts alone.
+    """Elements of a vector; None where the loop's accesses take other steps, its statements are
+    more than assignments, or an iteration uses what another one writes, by the subscripts alone.
     """
     if literal_value(step) != 1 or not all(_is_plain(statement) for statement in body.statements):
         return None
@@ -82,17 +86,24 @@ def _reads_under_conditions(body: Block) -> bool:
 
 
 def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
-    """Whether each iteration has elements of its own of every array that the loop writes, by the subscripts alone.
+    """Whether each iteration has elements of its own of every array that the loop writes, by the
+    subscripts alone.
 
-    Clang narrows a width to what the distances of dependences allow, yet took an interleave count as it was (mended in LLVM by
-    pull request 153009): iterations that wait for one a few before went wrong. Distances are of accesses by one pointer. Two pointers
-    that may meet, as those of launches that are not checked for arrays apart, make no distance: their whole ranges are compared where
-    the program runs, and the plain loop computes where they overlap, whatever was said of widths and counts.
+    Clang narrows a width to what the distances of dependences allow, yet took an interleave count
+    as it was (mended in LLVM by pull request 153009): iterations that wait for one a few before
+    went wrong. Distances are of accesses by one pointer. Two pointers that may meet, as those of
+    launches that are not checked for arrays apart, make no distance: their whole ranges are
+    compared where the program runs, and the plain loop computes where they overlap, whatever was
+    said of widths and counts.
     """
-    declared = {one.object for node in walk(body) if isinstance(node, Declaration) for one in node.declarators}
+    declared = {
+        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
+    }
     targets = [node.target for node in walk(body) if isinstance(node, (Assignment, Increment))]
-    written = {one.object: one for one in targets if isinstance(one, Access) and one.object not in declared}
-    if not all(isinstance(one, Access) for one in targets) or any(
+    written = {
+        target.object: target for target in targets if isinstance(target, Access) and target.object not in declared
+    }
+    if not all(isinstance(target, Access) for target in targets) or any(
         _step(one, iterator, values) != 1 for one in written.values()
     ):
         return False
@@ -137,7 +148,9 @@ def _coefficient(expression: Expression, iterator: DataObject, values: Values) -
 def _has_chain(iterator: DataObject, body: Block) -> bool:
     """Whether an assignment adds to the floating-point value that the iteration before left in the same place."""
     values = settled_values(body)
-    declared = {one.object for node in walk(body) if isinstance(node, Declaration) for one in node.declarators}
+    declared = {
+        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
+    }
     for node in walk(body):
         if not isinstance(node, Assignment) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
             continue

@@ -1,7 +1,8 @@
-"""What is known of a translated region before it runs: the constants of tilek.h's tilek_kernel, as data.
+"""What is known of a translated region before it runs: the constants of tilek.h's tilek_kernel, as
+data.
 
-The C initialisers and whatever launches from Python are both made from this. Everything is plain numbers and strings;
-`dataclasses.asdict` gives JSON.
+The C initialisers and whatever launches from Python are both made from this. Everything is plain
+numbers and strings; `dataclasses.asdict` gives JSON.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class ArrayShape:
 
 @dataclass(frozen=True)
 class LoopShape:
-    """tilek_loop_shape. `kinds` are endings of tilek_tile_kind; `axes` the axis index or -1 per tile.
+    """tilek_loop_shape. `kinds` are endings of tilek_tile_kind; `axes` the axis index or -1 per
+    tile.
 
     `number` is the loop's entry in tilek_call.loops; None where each step computes the bounds.
     """
@@ -101,8 +103,9 @@ class ReductionShape:
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """tilek_launch_shape. `axes` is the mask of axes in use and TILEK_LAUNCH_ALWAYS; `host` the host function's name, None in device launches;
-    `parameters` are those of the entry point, which host launches have in the program for processors; `value_sizes` in bytes; `chunk` as
+    """tilek_launch_shape. `axes` is the mask of axes in use and TILEK_LAUNCH_ALWAYS; `host` the
+    host function's name, None in device launches; `parameters` are those of the entry point, which
+    host launches have in the program for processors; `value_sizes` in bytes; `chunk` as
     `codegen/reduction_chunks.py` says.
     """
 
@@ -158,14 +161,18 @@ class ChoiceShape:
 
 @dataclass(frozen=True)
 class KernelManifest:
-    """tilek_kernel. `flags`, `targets` and `preferred` are the C names' endings; `scalar_sizes` in bytes.
+    """tilek_kernel. `flags`, `targets` and `preferred` are the C names' endings; `scalar_sizes` in
+    bytes.
 
-    `opencl`, `cuda` and `processors` are whole programs, None where the target is not wanted or the region has no launches. `host_steps` and
-    `device_steps` are names of C functions, None where every launch runs once, in order. The last of `device_launches`, as many as there are
-    `persistent`, are persistent forms of the launches with these numbers, in the CUDA program alone. `device_choices` are those of launches of
-    devices, `processor_choices` those that OpenCL processors look at before `choices`. `versions` are the symbols of other kernels that do the
-    same; of these, `version` is the number from 1, `version_text` says what it is, and `kernel` is the name of the one that they are of.
-    `constant_numbers` are parameters that specialised programs never have as arguments.
+    `opencl`, `cuda` and `processors` are whole programs, None where the target is not wanted or the
+    region has no launches. `host_steps` and `device_steps` are names of C functions, None where
+    every launch runs once, in order. The last of `device_launches`, as many as there are
+    `persistent`, are persistent forms of the launches with these numbers, in the CUDA program
+    alone. `device_choices` are those of launches of devices, `processor_choices` those that OpenCL
+    processors look at before `choices`. `versions` are the symbols of other kernels that do the
+    same; of these, `version` is the number from 1, `version_text` says what it is, and `kernel` is
+    the name of the one that they are of. `constant_numbers` are parameters that specialised
+    programs never have as arguments.
     """
 
     name: str

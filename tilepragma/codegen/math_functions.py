@@ -1,7 +1,8 @@
-"""How calls of math.h and of stdlib.h's abs family are spelled on devices, so that they compute what C computes.
+"""How calls of math.h and of stdlib.h's abs family are spelled on devices, so that they compute
+what C computes.
 
-C's `sqrt(x)` is a double function whatever x is; the overloads of OpenCL C and CUDA C++ follow their arguments. Hence
-every floating argument is cast to the type that the C name stands for.
+C's `sqrt(x)` is a double function whatever x is; the overloads of OpenCL C and CUDA C++ follow
+their arguments. Hence every floating argument is cast to the type that the C name stands for.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _DOUBLE_NAMES_IN_F = frozenset({"erf", "modf"})
 
 @dataclass(frozen=True)
 class MathCall:
-    """A call on a device: `name`, the bits each argument is cast to (0: as it is; negative: an integer), and the bits of an
-    integer type around the call (0: none).
+    """A call on a device: `name`, the bits each argument is cast to (0: as it is; negative: an
+    integer), and the bits of an integer type around the call (0: none).
     """
 
     name: str

@@ -1,6 +1,8 @@
-"""Tile nests as loops, the same for every target: bindings of distributed tiles, tile loops, clipped point loops, guards.
+"""Tile nests as loops, the same for every target: bindings of distributed tiles, tile loops,
+clipped point loops, guards.
 
-All numbers outside the point loops are iterations, 64 bits wide; the point loop runs over the user's iterator.
+All numbers outside the point loops are iterations, 64 bits wide; the point loop runs over the
+user's iterator.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from tilepragma.ir.types import ScalarType
 
 @dataclass(frozen=True)
 class NestPrinter:
-    """Prints tile nests. Tiles of the axes in `bound` have their index from outside; other distributed tiles become loops.
-    `in_rounds`: what is left of a distributed loop for a worker is counted in rounds, which the text may name.
+    """Prints tile nests. Tiles of the axes in `bound` have their index from outside; other
+    distributed tiles become loops. `in_rounds`: what is left of a distributed loop for a worker is
+    counted in rounds, which the text may name.
     """
 
     writer: Writer
@@ -83,8 +86,8 @@ class _Nest:
         return any(self.context.is_bound(tile) for tile in loop.tiles)
 
     def _order(self) -> list[Tile]:
-        """The tiles that become loops. A distributed tile of a loop whose numbers are not known at the nest's head waits
-        for the loop's first other tile, or for the end.
+        """The tiles that become loops. A distributed tile of a loop whose numbers are not known at
+        the nest's head waits for the loop's first other tile, or for the end.
         """
         order: list[Tile] = []
         waiting: dict[int, list[Tile]] = {}
@@ -167,7 +170,7 @@ class _Nest:
         iterator = self.context.printer.name(loop.loop.iterator)
         type_ = self.context.printer.type(loop.loop.iterator.element)
         self.writer.line(f"const {type_} {last} = {self._value(loop, end)};")
-        if self.context.in_rounds and any(one.kind is TileKind.WORKER for one in loop.tiles):
+        if self.context.in_rounds and any(tile.kind is TileKind.WORKER for tile in loop.tiles):
             self._rounds(loop, tile, start, last)
             return
         self._unroll(loop, tile)
@@ -189,8 +192,8 @@ class _Nest:
         self.writer.line(f"if ({name} >= {last}) break;")
 
     def _leave_at_once(self, loop: TiledLoop, tile: Tile) -> str:
-        """On devices the last line of a loop that the distributed tiles may leave one iteration of: with the count as a constant the
-        compiler then sees no loop, and can vectorise over workers.
+        """On devices the last line of a loop that the distributed tiles may leave one iteration of:
+        with the count as a constant the compiler then sees no loop, and can vectorise over workers.
         """
         if (
             AxisKind.WORKER not in self.context.bound

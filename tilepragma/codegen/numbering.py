@@ -17,8 +17,8 @@ from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch
 
 @dataclass(frozen=True)
 class Numbering:
-    """`loops` are the entries of tilek_call.loops: those whose bounds the region itself knows. `first_arguments` gives where the tile
-    arguments of a loop start.
+    """`loops` are the entries of tilek_call.loops: those whose bounds the region itself knows.
+    `first_arguments` gives where the tile arguments of a loop start.
     """
 
     loops: tuple[Loop, ...]
@@ -103,8 +103,8 @@ def nest_loops(launch: Launch) -> list[TiledLoop]:
 def launch_numbers(
     plan: KernelPlan, launch: Launch, numbering: Numbering, program: tuple[Launch, ...] | None = None
 ) -> Numbers:
-    """The names of a launch's numbers, clear of the user's; `program` are the launches of the program that it stands in, the devices' by
-    default.
+    """The names of a launch's numbers, clear of the user's; `program` are the launches of the
+    program that it stands in, the devices' by default.
     """
     taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
     bodies = [body for body in (launch.body, launch.staged) if body is not None]
@@ -127,9 +127,9 @@ def launch_numbers(
 class LaunchObjects:
     """The outside objects that a launch's text mentions, by what becomes of them.
 
-    `arrays` and `scalars` are (index in the plan, object); `indirect` those of `arrays` that are scalars; `privates` need a local of
-    their own; `reduced` are (index in launch.reductions, object); `values` (index in launch.values, object); `sizes` (index in
-    plan.sizes, object).
+    `arrays` and `scalars` are (index in the plan, object); `indirect` those of `arrays` that are
+    scalars; `privates` need a local of their own; `reduced` are (index in launch.reductions,
+    object); `values` (index in launch.values, object); `sizes` (index in plan.sizes, object).
     """
 
     arrays: tuple[tuple[int, DataObject], ...]
@@ -176,8 +176,8 @@ def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
 
 
 def is_checked_apart(plan: KernelPlan, object_: DataObject) -> bool:
-    """Whether every launch checks that nothing written lies where the array does, so that its pointer may be `restrict`: not where the user's
-    functions go to a variable by its own name.
+    """Whether every launch checks that nothing written lies where the array does, so that its
+    pointer may be `restrict`: not where the user's functions go to a variable by its own name.
     """
     return plan.apart and object_.storage is Storage.CONTIGUOUS and object_ not in implied_objects(plan.kernel.body)
 
@@ -215,7 +215,11 @@ def _printed(node: object) -> Iterable[object]:
     """The children of a node that are in the text."""
     if not isinstance(node, Block):
         return children(node)
-    return [one for place, one in enumerate(node.statements) if not is_idle(one, node.statements[place + 1 :])]
+    return [
+        statement
+        for place, statement in enumerate(node.statements)
+        if not is_idle(statement, node.statements[place + 1 :])
+    ]
 
 
 def used_dimensions(launch: Launch, *kinds: AxisKind) -> list[Axis]:

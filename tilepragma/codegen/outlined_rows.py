@@ -1,9 +1,11 @@
 """Rows of tiles as functions of their own, for compilers of host functions.
 
-The innermost loop of a time tile stands in a nest of many loops whose bounds and addresses all want registers. gcc (12) takes a pointer for each
-element that the statement reads, keeps these pointers in memory, and loads each of them again for every vector. A function that gets one pointer
-for all elements at known distances of each other, and one for each other row, has a loop of the arithmetic alone: heat-3d takes 0.75 of the time
-(float, 120 points a side), 3-D Jacobi 0.8 to 0.85, jacobi-2d 0.85 to 0.95, fdtd-2d 1.03 where its 5 elements are enough for a function.
+The innermost loop of a time tile stands in a nest of many loops whose bounds and addresses all want
+registers. gcc (12) takes a pointer for each element that the statement reads, keeps these pointers
+in memory, and loads each of them again for every vector. A function that gets one pointer for all
+elements at known distances of each other, and one for each other row, has a loop of the arithmetic
+alone: heat-3d takes 0.75 of the time (float, 120 points a side), 3-D Jacobi 0.8 to 0.85, jacobi-2d
+0.85 to 0.95, fdtd-2d 1.03 where its 5 elements are enough for a function.
 """
 
 from __future__ import annotations
@@ -37,14 +39,16 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG, PointerType
 
-#: Elements of arrays that a loop's body names, from which on the loop gets a function: fewer have pointers in registers as it is.
+#: Elements of arrays that a loop's body names, from which on the loop gets a function: fewer have
+#: pointers in registers as it is.
 _LEAST_ELEMENTS = 6
 
 
 @dataclass(frozen=True)
 class RowFunction:
-    """`loop` is what the function does, over iterations from 0 to the first of its `parameters`. `arguments` are the values of the others where the
-    loop stood, while its iterator has its first value.
+    """`loop` is what the function does, over iterations from 0 to the first of its `parameters`.
+    `arguments` are the values of the others where the loop stood, while its iterator has its first
+    value.
     """
 
     parameters: tuple[DataObject, ...]
@@ -61,8 +65,9 @@ class _Row:
 
 
 def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> RowFunction | None:
-    """The function for a loop of the planner's, called where its iterator holds its first value; None where it is to stay as it is. `apart` are the
-    arrays of which nothing written overlaps another.
+    """The function for a loop of the planner's, called where its iterator holds its first value;
+    None where it is to stay as it is. `apart` are the arrays of which nothing written overlaps
+    another.
     """
     elements = _elements(loop, apart)
     if elements is None:
@@ -85,7 +90,12 @@ def _elements(loop: Loop, apart: frozenset[DataObject]) -> list[Access] | None:
     elements = list(
         dict.fromkeys(node for node in walk(loop.body) if isinstance(node, Access) and node.object.rank > 0)
     )
-    inside = {one.object for node in walk(loop.body) if isinstance(node, Declaration) for one in node.declarators}
+    inside = {
+        declarator.object
+        for node in walk(loop.body)
+        if isinstance(node, Declaration)
+        for declarator in node.declarators
+    }
     own = any(node.object in inside for element in elements for node in walk(element) if isinstance(node, Access))
     if own or len(elements) < _LEAST_ELEMENTS or any(element.object not in apart for element in elements):
         return None
@@ -138,7 +148,7 @@ def _outlined(loop: Loop, rows: list[_Row], written: set[DataObject], numbers: N
         parameters.append(pointer)
         arguments.append(AddressOf(row.start, PointerType(object_.element)))
         for element, distance in row.elements:
-            moves = any(access_to(iterator) in polynomial(one).atoms for one in element.subscripts)
+            moves = any(access_to(iterator) in polynomial(subscript).atoms for subscript in element.subscripts)
             reached[element] = Access(pointer, (_place(at if moves else None, distance),), (), element.type)
     body = with_accesses(loop.body, lambda access: reached.get(access, access))
     first = _scalar(numbers.fresh(f"{iterator.name}_first"))
@@ -164,9 +174,11 @@ def iterations(loop: Loop) -> Expression:
 
 def _outside(body: Block, at: DataObject) -> Iterator[DataObject]:
     """The scalars that the body reads and does not declare, in order, but for its iterator."""
-    inside = {at} | {one.object for node in walk(body) if isinstance(node, Declaration) for one in node.declarators}
+    inside = {at} | {
+        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
+    }
     scalars = [node.object for node in walk(body) if isinstance(node, Access) and not node.subscripts]
-    return (one for one in dict.fromkeys(scalars) if one not in inside)
+    return (scalar for scalar in dict.fromkeys(scalars) if scalar not in inside)
 
 
 def _place(at: DataObject | None, distance: int) -> Expression:

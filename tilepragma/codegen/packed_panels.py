@@ -37,8 +37,8 @@ from tilepragma.ir.types import INT, ArrayType
 
 @dataclass(frozen=True)
 class BufferedParts:
-    """What a Buffered stands for: declarations of the local arrays, what fills each of them, the body with the local elements in
-    place of the array's, and what writes back each that is stored.
+    """What a Buffered stands for: declarations of the local arrays, what fills each of them, the
+    body with the local elements in place of the array's, and what writes back each that is stored.
     """
 
     declared: tuple[Declaration, ...]
@@ -83,8 +83,8 @@ def _held(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
 
 
 def _kept(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
-    """A padded buffer that is to stay in registers, by way of another local array: loops whose bounds are no constants, and tests, would keep it
-    in memory.
+    """A padded buffer that is to stay in registers, by way of another local array: loops whose
+    bounds are no constants, and tests, would keep it in memory.
     """
     to_kept, to_rows = _local(buffer, buffer.object), _in_one_row(buffer, fresh(f"{buffer.object.name}_rows"))
     return _BufferParts(
@@ -98,8 +98,8 @@ def _kept(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
 
 
 def _in_one_row(buffer: Buffer, name: str) -> Access:
-    """The place of an element in an array of one dimension. With several, clang (13) counts on from one row into the next, which is right but looks
-    to Oclgrind as if it left the array.
+    """The place of an element in an array of one dimension. With several, clang (13) counts on from
+    one row into the next, which is right but looks to Oclgrind as if it left the array.
     """
     place, size = number(0), 1
     for subscript, length in zip(buffer.subscripts, buffer.object.lengths, strict=True):
@@ -110,8 +110,8 @@ def _in_one_row(buffer: Buffer, name: str) -> Access:
 
 
 def _declared(buffer: Buffer, fresh: Callable[[str], str]) -> tuple[Declaration, ...]:
-    """The local array; what is only read is reached through a pointer: next to an array that is indexed by variables, gcc 12 does not keep
-    other local arrays in registers.
+    """The local array; what is only read is reached through a pointer: next to an array that is
+    indexed by variables, gcc 12 does not keep other local arrays in registers.
     """
     if buffer.stored:
         return (Declaration((Declarator(buffer.object, None),)),)

@@ -1,7 +1,8 @@
 """Padded panels as functions of their own, for compilers of host functions.
 
-The columns that fill no register tile run beside the full ones, in the same loops. In one function both kinds of tiles share registers, and gcc (12)
-spills more around the full ones: products of floats took 1.08 times as long where no columns are left at all.
+The columns that fill no register tile run beside the full ones, in the same loops. In one function
+both kinds of tiles share registers, and gcc (12) spills more around the full ones: products of
+floats took 1.08 times as long where no columns are left at all.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from tilepragma.ir.traversal import walk
 
 def is_padded_panel(node: Buffered) -> bool:
     """Whether the tiles inside are padded, and this is the outermost statement of them."""
-    return any(one.padded and not one.stored for one in node.buffers)
+    return any(buffer.padded and not buffer.stored for buffer in node.buffers)
 
 
 def objects_outside(node: Buffered) -> tuple[DataObject, ...]:
     """What the statement and its buffers mention and do not declare, each once, in order."""
     nodes = list(_everything(node))
-    inside = {one.iterator for one in nodes if isinstance(one, Loop) and one.declares_iterator}
-    inside |= {each.object for one in nodes if isinstance(one, Declaration) for each in one.declarators}
-    mentioned = (one.object for one in nodes if isinstance(one, Access))
+    inside = {node.iterator for node in nodes if isinstance(node, Loop) and node.declares_iterator}
+    inside |= {each.object for node in nodes if isinstance(node, Declaration) for each in node.declarators}
+    mentioned = (node.object for node in nodes if isinstance(node, Access))
     return tuple(one for one in dict.fromkeys(mentioned) if one not in inside)
 
 

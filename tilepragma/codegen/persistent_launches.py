@@ -1,4 +1,5 @@
-"""Persistent launches: all wavefronts of a pipelined launch in one, whose gangs wait for each other by flags in the device's memory.
+"""Persistent launches: all wavefronts of a pipelined launch in one, whose gangs wait for each other
+by flags in the device's memory.
 
     for (column = gang; column < columns; column += gangs)      columns of tiles, in the order of their coordinates
         for (each wavefront)
@@ -6,8 +7,9 @@
             the column's tile of this wavefront, if it has one
             say that this column is through with it
 
-Only devices that promise that all gangs of a launch are there at once run it: CUDA's, by cooperative launches. What has to be waited for is
-`schedule/doacross.py`'s; the runtime decides (`runtime/persistent.c`).
+Only devices that promise that all gangs of a launch are there at once run it: CUDA's, by
+cooperative launches. What has to be waited for is `schedule/doacross.py`'s; the runtime decides
+(`runtime/persistent.c`).
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ class PersistentPrinter:
             writer.line(f"const {self.wide} {before} = {base} + ({wavefront} - {first});")
             with writer.block(f"if ({self.first_worker})"):
                 self._waits(writer, counts, before)
-            # The same for all workers, as the compiler sees by it: a condition that might differ costs twice the registers.
+            # The same for all workers, as the compiler sees by it: a condition that might differ
+            # costs twice the registers.
             with writer.block(f"if (__syncthreads_or({has_tile}))"):
                 print_tile(writer)
                 writer.line(self.printer.dialect.barrier)
@@ -117,8 +120,8 @@ class PersistentPrinter:
         return self.numbers.of_wavefronts(name, kind, place)
 
     def buffers(self) -> list[tuple[str, Parameter]]:
-        """The declarations of what the runtime has in the device's memory, and what it gives for them: a flag a column, and of each wavefront the
-        columns that have a tile.
+        """The declarations of what the runtime has in the device's memory, and what it gives for
+        them: a flag a column, and of each wavefront the columns that have a tile.
         """
         restrict = self.printer.dialect.restrict
         return [

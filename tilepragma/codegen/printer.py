@@ -52,8 +52,9 @@ _COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
 @dataclass(frozen=True)
 class Flat:
-    """A device array reached through one pointer. `lengths` are those of dimensions 1 and up, printed; `lowers` (ROWS) what
-    is taken off each subscript; `origin` what is taken off the whole index.
+    """A device array reached through one pointer. `lengths` are those of dimensions 1 and up,
+    printed; `lowers` (ROWS) what is taken off each subscript; `origin` what is taken off the whole
+    index.
     """
 
     lengths: tuple[str, ...]
@@ -63,7 +64,8 @@ class Flat:
 
 @dataclass(frozen=True)
 class ObjectMap:
-    """How objects are reached: `flat` arrays by one index, `indirect` scalars through a pointer, others as in C.
+    """How objects are reached: `flat` arrays by one index, `indirect` scalars through a pointer,
+    others as in C.
 
     `host_names` prints DataObject.host instead of the name (in the user's function).
     """
@@ -366,7 +368,8 @@ def _asks_for_parentheses(parent: str, child: str) -> bool:
     return parent in _COMPARISONS and child in _COMPARISONS
 
 
-#: Operators of reductions on truths by the logical ones, since partial values may be in a wider type.
+#: Operators of reductions on truths by the logical ones, since partial values may be in a wider
+#: type.
 _OF_TRUTHS = {"+": "||", "max": "||", "|": "||", "*": "&&", "min": "&&", "&": "&&"}
 
 

@@ -1,4 +1,5 @@
-"""OpenCL C programs for devices that are processors: the host's launches, whose instances are dealt to groups of one work-item.
+"""OpenCL C programs for devices that are processors: the host's launches, whose instances are dealt
+to groups of one work-item.
 
 The loops over points stay loops, as in the host functions, so that compilers vectorise them.
 """

@@ -1,8 +1,9 @@
-"""Chunk lengths of floating-point reductions: how many iterations of the distributed loop form one partial value.
+"""Chunk lengths of floating-point reductions: how many iterations of the distributed loop form one
+partial value.
 
-Each chunk is reduced in the order of the text. A binary tree over the chunks' indices combines them (`runtime/reduce.c`).
-The trip count and the chunk length alone fix the number of chunks (`runtime/numbers.c`), so that the number of threads
-changes no bit of a result.
+Each chunk is reduced in the order of the text. A binary tree over the chunks' indices combines them
+(`runtime/reduce.c`). The trip count and the chunk length alone fix the number of chunks
+(`runtime/numbers.c`), so that the number of threads changes no bit of a result.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from tilepragma.ir.traversal import children
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
 
-#: The least number of expression nodes that a chunk evaluates: entering and combining a chunk then takes under 1 % of its time.
+#: The least number of expression nodes that a chunk evaluates: entering and combining a chunk then
+#: takes under 1 % of its time.
 _CHUNK = 4096
-#: The assumed trip count of a loop whose trip count is unknown; the assumed nodes of a user's function and of a library's.
+#: The assumed trip count of a loop whose trip count is unknown; the assumed nodes of a user's
+#: function and of a library's.
 _UNKNOWN, _USER_CALL, _LIBRARY_CALL = 64, 256, 16
 #: Beyond this a chunk is one iteration anyway.
 _ENOUGH = _CHUNK**2

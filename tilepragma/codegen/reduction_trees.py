@@ -15,14 +15,16 @@ from tilepragma.ir.loop_tree import Axis
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import Launch, Reduction
 
-#: Slots of local memory where the number of workers is not a constant; more workers than that take turns.
+#: Slots of local memory where the number of workers is not a constant; more workers than that take
+#: turns.
 SLOTS = 1024
 
 
 @dataclass(frozen=True)
 class ReductionPrinter:
-    """Prints the reductions of one entry point; `partials` names the buffer of each, trees take at most `local_bytes`. `place` is where a value
-    goes in its buffer; the gang's number where it is empty.
+    """Prints the reductions of one entry point; `partials` names the buffer of each, trees take at
+    most `local_bytes`. `place` is where a value goes in its buffer; the gang's number where it is
+    empty.
     """
 
     launch: Launch
@@ -34,8 +36,8 @@ class ReductionPrinter:
     place: str = ""
 
     def slots(self) -> tuple[str, str, int] | None:
-        """The macro for how many slots the tree has, its value where the number of workers is a constant, and that
-        where it is not; None where there is no tree.
+        """The macro for how many slots the tree has, its value where the number of workers is a
+        constant, and that where it is not; None where there is no tree.
         """
         workers = self._workers()
         if not self.partials or not workers:

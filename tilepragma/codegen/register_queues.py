@@ -1,4 +1,5 @@
-"""Columns of windows in registers (`Column`): a worker of a gang that walks through planes keeps what it wrote of its own columns.
+"""Columns of windows in registers (`Column`): a worker of a gang that walks through planes keeps
+what it wrote of its own columns.
 
     if (COLUMNS) { a_column[round][plane] = a_column[round][plane - 1] for all planes, the oldest first }     at every position
     a_window[i & 15][j] = ...;  if (COLUMNS) a_column[j_round][i_front - i] = a_window[i & 15][j];
@@ -8,7 +9,8 @@ A window that is read in registers alone has no memory of the gang where these a
 
     if (COLUMNS) { b_column[j_round][i_front - i] = ...; } else { b_window[i & 15][j] = ...; }
 
-COLUMNS is a constant: 1 in specialised programs whose workers have few columns each. All loops around are then unrolled, and all places constants.
+COLUMNS is a constant: 1 in specialised programs whose workers have few columns each. All loops
+around are then unrolled, and all places constants.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ _MOST_WORDS = 64
 
 @dataclass(frozen=True)
 class ColumnMacros:
-    """Preprocessor names of an entry point: `used`, whether there are columns, with its value in specialised programs; `rounds`, the rounds of
-    a worker in each of the loops that are dealt out, with the value where columns are used.
+    """Preprocessor names of an entry point: `used`, whether there are columns, with its value in
+    specialised programs; `rounds`, the rounds of a worker in each of the loops that are dealt out,
+    with the value where columns are used.
     """
 
     used: str
@@ -69,20 +72,20 @@ class ColumnPrinter:
     @cached_property
     def windows(self) -> tuple[Window, ...]:
         """Those that have columns."""
-        return tuple(one for one in self.launch.windows if one.column is not None)
+        return tuple(window for window in self.launch.windows if window.column is not None)
 
     @cached_property
     def macros(self) -> ColumnMacros | None:
         """None where there are no columns, or the rounds of workers are no constants of the program, or not the same wherever they are counted."""
-        nests = [one for one in walk(self.launch.body) if isinstance(one, TileNest) and _to_workers(one)]
-        if not self.windows or len({tuple(loop.dealing for loop in one.loops) for one in nests}) != 1:
+        nests = [node for node in walk(self.launch.body) if isinstance(node, TileNest) and _to_workers(node)]
+        if not self.windows or len({tuple(loop.dealing for loop in nest.loops) for nest in nests}) != 1:
             return None
         nest = nests[0]
         if self.numbers.varies(AxisKind.WORKER) or any(loop in self.numbers.varying for loop in nest.loops):
             return None
         name = self.numbers.fresh(f"{self.launch.name.upper()}_COLUMNS")
         counts = [self.numbers.count(loop, loop.tiles[0]) for loop in nest.loops]
-        words = sum(one.column.planes * _bits(one) for one in self.windows if one.column is not None) // 32
+        words = sum(window.column.planes * _bits(window) for window in self.windows if window.column is not None) // 32
         rounds = tuple((f"{name}{place}", count) for place, count in enumerate(counts))
         return ColumnMacros(name, " * ".join((*counts, f"{words} <= {_MOST_WORDS}")), rounds)
 
@@ -92,9 +95,9 @@ class ColumnPrinter:
         if self.macros is None:
             return frozenset()
         nodes = tuple(walk(self.launch.body))
-        named = Counter(one.object for one in nodes if isinstance(one, Access))
-        written = Counter(one.target.object for one in nodes if isinstance(one, Assignment) and one.operator == "=")
-        return frozenset(one.object for one in self.windows if named[one.object] == written[one.object])
+        named = Counter(node.object for node in nodes if isinstance(node, Access))
+        written = Counter(node.target.object for node in nodes if isinstance(node, Assignment) and node.operator == "=")
+        return frozenset(window.object for window in self.windows if named[window.object] == written[window.object])
 
     def declare(self, writer: Writer) -> None:
         """The windows, and the registers; what is in them before a worker writes there, nobody reads."""
@@ -116,7 +119,7 @@ class ColumnPrinter:
     def is_position(self, loop: Loop) -> bool:
         """Whether columns move on by one plane with each round of the loop."""
         return self.macros is not None and any(
-            one.column is not None and one.column.position == loop.iterator for one in self.windows
+            window.column is not None and window.column.position == loop.iterator for window in self.windows
         )
 
     def is_unrolled(self, loop: Loop) -> bool:
@@ -124,7 +127,7 @@ class ColumnPrinter:
         return (
             self.macros is not None
             and not self.is_position(loop)
-            and any(isinstance(one, TileNest) and _to_workers(one) for one in walk(loop.body))
+            and any(isinstance(node, TileNest) and _to_workers(node) for node in walk(loop.body))
         )
 
     def move(self, writer: Writer) -> None:
@@ -141,7 +144,7 @@ class ColumnPrinter:
         assert self.macros is not None
         rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.macros.rounds))]
         plane, depth = self.numbers.fresh("plane"), writer.depth
-        places = "".join(f"[{one}]" for one in rounds)
+        places = "".join(f"[{round_}]" for round_ in rounds)
         for one, (count, _) in zip(rounds, self.macros.rounds, strict=True):
             writer.line(self.dialect.unroll)
             writer.line(f"for (int {one} = 0; {one} < {count}; ++{one})")
@@ -169,7 +172,7 @@ class ColumnPrinter:
         made = node.expression
         window = None
         if isinstance(made, Assignment):
-            window = next((one for one in self.windows if one.object == made.target.object), None)
+            window = next((window for window in self.windows if window.object == made.target.object), None)
         if self.macros is None or window is None or not isinstance(made, Assignment):
             yield node
             return

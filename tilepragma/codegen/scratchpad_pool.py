@@ -1,7 +1,9 @@
-"""Windows of a staged form (`Launch.staged_windows`): where they lie in the memory of a gang, and what they take of it.
+"""Windows of a staged form (`Launch.staged_windows`): where they lie in the memory of a gang, and
+what they take of it.
 
-Their lengths are sums of tile sizes. Where these are constants the compiler sees whether the windows fit and drops what does not run; where they are
-arguments a pool is declared that the windows lie in, and the kernel asks.
+Their lengths are sums of tile sizes. Where these are constants the compiler sees whether the
+windows fit and drops what does not run; where they are arguments a pool is declared that the
+windows lie in, and the kernel asks.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ class WindowPool:
     def flats(self) -> dict[DataObject, Flat]:
         """How the windows are reached: by an index into each."""
         return {
-            one.object: Flat(tuple(self._length(one, place) for place in range(1, one.object.rank)))
-            for one in self.launch.staged_windows
+            window.object: Flat(tuple(self._length(window, place) for place in range(1, window.object.rank)))
+            for window in self.launch.staged_windows
         }
 
     def declare(self, writer: Writer) -> None:

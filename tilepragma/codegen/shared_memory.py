@@ -1,7 +1,9 @@
-"""Boxes of arrays in memory of a gang: what they take of it, the copies that all workers make together, and the accesses to them.
+"""Boxes of arrays in memory of a gang: what they take of it, the copies that all workers make
+together, and the accesses to them.
 
-All of it is in the program's text: with the numbers of workers as constants the compiler sees whether the boxes fit, and drops what does
-not run; with numbers as arguments a pool is declared that the boxes lie in, and the kernel asks whether they fit.
+All of it is in the program's text: with the numbers of workers as constants the compiler sees
+whether the boxes fit, and drops what does not run; with numbers as arguments a pool is declared
+that the boxes lie in, and the kernel asks whether they fit.
 """
 
 from __future__ import annotations
@@ -49,11 +51,12 @@ _ASYNC_SIZES = (4, 8)
 
 @dataclass(frozen=True)
 class StagedMacros:
-    """Preprocessor names of an entry point: `words` of memory that the boxes take (with its value as text), `fits`, whether that is less than
-    a gang has, and `pool`, how many words are declared.
+    """Preprocessor names of an entry point: `words` of memory that the boxes take (with its value
+    as text), `fits`, whether that is less than a gang has, and `pool`, how many words are declared.
 
-    Of copies ahead `twice`, whether the boxes fit two times; `held`, whether a worker holds what it copies in registers until its tile is computed:
-    where the `cost` of that, in registers of 32 bits, is `most` at most; `each`, how many elements it copies of each box, with the value;
+    Of copies ahead `twice`, whether the boxes fit two times; `held`, whether a worker holds what it
+    copies in registers until its tile is computed: where the `cost` of that, in registers of 32
+    bits, is `most` at most; `each`, how many elements it copies of each box, with the value;
     `async_sizes`, the sizes of elements in bytes that the device may copy by itself.
     """
 
@@ -83,11 +86,11 @@ class StagingPrinter:
         """The boxes, in textual order."""
         begins, seen = begins_of_loops(self._nest), Counter[DataObject]()
         found = []
-        for one in staged_arrays(self.launch):
-            seen[one.object] += 1
-            flat = self.printer.objects.flat[one.object]
-            vector = vector_of(one, flat, begins, self.dialect, copies_ahead(self.launch))
-            found.append(StagedBox(one, seen[one.object], vector, self.numbers, self.printer))
+        for array in staged_arrays(self.launch):
+            seen[array.object] += 1
+            flat = self.printer.objects.flat[array.object]
+            vector = vector_of(array, flat, begins, self.dialect, copies_ahead(self.launch))
+            found.append(StagedBox(array, seen[array.object], vector, self.numbers, self.printer))
         return tuple(found)
 
     @property

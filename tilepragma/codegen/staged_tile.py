@@ -16,8 +16,8 @@ from tilepragma.ir.types import LONG, ScalarType
 
 @dataclass(frozen=True)
 class StagedBox:
-    """`staged` is box `ordinal` of those of its array; `vector`, how workers copy it where its tiles lie at multiples of 16 bytes. `printer` is
-    that of the launch's own arrays.
+    """`staged` is box `ordinal` of those of its array; `vector`, how workers copy it where its
+    tiles lie at multiples of 16 bytes. `printer` is that of the launch's own arrays.
     """
 
     staged: Staged
@@ -141,7 +141,7 @@ class StagedBox:
             rows.append(self.flat.lengths[-1])
         taken_off = [one for one in (self.flat.lowers[-1] if self.flat.lowers else None, self.flat.origin) if one]
         begin = f"({' - '.join([self.lower(last), *taken_off])})" if taken_off else self.lower(last)
-        tests = [f"{one} % {vector.count} == 0" for one in (*rows, begin)]
+        tests = [f"{row} % {vector.count} == 0" for row in (*rows, begin)]
         return " && ".join([*tests, f"(size_t){self.printer.name(self.object)} % {WIDE_BYTES} == 0"])
 
     def tests(self, places: list[str]) -> str:

@@ -44,8 +44,9 @@ from tilepragma.user_tiles.chain_checks import literal_trip
 
 @dataclass(frozen=True)
 class Rows:
-    """Where functions for rows are collected: `texts` of functions called `name` and a number, for loops over arrays that are all `apart`.
-    `arrays` are, for each, the names that it has here, lengths of its rows first, with declarations of parameters of these names.
+    """Where functions for rows are collected: `texts` of functions called `name` and a number, for
+    loops over arrays that are all `apart`. `arrays` are, for each, the names that it has here,
+    lengths of its rows first, with declarations of parameters of these names.
     """
 
     name: str
@@ -56,8 +57,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class StatementPrinter:
-    """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the stages of uniform nests; `rows` collects
-    functions that are to stand before the text, None where there is no place for them; `columns` prints what workers keep in registers.
+    """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the
+    stages of uniform nests; `rows` collects functions that are to stand before the text, None where
+    there is no place for them; `columns` prints what workers keep in registers.
     """
 
     writer: Writer
@@ -191,7 +193,7 @@ class StatementPrinter:
         name = f"{rows.name}{len(rows.texts) + 1}"
         inner = Writer(user_lines=self.writer.user_lines, depth=1)
         StatementPrinter(inner, self.printer, self.numbers).statement(function.loop)
-        declared = [self.printer.declaration(one) for one in function.parameters]
+        declared = [self.printer.declaration(parameter) for parameter in function.parameters]
         rows.texts.append(wrapped_list(f"TILEK_ROW void {name}(", declared, ")") + "\n{\n" + inner.text() + "}\n")
         iterator = self.printer.name(node.iterator)
         with self.writer.block():
@@ -199,7 +201,7 @@ class StatementPrinter:
             node = replace(node, upper=declared_apart(self.writer, self.printer, name_of_end, node.upper))
             lower = self.printer.expression(node.lower, 1)
             self.writer.line(f"const {self.printer.type(node.iterator.element, iterator)} = {lower};")
-            arguments = [self.printer.expression(one, 1) for one in (iterations(node), *function.arguments)]
+            arguments = [self.printer.expression(argument, 1) for argument in (iterations(node), *function.arguments)]
             condition = f"{iterator} {node.comparison} {self.printer.expression(node.upper, 11)}"
             self.writer.line(f"if ({condition}) {name}({', '.join(arguments)});")
 
@@ -214,8 +216,8 @@ class StatementPrinter:
         inner = Writer(user_lines=self.writer.user_lines, depth=1)
         statements = with_buffers(node, self.numbers.fresh).statements
         StatementPrinter(inner, printer, self.numbers).block(Block(statements))
-        constants = [replace(one, scope=Scope.LOCAL, const=True) for one in scalars]
-        passed = [one for each in arrays for one in rows.arrays[each]]
+        constants = [replace(scalar, scope=Scope.LOCAL, const=True) for scalar in scalars]
+        passed = [array for each in arrays for array in rows.arrays[each]]
         declared = [*(one for _, one in passed), *map(printer.declaration, constants)]
         name = f"{rows.name}{len(rows.texts) + 1}"
         head = wrapped_list(f"TILEK_WIDE TILEK_ROW void {name}(", declared, ")")
@@ -252,8 +254,8 @@ class StatementPrinter:
         self.writer.user(text, node.range)
 
     def _body(self, block: Block, iterators: frozenset[str] = frozenset()) -> None:
-        """A body in braces that are printed; those of a block which is all of it are left out, save where its names need them:
-        C++ takes no variable for an iterator's name there.
+        """A body in braces that are printed; those of a block which is all of it are left out, save
+        where its names need them: C++ takes no variable for an iterator's name there.
         """
         inner = _only(block)
         while isinstance(inner, Block) and not iterators & _declared(inner):
@@ -270,7 +272,7 @@ def _only(block: Block) -> Statement | None:
 
 def _declared(block: Block) -> frozenset[str]:
     declarations = [statement for statement in block.statements if isinstance(statement, Declaration)]
-    return frozenset(one.object.name for declaration in declarations for one in declaration.declarators)
+    return frozenset(declarator.object.name for declaration in declarations for declarator in declaration.declarators)
 
 
 def _meets_barriers(loop: Loop) -> bool:

@@ -1,13 +1,15 @@
-"""The loops in which all workers of a gang copy a box together: 16 bytes at a time what the tile has in whole vectors, elements one at a time.
+"""The loops in which all workers of a gang copy a box together: 16 bytes at a time what the tile
+has in whole vectors, elements one at a time.
 
-int A_vectors = …the array, its rows and the tile begin at multiples of 16 bytes, and the tile's rows are whole… ? A_size1 / 4 : 0;
-const int A_single = A_size1 - 4 * A_vectors;
+int A_vectors = …the array, its rows and the tile begin at multiples of 16 bytes, and the tile's
+rows are whole… ? A_size1 / 4 : 0; const int A_single = A_size1 - 4 * A_vectors;
 for (at …) …at0, at1 of a vector…  if (…in the tile…) …16 bytes…
 for (at …) …at0, at1 behind the vectors…  if (…in the tile…) …an element…
 
-The two loops copy what one over the elements would, each element once: a row is A_vectors vectors and A_single elements, and of a vector the
-tile has all or nothing, its rows being whole vectors or as long as the box's. So what is proven of boxes holds of both, and nothing is read but
-elements of boxes.
+The two loops copy what one over the elements would, each element once: a row is A_vectors vectors
+and A_single elements, and of a vector the tile has all or nothing, its rows being whole vectors or
+as long as the box's. So what is proven of boxes holds of both, and nothing is read but elements of
+boxes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ def is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
     if not isinstance(statement, Declaration) or statement.range != NOWHERE:
         return False
     return all(
-        one.object.const
-        and not any(isinstance(node, Access) and node.object == one.object for later in rest for node in walk(later))
-        for one in statement.declarators
+        declarator.object.const
+        and not any(
+            isinstance(node, Access) and node.object == declarator.object for later in rest for node in walk(later)
+        )
+        for declarator in statement.declarators
     )

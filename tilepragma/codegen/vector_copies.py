@@ -1,8 +1,10 @@
-"""Boxes of arrays in memory of a gang that workers copy 16 bytes at a time: which, and how the vectors are spelled.
+"""Boxes of arrays in memory of a gang that workers copy 16 bytes at a time: which, and how the
+vectors are spelled.
 
-A vector is `count` neighbours in a row of the box. All vectors of a tile begin at multiples of 16 bytes where the array does, its rows do, and
-the tile does in its rows: the program itself asks that once for a tile, since sections and the caller's memory begin anywhere. Here is decided
-where it is worth asking.
+A vector is `count` neighbours in a row of the box. All vectors of a tile begin at multiples of 16
+bytes where the array does, its rows do, and the tile does in its rows: the program itself asks that
+once for a tile, since sections and the caller's memory begin anywhere. Here is decided where it is
+worth asking.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ _CUDA_NAMES = {"unsigned int": "uint", "long long": "longlong", "unsigned long l
 
 @dataclass(frozen=True)
 class Vector:
-    """`count` elements of 16 bytes together: a type of both targets, whose components have the same names. `together`: rows of the copy are whole
-    vectors apart, if those of the tile's sides that workers have are, so that vectors are stored as such, not by components.
+    """`count` elements of 16 bytes together: a type of both targets, whose components have the same
+    names. `together`: rows of the copy are whole vectors apart, if those of the tile's sides that
+    workers have are, so that vectors are stored as such, not by components.
     """
 
     type: str
@@ -44,7 +47,7 @@ class Vector:
 def begins_of_loops(nest: TileNest) -> dict[DataObject, int]:
     """The literals that loops of a nest, or tiles of loops inside, begin with."""
     found: dict[DataObject, int] = {}
-    for loop in (*(one.loop for one in nest.loops), *(node for node in walk(nest.body) if isinstance(node, Loop))):
+    for loop in (*(loop.loop for loop in nest.loops), *(node for node in walk(nest.body) if isinstance(node, Loop))):
         known = literal_value(loop.lower)
         if known is None and isinstance(loop.lower, Access):
             known = found.get(loop.lower.object)
@@ -56,9 +59,9 @@ def begins_of_loops(nest: TileNest) -> dict[DataObject, int]:
 def vector_of(
     one: Staged, flat: Flat, begins: Mapping[DataObject, int], dialect: Dialect, ahead: bool
 ) -> Vector | None:
-    """The vectors of a box whose tiles mostly begin with one: None where rows are shorter, or where vectors are never, or not to be seen, at
-    multiples of 16 bytes. Numbers of workers are taken for multiples of a vector's. Components of what is copied `ahead` would have to be
-    waited for.
+    """The vectors of a box whose tiles mostly begin with one: None where rows are shorter, or where
+    vectors are never, or not to be seen, at multiples of 16 bytes. Numbers of workers are taken for
+    multiples of a vector's. Components of what is copied `ahead` would have to be waited for.
     """
     element, side = one.object.element, one.sides[-1]
     # Vectors at the first and the last element that is read would have to be taken apart.
@@ -84,7 +87,8 @@ def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], coun
         return False
     for term in side.terms:
         begin = begins.get(term.iterator)
-        # The least index of a term that counts down is that of its last iteration, which borders cut off anywhere.
+        # The least index of a term that counts down is that of its last iteration, which borders
+        # cut off anywhere.
         if begin is None or term.coefficient < 0:
             return False
         if not isinstance(term.extent, Axis) and term.coefficient * term.extent % count != 0:

@@ -13,7 +13,8 @@ from tilepragma.codegen.line_breaking import WIDTH, wrapped
 #: Stands for `#line N "OUT.c"`; the host rewriting knows N and puts it in.
 GENERATED_LINE = "#line GENERATED"
 
-#: Levels that are indented: a thousand braces within each other would be a text of megabytes that is nearly all spaces.
+#: Levels that are indented: a thousand braces within each other would be a text of megabytes that
+#: is nearly all spaces.
 _MOST_LEVELS = 20
 
 

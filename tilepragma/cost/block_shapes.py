@@ -14,20 +14,22 @@ from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.loop_tree import Axis
 from tilepragma.plan.array_bytes import host_value
 
-#: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what is worth it is judged by these.
+#: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what
+#: is worth it is judged by these.
 PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
 
 def gang_workers(
     place: Place, counts: Sequence[CountClause], scalars: Mapping[str, int], most: int
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """The workers of a launch's gangs along each dimension, in each case, where a gang of the device has so many at `most`.
+    """The workers of a launch's gangs along each dimension, in each case, where a gang of the
+    device has so many at `most`.
 
-    They are the runtime's preferred ones, halved as long as half of them are enough for the loops. Where launches of a case differ, these
-    are the most. Raises UncountableError.
+    They are the runtime's preferred ones, halved as long as half of them are enough for the loops.
+    Where launches of a case differ, these are the most. Raises UncountableError.
     """
     dimensions = sorted(axis.dimension for axis in place.launch.axes if axis.kind is AxisKind.WORKER)
-    said = {one.dimension: host_value(one.count, scalars) for one in counts if one.axis is AxisKind.WORKER}
+    said = {count.dimension: host_value(count.count, scalars) for count in counts if count.axis is AxisKind.WORKER}
     found = {dimension: place.lanes.all(said[dimension]) for dimension in dimensions if dimension in said}
     given = np.prod([place.lanes.all(1), *found.values()], axis=0, dtype=np.int64)
     entries = entries_of(place, ENTRIES)
@@ -51,8 +53,8 @@ def _halved(workers: Numbers, need: Numbers, most: int) -> Numbers:
 def _need(place: Place, entries: Entries, dimension: int) -> Numbers:
     """How many workers along the dimension have an iteration of some loop, in each case."""
     axis = Axis(AxisKind.WORKER, dimension)
-    loops = [one for one in place.launch.loops if any(tile.axis == axis for tile in one.tiles)]
+    loops = [loop for loop in place.launch.loops if any(tile.axis == axis for tile in loop.tiles)]
     if not loops:
         raise UncountableError(f"how many workers {place.launch.name} has depends on what runs inside its tiles")
-    needs = [-(-entries.lanes.all(entries.lanes.evaluation.trips(one.loop)) // axis_of(one)[2]) for one in loops]
+    needs = [-(-entries.lanes.all(entries.lanes.evaluation.trips(loop.loop)) // axis_of(loop)[2]) for loop in loops]
     return np.maximum(np.maximum.reduceat(np.max(needs, axis=0), entries.starts), 1)

@@ -1,8 +1,9 @@
-"""How often the statements of a LoopTree run, for many sizes at once, without going through their points.
+"""How often the statements of a LoopTree run, for many sizes at once, without going through their
+points.
 
-Loops are gone through only as far as what is inside them depends on their iterators; the innermost one never is where its bounds alone say
-how long it is, nor loops around affine conditions. What is gone through is a *lane*: one case of the sizes together with values of the iterators
-around.
+Loops are gone through only as far as what is inside them depends on their iterators; the innermost
+one never is where its bounds alone say how long it is, nor loops around affine conditions. What is
+gone through is a *lane*: one case of the sizes together with values of the iterators around.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ BUDGET = 2**26
 
 @dataclass
 class Counter:
-    """Counts; `spent` are the iterations gone through so far, of which there may be `budget`. Of a loop with more iterations than `samples` so
-    many are gone through, each in the middle of those that it stands for.
+    """Counts; `spent` are the iterations gone through so far, of which there may be `budget`. Of a
+    loop with more iterations than `samples` so many are gone through, each in the middle of those
+    that it stands for.
     """
 
     budget: int = BUDGET
@@ -117,8 +119,8 @@ class Counter:
             yield index, lanes.at(index, {loop.iterator.name: value}), beyond - first
 
     def iterations(self, loop: Loop, lanes: Lanes) -> Iterator[tuple[Numbers, Lanes]]:
-        """All iterations in order, some at a time: the cases that they belong to, and what they are cases of themselves.
-        Raises UncountableError where they are too many.
+        """All iterations in order, some at a time: the cases that they belong to, and what they are
+        cases of themselves. Raises UncountableError where they are too many.
         """
         trips = lanes.all(lanes.evaluation.trips(loop))
         lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
@@ -155,9 +157,9 @@ def names_behind(parts: Iterable[Any], body: Block) -> frozenset[str]:
     declarations: dict[str, set[str]] = {}
     for node in walk(body):
         if isinstance(node, Declaration):
-            for one in node.declarators:
-                if one.initializer is not None and not isinstance(one.initializer, tuple):
-                    declarations.setdefault(one.object.name, set()).update(_names((one.initializer,)))
+            for declarator in node.declarators:
+                if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
+                    declarations.setdefault(declarator.object.name, set()).update(_names((declarator.initializer,)))
     waiting = _names(parts)
     while waiting:
         found |= waiting
@@ -183,8 +185,8 @@ def _bounds(loop: Loop) -> tuple[Expression, ...]:
 
 
 def _names(parts: Iterable[Any]) -> set[str]:
-    return {one.object.name for part in parts for one in walk(part) if isinstance(one, Access)}
+    return {node.object.name for part in parts for node in walk(part) if isinstance(node, Access)}
 
 
 def _is_plain(condition: Expression) -> bool:
-    return not any(isinstance(one, Access) and one.subscripts for one in walk(condition))
+    return not any(isinstance(node, Access) and node.subscripts for node in walk(condition))

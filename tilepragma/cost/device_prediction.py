@@ -1,10 +1,12 @@
-"""How long a plan runs on a GPU at each of many layouts: the thesis's model where workers wait for each other inside tiles, else the roofline.
+"""How long a plan runs on a GPU at each of many layouts: the thesis's model where workers wait for
+each other inside tiles, else the roofline.
 
     tiles with wavefronts of points   rounds (alpha sum G + positions + (U - L + 3) sigma_thd + gamma N_mem) + wavefronts sigma_blk + sigma_ker,
                                       and what the roofline needs at least
     all else                          the roofline, arithmetic as fast as resident warps hide its latency, + launches sigma_blk + sigma_ker
 
-(5.2)-(5.11) with one term more: workers are dealt the positions of a box in each wavefront and look at all of them for those that have a point.
+(5.2)-(5.11) with one term more: workers are dealt the positions of a box in each wavefront and look
+at all of them for those that have a point.
 """
 
 from __future__ import annotations
@@ -47,26 +49,30 @@ from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import copies_ahead, staged_arrays
 
 NAMES = ("computation", "positions", "barriers", "elements", "launches", "roofline")
-"""The terms: alpha sum G; what workers look at in vain; sigma_thd; gamma N_mem; sigma_blk and sigma_ker; what the busiest resource needs beyond
-these.
+"""The terms: alpha sum G; what workers look at in vain; sigma_thd; gamma N_mem; sigma_blk and
+sigma_ker; what the busiest resource needs beyond these.
 """
 
-#: Seconds of a launch by itself, and from one wavefront to the next, on a GPU that nobody calibrated.
+#: Seconds of a launch by itself, and from one wavefront to the next, on a GPU that nobody
+#: calibrated.
 KERNEL_SECONDS, WAVEFRONT_SECONDS = 5e-6, 3e-6
-#: Cycles of a barrier: of one warp, and of each more (half a warp a cycle: CUDA programming guide, synchronization instructions).
+#: Cycles of a barrier: of one warp, and of each more (half a warp a cycle: CUDA programming guide,
+#: synchronization instructions).
 BARRIER_CYCLES, WARP_CYCLES = 20.0, 2.0
-#: Instructions of an operator in a position's condition, and of an access's address. NVRTC 12.9 makes 30 of 42 operators, most of 64 bits, and 31
-#: for 6 accesses. Of a chain: those beside the floating operations, and those of a condition that wait for each other.
+#: Instructions of an operator in a position's condition, and of an access's address. NVRTC 12.9
+#: makes 30 of 42 operators, most of 64 bits, and 31 for 6 accesses. Of a chain: those beside the
+#: floating operations, and those of a condition that wait for each other.
 OPERATOR, ADDRESS, LINKS, CONDITION_LINKS = 1.0, 5.0, 2.0, 6.0
 
 
 def predicted_on_gpu(
     plan: KernelPlan, scalars: Mapping[str, int], sizes: Mapping[str, Values], gpu: Gpu
 ) -> Terms | Uncounted:
-    """The time of a plan's device form where its scalars and tile sizes have these values, in terms with these NAMES, a row for each layout.
+    """The time of a plan's device form where its scalars and tile sizes have these values, in terms
+    with these NAMES, a row for each layout.
 
-    Infinite where no gang has room, since its memory or its workers exceed what a block of the GPU has, and where the tile that should stand for all
-    has no point.
+    Infinite where no gang has room, since its memory or its workers exceed what a block of the GPU
+    has, and where the tile that should stand for all has no point.
     """
     work = plan_work(plan, scalars, sizes, Target.CUDA)
     if isinstance(work, Uncounted):
@@ -76,10 +82,10 @@ def predicted_on_gpu(
         return Uncounted("the length of a section is not known")
     seconds = np.zeros((work.cases, len(NAMES)))
     try:
-        for one in work.launches:
-            workers = gang_workers(one.place, plan.counts, scalars, gpu.threads_per_block)
-            registers = register_use(plan, one.place.launch, gpu).registers
-            seconds += _LaunchTerms(one, gpu, arrays, workers, registers).seconds()
+        for launch in work.launches:
+            workers = gang_workers(launch.place, plan.counts, scalars, gpu.threads_per_block)
+            registers = register_use(plan, launch.place.launch, gpu).registers
+            seconds += _LaunchTerms(launch, gpu, arrays, workers, registers).seconds()
     except UncountableError as reason:
         return Uncounted(str(reason))
     return Terms(NAMES, seconds)
@@ -175,7 +181,7 @@ class _LaunchTerms:
     @property
     def _keeps_sums(self) -> bool:
         staged = self.work.place.launch.staged
-        return staged is not None and any(isinstance(one, Buffered) for one in walk(staged))
+        return staged is not None and any(isinstance(node, Buffered) for node in walk(staged))
 
     def _points_of_worker(self) -> int:
         return int(np.prod([loop.points for loop in self.work.loops if loop.workers], dtype=np.int64))
@@ -209,7 +215,7 @@ class _LaunchTerms:
         if not place.launch.staged_windows or not fronts:
             return plain
         banks = Banks(self.gpu.banks, self.gpu.bank_width)
-        boxes = np.mean([box_conflicts(one.nest, place, banks) for one in fronts], axis=0)
+        boxes = np.mean([box_conflicts(front.nest, place, banks) for front in fronts], axis=0)
         return np.asarray(np.where(self.model.work.shared > 0, boxes, plain))
 
     def _wasted(self, at_once: int) -> Numbers:
@@ -219,11 +225,12 @@ class _LaunchTerms:
     def _wavefronts(self) -> tuple[Numbers, ...]:
         """(5.2)-(5.11), what workers look at in vain, and what the roofline needs beyond that."""
         work, overheads = self.model.work, overheads_of(self.gpu)
-        # The warps that hide each other's latencies are those that have points in the same wavefront.
+        # The warps that hide each other's latencies are those that have points in the same
+        # wavefront.
         at_once = self.resident * work.warps / np.maximum(work.steps, 1)
         known = estimate(self.gpu, self.mix, at_once).coefficients
         parts = predict(work, self.threads, self.blocks, self.gpu.multiprocessors, known, overheads)
-        positions = work.rounds * sum(self._positions(one) for one in self.work.tile.fronts)
+        positions = work.rounds * sum(self._positions(front) for front in self.work.tile.fronts)
         spent = parts.compute + positions + parts.barriers + parts.memory
         beyond = np.maximum(self._roofs().parts.max(axis=0) - spent, 0.0)
         return parts.compute, positions, parts.barriers, parts.memory, parts.wavefronts + parts.launch, beyond
@@ -274,7 +281,8 @@ class _LaunchTerms:
         if demand is None:
             raise UncountableError(f"what a tile of {self.work.name} moves is not known")
         if self._keeps_sums:
-            # Sums stay in registers, and what is read beside them is read for several points at once.
+            # Sums stay in registers, and what is read beside them is read for several points at
+            # once.
             demand = replace(demand, traffic=(np.zeros_like(demand.traffic[0]), *demand.traffic[1:]))
         return roofline(demand, gpu, self.element == 8)
 
@@ -320,6 +328,6 @@ def _looking(fronts: Fronts) -> int:
         if isinstance(statement, If):
             found += operators_in((statement.condition,))
         elif isinstance(statement, Declaration):
-            initial = (one.initializer for one in statement.declarators)
+            initial = (declarator.initializer for declarator in statement.declarators)
             found += operators_in(one for one in initial if one is not None and not isinstance(one, tuple))
     return found

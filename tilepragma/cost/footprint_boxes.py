@@ -1,7 +1,9 @@
-"""Footprints of iterations, as boxes of subscripts: what a cache has to hold for them, and what it takes in and gives back.
+"""Footprints of iterations, as boxes of subscripts: what a cache has to hold for them, and what it
+takes in and gives back.
 
-Uses of an array whose subscripts differ in constants alone have one box. The bytes of an array are those of the smallest box around all of its
-boxes, or of the boxes by themselves, whichever are fewer; rows are taken in whole lines of the cache.
+Uses of an array whose subscripts differ in constants alone have one box. The bytes of an array are
+those of the smallest box around all of its boxes, or of the boxes by themselves, whichever are
+fewer; rows are taken in whole lines of the cache.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ _NOWHERE = 2**62 - 1
 
 @dataclass(frozen=True)
 class References:
-    """Uses of `array` under one statement whose subscripts are `linear` and constants: between `low` and `high` along each dimension. `written`: the
-    constants of those that write, None where none does.
+    """Uses of `array` under one statement whose subscripts are `linear` and constants: between
+    `low` and `high` along each dimension. `written`: the constants of those that write, None where
+    none does.
     """
 
     array: DataObject
@@ -53,7 +56,7 @@ def references(statement: Statement) -> tuple[References, ...]:
 
 
 def _apart(use: Use) -> tuple[tuple[Polynomial, ...], tuple[int, ...]]:
-    parts = [polynomial(one) for one in use.subscripts]
+    parts = [polynomial(subscript) for subscript in use.subscripts]
     constants = tuple(sum(factor for monomial, factor in part.terms if not monomial) for part in parts)
     return tuple(part - number(own) for part, own in zip(parts, constants, strict=True)), constants
 
@@ -98,8 +101,9 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Where a box ends along each dimension of an array, a column for each case: rows of `ends` are its lower ends, then its upper ones, negated.
-    There is nothing in it where a lower end is above the upper one.
+    """Where a box ends along each dimension of an array, a column for each case: rows of `ends` are
+    its lower ends, then its upper ones, negated. There is nothing in it where a lower end is above
+    the upper one.
     """
 
     ends: Numbers
@@ -131,8 +135,8 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Footprint:
-    """What is touched, in each case: a box for each group of references, and for what is written of it. Where all is written that is touched, the two
-    are one box.
+    """What is touched, in each case: a box for each group of references, and for what is written of
+    it. Where all is written that is touched, the two are one box.
     """
 
     boxes: dict[tuple[References, bool], Box]

@@ -1,4 +1,5 @@
-"""Loops around affine conditions: how often what the conditions guard runs, without going through the loops.
+"""Loops around affine conditions: how often what the conditions guard runs, without going through
+the loops.
 
 for (x1 …) for (x2 …) { y = x1 + …; if (affine in x1, x2 && …) statements else if (…) statements }
 """
@@ -31,7 +32,8 @@ class _NotAffineError(Exception):
     """Something here is no affine form of the iterators."""
 
 
-#: Signs and conditions: a statement runs as often as all of the forms are >= 0, summed with these signs.
+#: Signs and conditions: a statement runs as often as all of the forms are >= 0, summed with these
+#: signs.
 _Guards = tuple[tuple[int, tuple[_Form, ...]], ...]
 
 
@@ -173,7 +175,7 @@ class _Forms:
                 return _plus(self.form(node.left), self.form(node.right), 1 if operator == "+" else -1)
             case Binary(operator="*"):
                 return _times(self.form(node.left), self.form(node.right))
-        if any(isinstance(one, Access) and one.object.name in self.known for one in walk(node)):
+        if any(isinstance(node, Access) and node.object.name in self.known for node in walk(node)):
             raise _NotAffineError
         return _Form((0,) * len(self.names), self.lanes.evaluation.value(node))
 
@@ -199,5 +201,5 @@ def _times(left: _Form, right: _Form) -> _Form:
     number, form = (left, right) if not any(left.factors) else (right, left)
     if any(number.factors) or (any(form.factors) and not isinstance(number.constant, int)):
         raise _NotAffineError
-    factors = tuple(one * int(number.constant) for one in form.factors) if any(form.factors) else form.factors
+    factors = tuple(factor * int(number.constant) for factor in form.factors) if any(form.factors) else form.factors
     return _Form(factors, form.constant * number.constant)

@@ -1,13 +1,16 @@
-"""What an iteration of a nest that is dealt out does on a core: points, loops, and the bytes that caches of given sizes move for it.
+"""What an iteration of a nest that is dealt out does on a core: points, loops, and the bytes that
+caches of given sizes move for it.
 
-A cache that holds what one iteration of a loop touches takes in what all of its iterations touch once: of two that follow each other one
-touches the same, some of it, or something new. Where it does not hold that, it takes in what each iteration does by itself. So the bytes of a nest
-follow from its loops, outermost first, by footprints alone:
+A cache that holds what one iteration of a loop touches takes in what all of its iterations touch
+once: of two that follow each other one touches the same, some of it, or something new. Where it
+does not hold that, it takes in what each iteration does by itself. So the bytes of a nest follow
+from its loops, outermost first, by footprints alone:
 
     moved(loop) = | footprint(loop) |              if | footprint(iteration) | <= cache
                   sum over iterations of moved(iteration)      otherwise
 
-Of long loops a few iterations are looked at: the first and the last, and three between them that stand for a third each.
+Of long loops a few iterations are looked at: the first and the last, and three between them that
+stand for a third each.
 """
 
 from __future__ import annotations
@@ -41,9 +44,10 @@ _UNROLLED = 64
 
 @dataclass(frozen=True, eq=False)
 class NestWork:
-    """For each case the `points`; those that register tiles compute besides, as `padding` (`If.padded`), which touch no memory; the `rows`, which are
-    innermost loops that run; the `control`, operations of bounds and conditions; what is touched; and the bytes that each cache moves, a row
-    for each of them.
+    """For each case the `points`; those that register tiles compute besides, as `padding`
+    (`If.padded`), which touch no memory; the `rows`, which are innermost loops that run; the
+    `control`, operations of bounds and conditions; what is touched; and the bytes that each cache
+    moves, a row for each of them.
     """
 
     points: Reals
@@ -150,8 +154,9 @@ class NestCounter:
         return NestWork(np.ones(count), none, none, none, footprint, np.tile(moved, (len(self.caches), 1)))
 
     def _buffered(self, node: Buffered, lanes: Lanes) -> NestWork:
-        """The body, and the rows by which panels are packed: short ones, so that what is copied passes while they begin and end. Loads and stores of
-        a register tile, in no loop, are part of what stands in it.
+        """The body, and the rows by which panels are packed: short ones, so that what is copied
+        passes while they begin and end. Loads and stores of a register tile, in no loop, are part
+        of what stands in it.
         """
         found = self._block(node.body, lanes)
         packed = [buffer.loops for buffer in node.buffers if not buffer.stored]
@@ -212,10 +217,12 @@ class NestCounter:
 
 
 def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
-    """All that a launch does in each case: a few launches, in as many's place as make up its points. Raises UncountableError.
+    """All that a launch does in each case: a few launches, in as many's place as make up its
+    points. Raises UncountableError.
 
-    A core takes iterations of loops that are dealt out one after another, as if all were its own. The footprint is the last launch's. Where those
-    that are looked at have no point and others do, nothing is known of what they do: its rows are infinitely many, so that no such layout is taken.
+    A core takes iterations of loops that are dealt out one after another, as if all were its own.
+    The footprint is the last launch's. Where those that are looked at have no point and others do,
+    nothing is known of what they do: its rows are infinitely many, so that no such layout is taken.
     """
     place, which = _told_apart(work.place)
     launch, entries = place.launch, entries_of(place, ENTRIES)
@@ -245,7 +252,7 @@ def _told_apart(place: Place) -> tuple[Place, Numbers]:
     """The launch in those cases alone that differ in what it mentions, and which of these each case is: few tile sizes are those of all launches."""
     bounds = (step.loop if isinstance(step, HostLoop) else step.condition for step in place.around)
     mentioned = {
-        one.object.name for part in (place.launch.body, *bounds) for one in walk(part) if isinstance(one, Access)
+        node.object.name for part in (place.launch.body, *bounds) for node in walk(part) if isinstance(node, Access)
     }
     values = {name: value for name in sorted(mentioned) if (value := place.lanes.get(name)) is not None}
     cases, own, which = apart(values)
@@ -266,7 +273,7 @@ def _together(one: NestWork, other: NestWork) -> NestWork:
 
 def operators_in(parts: Iterable[Expression]) -> int:
     """Operators and calls in expressions."""
-    return sum(1 for part in parts for one in walk(part) if not isinstance(one, (Access, Cast, IntegerLiteral)))
+    return sum(1 for part in parts for node in walk(part) if not isinstance(node, (Access, Cast, IntegerLiteral)))
 
 
 def _is_unrolled(loop: Loop) -> bool:

@@ -1,4 +1,5 @@
-"""How long a plan runs on cores at each of many layouts: a sum over kinds of work, of what the slowest core has of them.
+"""How long a plan runs on cores at each of many layouts: a sum over kinds of work, of what the
+slowest core has of them.
 
 time = sum over launches of  share of the slowest core * (points, rows, turns at a core's price, bytes of each memory at its bandwidth)
                              + launches * what going from one to the next costs
@@ -33,23 +34,27 @@ from tilepragma.model.linear_model import Terms
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
-#: What of a cache can be counted on: others use it as well, and no cache keeps just what is used next.
+#: What of a cache can be counted on: others use it as well, and no cache keeps just what is used
+#: next.
 USABLE = 0.5
-#: What is seen of the time that bytes of the second, the third level take, since they come in while a core computes; the last level's is seen whole.
+#: What is seen of the time that bytes of the second, the third level take, since they come in while
+#: a core computes; the last level's is seen whole.
 SEEN = (0.3, 0.7)
 #: Cycles of an innermost loop's beginning and end, and of an operation in bounds and conditions.
 ROW_CYCLES, CONTROL_CYCLES = 8.0, 1.0
-#: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host.c); and what going from one step to the next takes
-#: on one core and on several where nobody has measured it.
+#: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host.c);
+#: and what going from one step to the next takes on one core and on several where nobody has
+#: measured it.
 BREAK_EVEN, USUAL_CROSSING = 8e-6, (2e-7, 5e-6)
-#: Seconds until a second core takes part in a launch of an OpenCL processor: PoCL's threads sleep between launches, and who is awake takes what
-#: there is. By SOR on a line on two cores: tiles of 4 us run one after the other, of 200 us side by side with so much more for each launch.
+#: Seconds until a second core takes part in a launch of an OpenCL processor: PoCL's threads sleep
+#: between launches, and who is awake takes what there is. By SOR on a line on two cores: tiles of 4
+#: us run one after the other, of 200 us side by side with so much more for each launch.
 JOINING = 2.5e-5
-#: Seconds from one tile of overlapping wavefronts to the next on a core, which another one has to hear of; and wavefronts that overlap at most
-#: (MOST_WAVES in runtime/waves.c).
+#: Seconds from one tile of overlapping wavefronts to the next on a core, which another one has to
+#: hear of; and wavefronts that overlap at most (MOST_WAVES in runtime/waves.c).
 TILE_SECONDS, TOGETHER = 2.5e-7, 64
-#: Cycles until an operation's result; instructions that a core begins in a cycle, and that it has begun
-#: and not finished at most.
+#: Cycles until an operation's result; instructions that a core begins in a cycle, and that it has
+#: begun and not finished at most.
 LATENCY_CYCLES, WIDTH, WINDOW = 3.0, 4.0, 450.0
 
 
@@ -70,16 +75,18 @@ def predicted_terms(
     whole, once = held
     try:
         usable = _rates(plan, processor)
-        launches = [_LaunchTerms(one, usable, whole, once, work.cases) for one in work.launches]
-        seconds = sum((one.seconds() for one in launches), np.zeros((work.cases, 5 + len(processor.memories) - 1)))
+        launches = [_LaunchTerms(launch, usable, whole, once, work.cases) for launch in work.launches]
+        seconds = sum(
+            (launch.seconds() for launch in launches), np.zeros((work.cases, 5 + len(processor.memories) - 1))
+        )
     except UncountableError as reason:
         return Uncounted(str(reason))
     return Terms(_names(processor), np.asarray(seconds))
 
 
 def _rates(plan: KernelPlan, processor: Processor) -> Processor:
-    """The processor as fast as programs of the plan can have it: where their options forbid fused multiply-adds, of which its rates count two
-    operations each, an operation is an instruction.
+    """The processor as fast as programs of the plan can have it: where their options forbid fused
+    multiply-adds, of which its rates count two operations each, an operation is an instruction.
     """
     if plan.floating.contract or plan.floating.fast:
         return processor
@@ -123,7 +130,8 @@ class _LaunchTerms:
         points = nest.points + nest.padding
         cycle = 1 / processor.clock
         issue, wait = self._point()
-        # A row that waits for itself goes on beside the next ones as far as a core looks ahead: of so many points a row, so much is waited for.
+        # A row that waits for itself goes on beside the next ones as far as a core looks ahead: of
+        # so many points a row, so much is waited for.
         ahead = points / np.maximum(points + nest.rows * self._window(), 1e-300)
         computing = [
             points * np.maximum(issue - wait * ahead, 0.0),
@@ -166,8 +174,8 @@ class _LaunchTerms:
         return np.asarray(between)
 
     def _ahead(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], share: Reals, computing: Reals) -> Reals:
-        """Seconds that do not count of going from one launch to the next: the core that has most to do begins at once, the others when they have
-        heard of it.
+        """Seconds that do not count of going from one launch to the next: the core that has most to
+        do begins at once, the others when they have heard of it.
         """
         if self._overlaps or self.processor.is_opencl or self.processor.cores < 2:
             return np.zeros_like(share)
@@ -214,22 +222,22 @@ class _LaunchTerms:
             return every / WIDTH / processor.clock, wait / processor.clock
         rate = processor.double_rate if is_double(self.work.place.launch) else processor.float_rate
         nearest = processor.memories[0].bandwidth
-        in_registers = any(isinstance(one, Buffered) for one in walk(self.work.place.launch.body))
+        in_registers = any(isinstance(node, Buffered) for node in walk(self.work.place.launch.body))
         loading = 0.0 if in_registers or not nearest else accessed / nearest
         return max(operations / rate, loading) * processor.cores, 0.0
 
 
 def is_double(launch: Launch) -> bool:
     """Whether elements of double precision are among those that it uses."""
-    used = (one.object.element for one in uses(launch.body) if is_of_memory(one))
+    used = (use.object.element for use in uses(launch.body) if is_of_memory(use))
     return any(isinstance(one, ScalarType) and not one.is_integer and one.bits > 32 for one in used)
 
 
 def _waits(body: Statement) -> bool:
     """Whether an iteration of some innermost loop reads what the one before has written."""
-    for loop in (one for one in walk(body) if isinstance(one, Loop)):
-        if not any(isinstance(one, Loop) for one in walk(loop.body)):
-            found = [one for one in uses(loop.body) if is_of_memory(one)]
+    for loop in (node for node in walk(body) if isinstance(node, Loop)):
+        if not any(isinstance(node, Loop) for node in walk(loop.body)):
+            found = [use for use in uses(loop.body) if is_of_memory(use)]
             pairs = ((one, other) for one in found if one.writes for other in found if other.reads)
             if any(one.object == other.object and _is_before(loop, other, one) for one, other in pairs):
                 return True
@@ -239,7 +247,7 @@ def _waits(body: Statement) -> bool:
 def _is_before(loop: Loop, read: Use, write: Use) -> bool:
     """Whether the loop goes from what is read to what is written."""
     away = [polynomial(one) - polynomial(other) for one, other in zip(write.subscripts, read.subscripts, strict=True)]
-    moves = [polynomial(one).split(access_to(loop.iterator)) for one in write.subscripts]
+    moves = [polynomial(subscript).split(access_to(loop.iterator)) for subscript in write.subscripts]
     steps = [None if parts is None else parts[0].constant for parts in moves]
     if any(step is None or one.constant is None for step, one in zip(steps, away, strict=True)):
         return False

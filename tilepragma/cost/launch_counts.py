@@ -14,7 +14,8 @@ from tilepragma.cost.parameter_batch import Lanes, Numbers, chosen
 from tilepragma.ir.loop_tree import Block, If, Loop
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 
-#: Iterations of one of the host's loops that launches are looked at in; of more, so many spread evenly stand for those around them.
+#: Iterations of one of the host's loops that launches are looked at in; of more, so many spread
+#: evenly stand for those around them.
 ENTRIES = 64
 
 
@@ -40,8 +41,9 @@ def places_of(
 
 @dataclass(frozen=True)
 class Entries:
-    """Launches, those of each case together: `lanes` with values of the host's iterators, the `case` of each, and for how many launches it
-    stands. `exact`: no loop was too long for all of its iterations to be among them.
+    """Launches, those of each case together: `lanes` with values of the host's iterators, the
+    `case` of each, and for how many launches it stands. `exact`: no loop was too long for all of
+    its iterations to be among them.
     """
 
     lanes: Lanes
@@ -61,7 +63,8 @@ class Entries:
 
 
 def entries_of(place: Place, most: int | None) -> Entries:
-    """The launches; of loops with more than `most` iterations so many, spread evenly, each in the middle of those that it stands for.
+    """The launches; of loops with more than `most` iterations so many, spread evenly, each in the
+    middle of those that it stands for.
 
     Raises UncountableError.
     """

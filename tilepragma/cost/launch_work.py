@@ -1,7 +1,9 @@
-"""What a plan has to do for given sizes: launches, tiles, points and intra-tile wavefronts, for many tile sizes at once.
+"""What a plan has to do for given sizes: launches, tiles, points and intra-tile wavefronts, for
+many tile sizes at once.
 
-Everything is read off the plan's own bounds; nothing goes through points. A *tile* is what is dealt out: an iteration of the loops that gangs or
-threads take (where workers take them too, as many iterations as a gang has workers). A *point* is an execution of statements that stand together.
+Everything is read off the plan's own bounds; nothing goes through points. A *tile* is what is dealt
+out: an iteration of the loops that gangs or threads take (where workers take them too, as many
+iterations as a gang has workers). A *point* is an execution of statements that stand together.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 
-#: Iterations that are gone through to count what all launches of a plan run that runs more than the user's text does.
+#: Iterations that are gone through to count what all launches of a plan run that runs more than the
+#: user's text does.
 RUN_BUDGET = 2**22
 
 
@@ -36,8 +39,8 @@ class Uncounted:
 
 @dataclass(frozen=True, eq=False)
 class DealtLoop:
-    """A loop that is dealt out along one `dimension`: `trips`, its iterations in each entry of the launch. `workers`: to workers as well as to
-    gangs, to each of whom `points` of them.
+    """A loop that is dealt out along one `dimension`: `trips`, its iterations in each entry of the
+    launch. `workers`: to workers as well as to gangs, to each of whom `points` of them.
     """
 
     dimension: int
@@ -48,13 +51,15 @@ class DealtLoop:
 
 @dataclass(frozen=True, eq=False)
 class LaunchWork:
-    """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry stands for `repeats` launches that deal
-    out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is one of so many.
-    Not `exact` is also what the points of a tile that stands for all were multiplied for.
+    """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry
+    stands for `repeats` launches that deal out `loops` alike (0 where a case has none at all):
+    exactly where `exact`, else it is one of so many. Not `exact` is also what the points of a tile
+    that stands for all were multiplied for.
 
-    `working` are the tiles of each entry that have points, where the plan lets tiles without any go by; None where it does not say.
-    `points`, `operations` of floating type and `accesses` to memory, in bytes, are those of all launches together, one number a case.
-    `find_tile` finds `tile`.
+    `working` are the tiles of each entry that have points, where the plan lets tiles without any go
+    by; None where it does not say. `points`, `operations` of floating type and `accesses` to
+    memory, in bytes, are those of all launches together, one number a case. `find_tile` finds
+    `tile`.
     """
 
     place: Place
@@ -110,10 +115,11 @@ def plan_work(
     entries: int = ENTRIES,
     source: SourceCounts | None = None,
 ) -> PlanWork | Uncounted:
-    """The work of a plan where its scalars and tile sizes have these values, by name: arrays of one length are as many cases.
+    """The work of a plan where its scalars and tile sizes have these values, by name: arrays of one
+    length are as many cases.
 
-    Sizes that are not said are those that a launch takes by itself. `entries`: see ENTRIES. `source`: `SourceCounts.of` these scalars, where
-    it is known already.
+    Sizes that are not said are those that a launch takes by itself. `entries`: see ENTRIES.
+    `source`: `SourceCounts.of` these scalars, where it is known already.
     """
     if plan.as_written is not None:
         return Uncounted(f"it runs the original loops: {plan.as_written}")
@@ -156,7 +162,7 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         trips = nest.trips()
         loops = tuple(DealtLoop(*axis_of(one), own) for one, own in zip(nest.loops, trips, strict=True))
         tiles = np.prod(trips, axis=0, dtype=np.int64)
-        held = None if any(one.workers for one in loops) else working_tiles(nest, trips)
+        held = None if any(loop.workers for loop in loops) else working_tiles(nest, trips)
         if held is not None:
             working, all_held = held
             tiles, exact = working, exact and all_held
@@ -181,8 +187,8 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
 
 
 def _run(place: Place, entries: Entries, tile: Callable[[], TileWork], tiles: Numbers) -> tuple[Counts, bool]:
-    """What all launches run, by their own text; where that takes too long, as if all tiles were like the one that stands for them, and False.
-    Raises UncountableError.
+    """What all launches run, by their own text; where that takes too long, as if all tiles were
+    like the one that stands for them, and False. Raises UncountableError.
     """
     cases = place.lanes.count
     try:

@@ -12,17 +12,21 @@ from tilepragma.cost.launch_work import LaunchWork
 from tilepragma.cost.parameter_batch import Numbers, chosen
 from tilepragma.cost.tile_work import DealtNest, dealt_nest
 
-#: Launches of each case that are looked at, iterations of the loop that is dealt out, and of each loop inside; between them lie straight lines.
+#: Launches of each case that are looked at, iterations of the loop that is dealt out, and of each
+#: loop inside; between them lie straight lines.
 _ENTRIES, _PLACES, _SAMPLES = 7, 9, 3
-#: Of a longer loop that is dealt out as many iterations stand for all: who has one more matters no longer.
+#: Of a longer loop that is dealt out as many iterations stand for all: who has one more matters no
+#: longer.
 _LONGEST = 256
 
 
 def slowest_part(work: LaunchWork, cores: int) -> Reals | None:
-    """Which part of a launch's points the core has that has most of them, in each case, where core k takes iterations k, k + cores, … of the loop
-    that is dealt out: 1 / cores where all have as many. None where not just one loop is. Raises UncountableError.
+    """Which part of a launch's points the core has that has most of them, in each case, where core
+    k takes iterations k, k + cores, … of the loop that is dealt out: 1 / cores where all have as
+    many. None where not just one loop is. Raises UncountableError.
 
-    Where wavefronts overlap, whoever is free takes the next tile: then it is the part of the largest tile, if that is more than 1 / cores.
+    Where wavefronts overlap, whoever is free takes the next tile: then it is the part of the
+    largest tile, if that is more than 1 / cores.
     """
     entries = entries_of(work.place, _ENTRIES)
     nest = dealt_nest(work.place.launch, entries.lanes)
@@ -64,6 +68,8 @@ def _points(nest: DealtNest, trips: Numbers, taken: Numbers) -> Reals:
     inside = nest.lanes.at(index, {loop.iterator.name: lower + step * place})
     counts = Counter(samples=_SAMPLES).count(nest.body, inside)
     found = np.zeros((len(taken), _PLACES))
-    found[index, number] = sum((np.broadcast_to(one, (len(index),)) for one in counts.values()), np.zeros(len(index)))
+    found[index, number] = sum(
+        (np.broadcast_to(count, (len(index),)) for count in counts.values()), np.zeros(len(index))
+    )
     found[trips <= 0] = 0.0
     return found

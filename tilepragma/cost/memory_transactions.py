@@ -1,6 +1,8 @@
-"""What the lanes of a warp meet in memory at once, from the plan's own text: neighbours along dimension 0 are workers whose iterators differ by one.
+"""What the lanes of a warp meet in memory at once, from the plan's own text: neighbours along
+dimension 0 are workers whose iterators differ by one.
 
-Subscripts are affine in the iterators, so that a subscript's difference between neighbours is the same everywhere: it is found at the origin.
+Subscripts are affine in the iterators, so that a subscript's difference between neighbours is the
+same everywhere: it is found at the origin.
 """
 
 from __future__ import annotations
@@ -37,13 +39,16 @@ def neighbour_steps(nest: TileNest, place: Place) -> tuple[Step, ...]:
 
 
 def box_conflicts(nest: TileNest, place: Place, banks: Banks) -> Numbers:
-    """How many times as long as one without conflicts of banks the accesses of a nest of workers take, on average, in the windows of the launch's
-    staged form, for each case; those of other arrays take as long as when each lane is served by itself. Raises UncountableError.
+    """How many times as long as one without conflicts of banks the accesses of a nest of workers
+    take, on average, in the windows of the launch's staged form, for each case; those of other
+    arrays take as long as when each lane is served by itself. Raises UncountableError.
     """
     lanes = place.lanes
     lengths = {
-        one.array: [lanes.all(lanes.evaluation.value(length)) for length in one.object.lengths if length is not None]
-        for one in place.launch.staged_windows
+        window.array: [
+            lanes.all(lanes.evaluation.value(length)) for length in window.object.lengths if length is not None
+        ]
+        for window in place.launch.staged_windows
     }
     found = []
     for array, here, beside in _neighbours(nest, place):
@@ -64,7 +69,7 @@ _Subscripts = tuple[int, ...] | None
 def _neighbours(nest: TileNest, place: Place) -> Iterator[tuple[DataObject, _Subscripts, _Subscripts]]:
     """The array of each access to memory, with the subscripts that a worker meets and its neighbour."""
     axis = Axis(AxisKind.WORKER, 0)
-    taken = {one.loop.iterator.name for one in nest.loops if any(tile.axis == axis for tile in one.tiles)}
+    taken = {loop.loop.iterator.name for loop in nest.loops if any(tile.axis == axis for tile in loop.tiles)}
     origin = _origin(place)
     here, beside = (_accesses(nest.body, origin.inside(dict.fromkeys(taken, value))) for value in (0, 1))
     for (array, one), (_, other) in zip(here, beside, strict=True):
@@ -72,8 +77,9 @@ def _neighbours(nest: TileNest, place: Place) -> Iterator[tuple[DataObject, _Sub
 
 
 def wasted(steps: tuple[Step, ...], warp: int, row: Integers, at_once: int) -> Numbers:
-    """How many times as many bytes as it uses a warp meets in accesses with such steps, on average: memory is moved `at_once` so many bytes at
-    a time, and so many lanes of a warp are neighbours in a `row` of workers.
+    """How many times as many bytes as it uses a warp meets in accesses with such steps, on average:
+    memory is moved `at_once` so many bytes at a time, and so many lanes of a warp are neighbours in
+    a `row` of workers.
     """
     lanes = np.minimum(row, warp)
     rows = -(-warp // lanes)
@@ -88,9 +94,9 @@ def _origin(place: Place) -> Lanes:
         if isinstance(node, Loop):
             names.add(node.iterator.name)
         elif isinstance(node, TileNest):
-            names |= {one.loop.iterator.name for one in node.loops}
+            names |= {loop.loop.iterator.name for loop in node.loops}
         elif isinstance(node, Declaration):
-            names |= {one.object.name for one in node.declarators}
+            names |= {declarator.object.name for declarator in node.declarators}
     return place.lanes.at(np.zeros(1, dtype=np.int64)).inside(dict.fromkeys(names, 0))
 
 
@@ -118,7 +124,7 @@ def _inside(statement: If | Loop | TileNest | Block, lanes: Lanes) -> Iterator[t
 
 def _subscripts(subscripts: tuple[Expression, ...], lanes: Lanes) -> _Subscripts:
     try:
-        return tuple(int(lanes.all(lanes.evaluation.value(one))[0]) for one in subscripts)
+        return tuple(int(lanes.all(lanes.evaluation.value(subscript))[0]) for subscript in subscripts)
     except UncountableError:
         return None
 

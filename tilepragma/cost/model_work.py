@@ -1,7 +1,9 @@
-"""A plan's work as the execution-time model wants it: equations (5.2)-(5.11) for each of its launches, at many tile sizes at once.
+"""A plan's work as the execution-time model wants it: equations (5.2)-(5.11) for each of its
+launches, at many tile sizes at once.
 
-A tile of wavefronts of points is a tile of the thesis. Where nobody waits inside a tile (DOALL nests, and everything on cores) a tile has no
-intra-tile wavefronts: its points are dealt to the lanes of its unit evenly.
+A tile of wavefronts of points is a tile of the thesis. Where nobody waits inside a tile (DOALL
+nests, and everything on cores) a tile has no intra-tile wavefronts: its points are dealt to the
+lanes of its unit evenly.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ from tilepragma.plan.summary import copies_ahead, staged_arrays
 
 @dataclass(frozen=True)
 class Organisation:
-    """Who does the work: `units` that run a tile at a time, `lanes` of each that run in step (a warp, a vector), and on devices how many `workers`
-    a gang has along each dimension.
+    """Who does the work: `units` that run a tile at a time, `lanes` of each that run in step (a
+    warp, a vector), and on devices how many `workers` a gang has along each dimension.
     """
 
     units: int
@@ -41,8 +43,9 @@ class Organisation:
 
 @dataclass(frozen=True, eq=False)
 class LaunchModel:
-    """A launch for the model: `work` is that of tiles like the one that stands for all, of which there are `tiles` worth; a tile is `share` of
-    one on average. `traffic` is that tile's, None where nobody knows, and 0 stands in the work. `counted`: what it was made from.
+    """A launch for the model: `work` is that of tiles like the one that stands for all, of which
+    there are `tiles` worth; a tile is `share` of one on average. `traffic` is that tile's, None
+    where nobody knows, and 0 stands in the work. `counted`: what it was made from.
     """
 
     work: Work
@@ -52,7 +55,8 @@ class LaunchModel:
     counted: LaunchWork
 
 
-#: How a tile's traffic is found: of a launch, its tile, and workers of a gang by dimensions. Raises UncountableError.
+#: How a tile's traffic is found: of a launch, its tile, and workers of a gang by dimensions. Raises
+#: UncountableError.
 Traffic = Callable[[Place, TileWork, Mapping[int, Values]], TileTraffic]
 
 
@@ -107,8 +111,8 @@ def _mean(work: LaunchWork, organisation: Organisation) -> Numbers:
 
 
 def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Numbers]:
-    """Where the tile that stands for all has so many points: what a tile is of it on average, all tiles in such ones, and those that the slowest
-    unit has.
+    """Where the tile that stands for all has so many points: what a tile is of it on average, all
+    tiles in such ones, and those that the slowest unit has.
     """
     tiles = _tiles(work, organisation)
     every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
@@ -122,26 +126,27 @@ def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> t
 def roofline_demand(
     model: LaunchModel, device: Device, arrays: tuple[ArrayBytes, ...], resident: Numbers | float = 1.0
 ) -> Demand | None:
-    """What a launch asks of a device's arithmetic and memories; None where a tile's traffic is unknown.
+    """What a launch asks of a device's arithmetic and memories; None where a tile's traffic is
+    unknown.
 
-    Nested in each other are tiles, of which each moves its own rows in whole transactions, and all of the `arrays` that they touch. So many
-    tiles are `resident` on a unit at once.
+    Nested in each other are tiles, of which each moves its own rows in whole transactions, and all
+    of the `arrays` that they touch. So many tiles are `resident` on a unit at once.
     """
     if model.traffic is None:
         return None
     transaction = device.transaction if isinstance(device, Gpu) else device.line
-    moved = sum(_moved(one, transaction) for one in model.traffic.arrays) + np.zeros_like(model.tiles)
-    footprint = sum(one.touched * one.bytes for one in model.traffic.arrays) + np.zeros_like(model.tiles)
+    moved = sum(_moved(array, transaction) for array in model.traffic.arrays) + np.zeros_like(model.tiles)
+    footprint = sum(array.touched * array.bytes for array in model.traffic.arrays) + np.zeros_like(model.tiles)
     # What is staged comes into the gang's memory part by part, each once.
     footprint = np.where(model.work.shared > 0, np.minimum(footprint, model.work.shared), footprint)
-    touched = {one.array.stored for one in model.traffic.arrays}
-    own = [one for one in arrays if one.array.stored in touched]
+    touched = {array.array.stored for array in model.traffic.arrays}
+    own = [array for array in arrays if array.array.stored in touched]
     whole = np.full_like(model.tiles, sum(one.bytes for one in own))
     once = np.full_like(model.tiles, sum(one.bytes * (one.reads + one.writes) for one in own))
     work, counted = model.work, model.counted
     served = counted.accesses.astype(np.float64)
     levels = level_traffic(device.memories, served, (footprint * resident,), (model.tiles * moved,))
-    lanes = lanes_of(device, max((one.bytes for one in model.traffic.arrays), default=1))
+    lanes = lanes_of(device, max((array.bytes for array in model.traffic.arrays), default=1))
     return Demand(
         operations=counted.operations.astype(np.float64),
         traffic=_kept(device, levels, whole, once),
@@ -171,8 +176,9 @@ def _moved(one: ArrayTraffic, transaction: int) -> Numbers:
 def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefronts:
     """The inter-tile wavefronts, where tiles are such a share of a full one on average.
 
-    Tiles are taken to be full or halves (thesis 5.3.4), in each wavefront as many as make up all points: that of them which are full is
-    2 share - 1. Where this is no number between 0 and 1, all are the share.
+    Tiles are taken to be full or halves (thesis 5.3.4), in each wavefront as many as make up all
+    points: that of them which are full is 2 share - 1. Where this is no number between 0 and 1, all
+    are the share.
     """
     case = np.repeat(np.arange(len(work.starts)), np.diff(np.append(work.starts, len(tiles))))
     halves = (share >= HALF_A_TILE) & (share <= 1)
@@ -188,8 +194,8 @@ def _tile(work: LaunchWork, mean: Numbers, organisation: Organisation) -> tuple[
     if fronts and work.tile.points is not None:
         warps = sum(summed(one.case, -(-one.points // organisation.lanes), cases) for one in fronts)
         widest = np.zeros(cases, dtype=np.int64)
-        for one in fronts:
-            np.maximum.at(widest, one.case, one.points)
+        for front in fronts:
+            np.maximum.at(widest, front.case, front.points)
         steps = sum(one.steps for one in fronts)
         return work.tile.points.astype(np.float64), np.asarray(warps, dtype=np.float64), np.asarray(steps), widest
     none = np.zeros(cases, dtype=np.int64)
@@ -214,9 +220,10 @@ def _traffic(work: LaunchWork, organisation: Organisation, traffic_of: Traffic) 
 def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
     """Bytes of the gangs' memory that the launch keeps windows and staged boxes in, where gangs have so many workers."""
     windows = sum(
-        _bytes(one.object, [_length(one.object, place) for place in range(one.object.rank)]) for one in launch.windows
+        _bytes(window.object, [_length(window.object, place) for place in range(window.object.rank)])
+        for window in launch.windows
     )
-    boxes = sum(staged_bytes(one, workers) for one in staged_arrays(launch))
+    boxes = sum(staged_bytes(array, workers) for array in staged_arrays(launch))
     return windows + boxes * (2 if copies_ahead(launch) else 1)
 
 

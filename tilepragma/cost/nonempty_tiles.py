@@ -1,7 +1,9 @@
-"""How many of the tiles of a launch have something to do: those whose condition holds, where all of a tile stands under one.
+"""How many of the tiles of a launch have something to do: those whose condition holds, where all of
+a tile stands under one.
 
-Loops that are dealt out go over a box of tiles; a tile's condition is a conjunction of affine inequalities in their iterators. All but the
-longest loop are gone through, the values of that for which the condition holds are an interval.
+Loops that are dealt out go over a box of tiles; a tile's condition is a conjunction of affine
+inequalities in their iterators. All but the longest loop are gone through, the values of that for
+which the condition holds are an interval.
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Binary, Expression
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop
 
-#: Tiles along all loops but the longest that are gone through; of more, only in some launches, which stand for those around them.
+#: Tiles along all loops but the longest that are gone through; of more, only in some launches,
+#: which stand for those around them.
 BUDGET = 2**18
 
 
 def working_tiles(nest: DealtNest, trips: tuple[Numbers, ...]) -> tuple[Numbers, bool] | None:
-    """For each case of the nest, whose loops have so many iterations, how many of its tiles have points, or satisfy the plan's condition of
-    having some, which may be a little weaker; and whether all were counted. None where tiles have no condition.
+    """For each case of the nest, whose loops have so many iterations, how many of its tiles have
+    points, or satisfy the plan's condition of having some, which may be a little weaker; and
+    whether all were counted. None where tiles have no condition.
     """
     content = _content(nest.body)
     if not isinstance(content, If) or content.otherwise is not None:
@@ -88,7 +92,7 @@ def _differences(body: Block, lanes: Lanes) -> list[Numbers]:
     """Values that are >= 0 exactly where the tile's condition holds."""
     for there, statement in declared_along(body, lanes):
         if isinstance(statement, If):
-            return [there.all(one) for one in _sides(statement.condition, there)]
+            return [there.all(side) for side in _sides(statement.condition, there)]
     raise UncountableError("tiles have no condition")
 
 

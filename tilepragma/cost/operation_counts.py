@@ -18,12 +18,13 @@ _COMPOUND = ("+=", "-=", "*=", "/=")
 def operation_counts(kernel: Kernel, on_host: Callable[[Expression], bool]) -> tuple[OperationCount, ...]:
     """One count a loop nest; empty where a trip count or a function's work is not known at launch.
 
-    Additions, subtractions, multiplications, divisions and calls to math.h count one each, of any floating type; what
-    stands under a condition counts nothing. `on_host` tells which bounds can be evaluated at launch.
+    Additions, subtractions, multiplications, divisions and calls to math.h count one each, of any
+    floating type; what stands under a condition counts nothing. `on_host` tells which bounds can be
+    evaluated at launch.
     """
     counts: dict[tuple[Loop, ...], int] = {}
     for loops, node in _operations(kernel.body, ()):
-        if _unknown(node) or not all(on_host(bound) for one in loops for bound in (one.lower, one.upper, one.step)):
+        if _unknown(node) or not all(on_host(bound) for loop in loops for bound in (loop.lower, loop.upper, loop.step)):
             return ()
         counts[loops] = counts.get(loops, 0) + 1
     return tuple(OperationCount(count, loops) for loops, count in counts.items())
@@ -39,7 +40,9 @@ def _operations(node: Any, loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop
     if isinstance(node, (If, Conditional)):
         yield from _operations(node.condition, loops)
         return
-    if _is_operation(node) or (_unknown(node) and any(_is_operation(one) or _is_own_call(one) for one in walk(node))):
+    if _is_operation(node) or (
+        _unknown(node) and any(_is_operation(node) or _is_own_call(node) for node in walk(node))
+    ):
         yield loops, node
     inner = (*loops, node) if isinstance(node, Loop) else loops
     for child in children(node):

@@ -41,8 +41,8 @@ CHUNK = 2**16
 
 
 class Lanes:
-    """`count` cases, each with a value for every name. Values are found when they are asked for: those of `parent` at `index`, or
-    `own` ones, which may be expressions over those of `parent`.
+    """`count` cases, each with a value for every name. Values are found when they are asked for:
+    those of `parent` at `index`, or `own` ones, which may be expressions over those of `parent`.
     """
 
     def __init__(
@@ -132,7 +132,9 @@ def declared_along(block: Block, lanes: Lanes) -> Iterator[tuple[Lanes, Statemen
         if not isinstance(statement, (Barrier, Stage)):
             yield lanes, statement
         if isinstance(statement, Declaration):
-            lanes = lanes.inside({one.object.name: _initial(one.initializer) for one in statement.declarators})
+            lanes = lanes.inside(
+                {declarator.object.name: _initial(declarator.initializer) for declarator in statement.declarators}
+            )
 
 
 def _initial(initializer: Any) -> Expression | None:
@@ -144,12 +146,12 @@ def is_leaf(statement: Statement, lanes: Lanes) -> bool:
     if isinstance(statement, (While, ForLoop)):
         raise UncountableError(f"a loop runs until data says so{_line(statement)}")
     if isinstance(statement, (Loop, TileNest, Block, Buffered)):
-        if any(isinstance(one, (Break, Return)) for one in walk(statement)):
+        if any(isinstance(node, (Break, Return)) for node in walk(statement)):
             raise UncountableError(f"a loop is left early{_line(statement)}")
         return False
     if not isinstance(statement, If):
-        return not any(isinstance(one, (Loop, While, ForLoop)) for one in walk(statement))
-    inner = any(isinstance(one, (Loop, TileNest, While, ForLoop)) for one in walk(statement))
+        return not any(isinstance(node, (Loop, While, ForLoop)) for node in walk(statement))
+    inner = any(isinstance(node, (Loop, TileNest, While, ForLoop)) for node in walk(statement))
     try:
         lanes.evaluation.value(statement.condition)
     except UncountableError:
@@ -161,9 +163,9 @@ def is_leaf(statement: Statement, lanes: Lanes) -> bool:
 
 def places(statement: Statement) -> Iterator[object]:
     """What the statements in a leaf are known by: their places in the user's text."""
-    for one in walk(statement):
-        if isinstance(one, ExpressionStatement):
-            yield id(one) if one.range == NOWHERE else one.range
+    for node in walk(statement):
+        if isinstance(node, ExpressionStatement):
+            yield id(node) if node.range == NOWHERE else node.range
 
 
 def add(counts: Counts, more: Counts) -> None:

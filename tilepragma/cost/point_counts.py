@@ -2,8 +2,8 @@
 
     { x : low_k <= x_k <= high_k, c + sum f_k x_k >= 0 for each cut }
 
-Cuts that leave a box whole are dropped. What one sum of variables bounds is counted in closed form: of the points z of a box [0, L_1) x ... x
-[0, L_d) those with z_1 + ... + z_d <= u are
+Cuts that leave a box whole are dropped. What one sum of variables bounds is counted in closed form:
+of the points z of a box [0, L_1) x ... x [0, L_d) those with z_1 + ... + z_d <= u are
 
     sum over subsets T of the variables of (-1)^|T| binomial(u - sum_T L + d, d)
 
@@ -106,8 +106,8 @@ def _extreme(cut: Cut, towards: Numbers, away: Numbers) -> Numbers:
 
 def _common_sum(factors: Sequence[Factors]) -> Factors:
     """The sum of variables, or difference, that most of these cuts bound; nothing where there is none such."""
-    sums = [one if one > tuple(-f for f in one) else tuple(-f for f in one) for one in factors]
-    units = [one for one in sums if any(one) and all(f in (-1, 0, 1) for f in one)]
+    sums = [factor if factor > tuple(-f for f in factor) else tuple(-f for f in factor) for factor in factors]
+    units = [sum_ for sum_ in sums if any(sum_) and all(f in (-1, 0, 1) for f in sum_)]
     return max(units, key=units.count, default=())
 
 

@@ -15,8 +15,9 @@ from tilepragma.model.device import Gpu
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterUse
 from tilepragma.plan.summary import copies_ahead, points_of
 
-#: Registers of a worker besides those that hold elements of arrays, before anybody has compiled the kernel: ptxas 12.9 gives 29 for a sweep over a
-#: row and 38 to 51 for one over a plane, both in wavefronts.
+#: Registers of a worker besides those that hold elements of arrays, before anybody has compiled the
+#: kernel: ptxas 12.9 gives 29 for a sweep over a row and 38 to 51 for one over a plane, both in
+#: wavefronts.
 REGISTERS = 40
 
 
@@ -42,11 +43,12 @@ def kept_elements(launch: Launch) -> int:
 
 
 def likely_workers(plan: KernelPlan, launch: Launch, most: int) -> Mapping[Axis, int]:
-    """The workers of a gang along each axis, before any launch is known, where a gang of the device has so many at `most`: those that the user says
-    in numbers, else those that the runtime prefers, halved as by `gang_workers` until they are no more.
+    """The workers of a gang along each axis, before any launch is known, where a gang of the device
+    has so many at `most`: those that the user says in numbers, else those that the runtime prefers,
+    halved as by `gang_workers` until they are no more.
     """
     axes = sorted((axis for axis in launch.axes if axis.kind is AxisKind.WORKER), key=lambda axis: axis.dimension)
-    said = {Axis(one.axis, one.dimension): one.count.literal for one in plan.counts}
+    said = {Axis(count.axis, count.dimension): count.count.literal for count in plan.counts}
     left = [axis for axis in axes if said.get(axis) is None]
     preferred = dict(zip(left, PREFERRED_WORKERS.get(len(left), ()), strict=True))
     found = {axis: said.get(axis) or preferred[axis] for axis in axes}

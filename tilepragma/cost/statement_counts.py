@@ -48,8 +48,8 @@ class SourceCounts:
         return replace(self, counts={place: chosen(values, index) for place, values in self.counts.items()})
 
     def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: Lanes) -> Counts | None:
-        """How often what the launch runs is run by the region; None where one of `among`, the launches of its tree, runs some of that too, or
-        the launch does more than the region.
+        """How often what the launch runs is run by the region; None where one of `among`, the
+        launches of its tree, runs some of that too, or the launch does more than the region.
         """
         leaves = sorted(leaves_under(launch.body, lanes), key=len, reverse=True)
         own = {place for leaf in leaves for place in leaf}
@@ -84,9 +84,9 @@ class SourceCounts:
     @property
     def _statements(self) -> Iterator[tuple[object, ExpressionStatement]]:
         for body in (self.plan.kernel.body, *(one.body for one in (*self.plan.host, *self.plan.device))):
-            for one in walk(body):
-                if isinstance(one, ExpressionStatement):
-                    yield from ((place, one) for place in places(one))
+            for node in walk(body):
+                if isinstance(node, ExpressionStatement):
+                    yield from ((place, node) for place in places(node))
 
 
 def apart(scalars: Mapping[str, Values]) -> tuple[int, dict[str, Values], Numbers]:
@@ -105,7 +105,7 @@ def each_case(cases: int, values: Mapping[str, Values]) -> Iterator[dict[str, in
 
 
 def _accessed(statement: ExpressionStatement) -> int:
-    found = (one for one in uses(statement) if is_of_memory(one))
+    found = (use for use in uses(statement) if is_of_memory(use))
     return sum((one.reads + one.writes) * element_bytes(one.object) for one in found)
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
-    """What the workers of each launch for devices touch in global memory, along each loop that is dealt out to workers; none where
-    isl gives up, or the plan cannot be followed.
+    """What the workers of each launch for devices touch in global memory, along each loop that is
+    dealt out to workers; none where isl gives up, or the plan cannot be followed.
     """
     from tilepragma.poly.operation_limit import OperationLimitError
     from tilepragma.verify.statement_matching import Unmatched
@@ -37,11 +37,12 @@ def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
 
 
 def uncoalesced(accesses: Iterable[WorkerAccess], launch: str) -> tuple[DataObject, ...]:
-    """The arrays of a launch that neighbouring workers do not reach side by side: those that only staging helps.
+    """The arrays of a launch that neighbouring workers do not reach side by side: those that only
+    staging helps.
 
     Where loops are nested in the launch, accesses outside its deepest loops do not count.
     """
-    mine = [one for one in accesses if one.launch == launch and one.first]
+    mine = [access for access in accesses if access.launch == launch and access.first]
     deepest = max((one.depth for one in mine), default=0)
     found = (one.reference.object for one in mine if one.depth == deepest and not is_side_by_side(one))
     return tuple(dict.fromkeys(found))

@@ -1,4 +1,5 @@
-"""Memory traffic of one tile: the elements of each array that it reads and writes, each counted once (ICS'08 4.6: unions of footprints).
+"""Memory traffic of one tile: the elements of each array that it reads and writes, each counted
+once (ICS'08 4.6: unions of footprints).
 
     loads  = sum over arrays of | union of the images of the tile's points under its reads  |
     stores = sum over arrays of | union of the images of the tile's points under its writes |
@@ -30,8 +31,9 @@ BUDGET = 2**21
 
 @dataclass(frozen=True, eq=False)
 class ArrayTraffic:
-    """Elements of `array`, of so many `bytes`, that a tile reads, that it writes, and that it does either with, in each case; and the rows (values
-    of all subscripts but the last) in which those lie that it reads and that it writes.
+    """Elements of `array`, of so many `bytes`, that a tile reads, that it writes, and that it does
+    either with, in each case; and the rows (values of all subscripts but the last) in which those
+    lie that it reads and that it writes.
     """
 
     array: DataObject
@@ -45,8 +47,8 @@ class ArrayTraffic:
 
 @dataclass(frozen=True, eq=False)
 class TileTraffic:
-    """Of the tile that stands for all of a launch. `error`: by what part the sum of all was off in the cases that were compared; 0 where all were
-    counted, None where none could be compared.
+    """Of the tile that stands for all of a launch. `error`: by what part the sum of all was off in
+    the cases that were compared; 0 where all were counted, None where none could be compared.
     """
 
     arrays: tuple[ArrayTraffic, ...]
@@ -55,18 +57,19 @@ class TileTraffic:
     @property
     def elements(self) -> Numbers:
         """N_mem: elements moved in and out."""
-        return np.asarray(sum(one.read + one.written for one in self.arrays), dtype=np.int64)
+        return np.asarray(sum(array.read + array.written for array in self.arrays), dtype=np.int64)
 
     @property
     def bytes(self) -> Numbers:
         """Bytes moved in and out."""
-        return np.asarray(sum((one.read + one.written) * one.bytes for one in self.arrays), dtype=np.int64)
+        return np.asarray(sum((array.read + array.written) * array.bytes for array in self.arrays), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class GangTile:
-    """A launch's tile in each case, at the first place of `order` where it has points. Where workers take the loops that are dealt out together
-    with gangs it has the iterations of so many `workers` along each dimension.
+    """A launch's tile in each case, at the first place of `order` where it has points. Where
+    workers take the loops that are dealt out together with gangs it has the iterations of so many
+    `workers` along each dimension.
     """
 
     place: Place
@@ -129,9 +132,11 @@ class _Gang:
 
 @dataclass
 class _Images:
-    """What points under `body` touch: of each array the subscripts, with the case that they are of, of reads and of writes.
+    """What points under `body` touch: of each array the subscripts, with the case that they are of,
+    of reads and of writes.
 
-    Accesses whose subscripts are made of the same names are gone through together, by the loops that these names or conditions depend on.
+    Accesses whose subscripts are made of the same names are gone through together, by the loops
+    that these names or conditions depend on.
     """
 
     body: Block
@@ -190,11 +195,11 @@ class _Images:
 
     def _touch(self, statement: Statement, lanes: Lanes, case: Numbers, wanted: frozenset[str]) -> None:
         if id(statement) not in self.known:
-            self.known[id(statement)] = tuple(one for one in uses(statement) if is_of_memory(one))
+            self.known[id(statement)] = tuple(use for use in uses(statement) if is_of_memory(use))
         for use in self.known[id(statement)]:
             if self._wanted(use) != wanted:
                 continue
-            values = tuple(lanes.all(lanes.evaluation.value(one)) for one in use.subscripts)
+            values = tuple(lanes.all(lanes.evaluation.value(subscript)) for subscript in use.subscripts)
             for writes, done in ((False, use.reads), (True, use.writes)):
                 if done:
                     self.touched.setdefault((use.object, writes), []).append((case, *values))

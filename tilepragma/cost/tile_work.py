@@ -17,7 +17,8 @@ from tilepragma.ir.loop_tree import Block, Buffered, If, Loop, Statement, TiledL
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.kernel_plan import Launch
 
-#: A place among the tiles: the part of the launches, and that of the iterations of each loop, which is before it.
+#: A place among the tiles: the part of the launches, and that of the iterations of each loop, which
+#: is before it.
 TileParts = tuple[tuple[int, int], tuple[int, int]]
 _PARTS = ((1, 2), (1, 4), (3, 4))
 EVERYWHERE: tuple[TileParts, ...] = tuple(itertools.product(_PARTS, _PARTS))
@@ -27,8 +28,8 @@ _SAMPLE = 5
 
 @dataclass(frozen=True)
 class DealtNest:
-    """The nest that gangs or threads take: `loops` are those of its loops that are dealt out, `body` what each iteration of these does.
-    `lanes` are the cases in which it stands.
+    """The nest that gangs or threads take: `loops` are those of its loops that are dealt out,
+    `body` what each iteration of these does. `lanes` are the cases in which it stands.
     """
 
     loops: tuple[TiledLoop, ...]
@@ -37,7 +38,7 @@ class DealtNest:
 
     def trips(self) -> tuple[Numbers, ...]:
         """The iterations of each of the loops. Raises UncountableError."""
-        return tuple(self._trips(one.loop) for one in self.loops)
+        return tuple(self._trips(loop.loop) for loop in self.loops)
 
     def _trips(self, loop: Loop) -> Numbers:
         return in_parts(self.lanes, lambda part: part.evaluation.trips(loop))
@@ -54,8 +55,8 @@ class DealtNest:
 
 
 def dealt_nest(launch: Launch, lanes: Lanes) -> DealtNest | None:
-    """The nest that gangs or threads take; None where one instance does everything. What stands around it, all of them go through: it is
-    part of the body. Raises UncountableError.
+    """The nest that gangs or threads take; None where one instance does everything. What stands
+    around it, all of them go through: it is part of the body. Raises UncountableError.
     """
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _is_outermost(node)]
     if not nests:
@@ -84,13 +85,13 @@ def _is_outermost(nest: TileNest) -> bool:
 def _outermost(block: Block, lanes: Lanes, nest: TileNest) -> tuple[Statement, Lanes]:
     """The statement, no block, that is or holds the nest, and the cases in which it stands."""
     for there, statement in declared_along(block, lanes):
-        if any(one is nest for one in walk(statement)):
+        if any(node is nest for node in walk(statement)):
             return _outermost(statement, there, nest) if isinstance(statement, Block) else (statement, there)
     raise ValueError("the nest stands elsewhere")
 
 
 def _around(node: Statement, nest: TileNest) -> Iterator[Loop]:
-    return (one for one in walk(node) if isinstance(one, Loop) and any(inner is nest for inner in walk(one)))
+    return (node for node in walk(node) if isinstance(node, Loop) and any(inner is nest for inner in walk(node)))
 
 
 def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
@@ -99,7 +100,7 @@ def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
         return body
 
     def inside(block: Block) -> Block:
-        return replace(block, statements=tuple(_with_body(one, nest, body) for one in block.statements))
+        return replace(block, statements=tuple(_with_body(statement, nest, body) for statement in block.statements))
 
     return inside(node) if isinstance(node, Block) else with_blocks(node, inside)
 
@@ -132,8 +133,9 @@ class Fronts:
 
 @dataclass(frozen=True, eq=False)
 class TileWork:
-    """A tile's `points` in each case, None where they are too many to count, and its `fronts`: an array for each group of workers between two
-    barriers, none where workers do not wait for each other inside a tile. It is the first in this `order` of places that has points.
+    """A tile's `points` in each case, None where they are too many to count, and its `fronts`: an
+    array for each group of workers between two barriers, none where workers do not wait for each
+    other inside a tile. It is the first in this `order` of places that has points.
     """
 
     points: Numbers | None
@@ -142,10 +144,12 @@ class TileWork:
 
 
 def representative_tile(launch: Launch, entries: Entries) -> TileWork:
-    """The tile of each case that stands for all: a full one where the plan has any such in the middle. Where workers take the loops that are dealt
-    out it is one iteration of these. Raises UncountableError.
+    """The tile of each case that stands for all: a full one where the plan has any such in the
+    middle. Where workers take the loops that are dealt out it is one iteration of these. Raises
+    UncountableError.
 
-    Looked at are tiles at quarters of the launches and of the loops; those places come first where tiles of some cases have most points.
+    Looked at are tiles at quarters of the launches and of the loops; those places come first where
+    tiles of some cases have most points.
     """
     cases = len(entries.starts)
     sample = np.unique(np.linspace(0, cases - 1, _SAMPLE).astype(np.int64))
@@ -186,7 +190,7 @@ class _Found:
 
     def add(self, nest: DealtNest, lanes: Lanes, case: Numbers) -> Numbers:
         """Adds the fronts of tiles that have points, and says how many."""
-        if not any(isinstance(one, TileNest) for one in walk(nest.body)):
+        if not any(isinstance(node, TileNest) for node in walk(nest.body)):
             return lanes.all(total(self.counter.count(nest.body, lanes).values()))
         fronts: _Parts = {}
         self._collect(nest.body, lanes, np.arange(lanes.count), fronts)
@@ -201,7 +205,7 @@ class _Found:
         return points
 
     def _collect(self, node: Statement, lanes: Lanes, case: Numbers, fronts: _Parts) -> None:
-        nests = isinstance(node, TileNest) or any(isinstance(one, TileNest) for one in walk(node))
+        nests = isinstance(node, TileNest) or any(isinstance(node, TileNest) for node in walk(node))
         if not nests or isinstance(node, TileNest):
             values = lanes.all(total(self.counter.count(node, lanes).values()))
             if nests or values.any():

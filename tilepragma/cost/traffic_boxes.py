@@ -1,7 +1,9 @@
-"""Memory traffic of large tiles, from above: boxes of subscripts instead of the elements themselves.
+"""Memory traffic of large tiles, from above: boxes of subscripts instead of the elements
+themselves.
 
-Every iterator of a tile has a range, found from the ranges of those around it; a subscript's range follows by interval arithmetic. Of an array the
-elements are at most those of the smallest box around all accesses, and at most the sum of the accesses' own boxes.
+Every iterator of a tile has a range, found from the ranges of those around it; a subscript's range
+follows by interval arithmetic. Of an array the elements are at most those of the smallest box
+around all accesses, and at most the sum of the accesses' own boxes.
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ class _Ranges:
         return _Range(value, value)
 
     def _helper(self, node: Call) -> _Range:
-        left, right = (self.of(one) for one in node.arguments)
+        left, right = (self.of(argument) for argument in node.arguments)
         if node.function == "tilek_minimum":
             return _Range(minimum(left.low, right.low), minimum(left.high, right.high))
         if node.function == "tilek_maximum":
@@ -192,10 +194,10 @@ class _Boxes:
 
     def visit(self, node: Statement, at: _Ranges) -> None:
         if isinstance(node, Block):
-            for one in node.statements:
-                self._touch(one, at) if not _has_parts(one) else self.visit(one, at)
-                if isinstance(one, Declaration):
-                    at = _declared(one, at)
+            for statement in node.statements:
+                self._touch(statement, at) if not _has_parts(statement) else self.visit(statement, at)
+                if isinstance(statement, Declaration):
+                    at = _declared(statement, at)
         elif isinstance(node, If):
             if not at.never(node.condition):
                 self.visit(node.then, at.where(node.condition))
@@ -211,7 +213,7 @@ class _Boxes:
     def _touch(self, statement: Statement, at: _Ranges) -> None:
         for use in uses(statement):
             if is_of_memory(use):
-                box = tuple(at.of(one) for one in use.subscripts)
+                box = tuple(at.of(subscript) for subscript in use.subscripts)
                 for writes, done in ((False, use.reads), (True, use.writes)):
                     if done:
                         self.found.setdefault((use.object, writes), []).append(box)
@@ -233,20 +235,20 @@ class _Boxes:
 
 
 def _has_parts(statement: Statement) -> bool:
-    return any(isinstance(getattr(statement, one.name), Block) for one in dataclasses.fields(statement)) or isinstance(
-        statement, (Block, TileNest)
-    )
+    return any(
+        isinstance(getattr(statement, field.name), Block) for field in dataclasses.fields(statement)
+    ) or isinstance(statement, (Block, TileNest))
 
 
 def _declared(declaration: Declaration, at: _Ranges) -> _Ranges:
-    for one in declaration.declarators:
+    for declarator in declaration.declarators:
         own: _Range | None = None
-        if one.initializer is not None and not isinstance(one.initializer, tuple):
+        if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
             try:
-                own = at.of(one.initializer)
+                own = at.of(declarator.initializer)
             except UncountableError:
                 own = None
-        at = at.with_range(one.object.name, own)
+        at = at.with_range(declarator.object.name, own)
     return at
 
 

@@ -1,7 +1,8 @@
 """Memory traffic of tiles of many sizes.
 
-The numbers of elements are polynomials in the sizes, of the array's rank at most, as long as the order of the sizes' lengths stays the same. They
-are found from small tiles, and compared with some of the tiles asked for.
+The numbers of elements are polynomials in the sizes, of the array's rank at most, as long as the
+order of the sizes' lengths stays the same. They are found from small tiles, and compared with some
+of the tiles asked for.
 """
 
 from __future__ import annotations
@@ -24,16 +25,19 @@ from tilepragma.ir.expressions import Access, Expression
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop
 
-#: Extents of the tiles from which polynomials are found; how many tiles for each unknown; how many of those asked for are compared.
+#: Extents of the tiles from which polynomials are found; how many tiles for each unknown; how many
+#: of those asked for are compared.
 _SMALL, _EACH, _COMPARED = (2, 7), 3, 6
 #: By what part polynomials may be off to be taken for right.
 _RIGHT = 0.02
 
 
 def tile_traffic(place: Place, tile: TileWork, workers: Mapping[int, Values]) -> TileTraffic:
-    """The traffic of the tile that stands for all of a launch, where a gang has so many `workers` along each dimension.
+    """The traffic of the tile that stands for all of a launch, where a gang has so many `workers`
+    along each dimension.
 
-    It is counted where there are few points, else from polynomials where these are right, else from boxes. Raises UncountableError.
+    It is counted where there are few points, else from polynomials where these are right, else from
+    boxes. Raises UncountableError.
     """
     gang = GangTile(place, tile.order, workers)
     few = gang.cases == 1
@@ -82,7 +86,7 @@ def _polynomials(varied: _Varied) -> tuple[ArrayTraffic, ...]:
     if not len(varied.values):
         same = counted_traffic(varied.with_values(np.zeros((0, 1), dtype=np.int64)))
         return tuple(_changed(one, lambda own: np.repeat(own, cases)) for one in same)
-    degree = max((one.object.rank for one in _uses_of(place)), default=1)
+    degree = max((use.object.rank for use in _uses_of(place)), default=1)
     powers = [p for p in itertools.product(range(degree + 1), repeat=len(varied.values)) if sum(p) <= degree]
     generator = np.random.default_rng(len(powers))
     small = generator.integers(*_SMALL, (len(varied.values), _EACH * len(powers)), endpoint=True)
@@ -146,7 +150,7 @@ class _Varied:
         place, workers = tile.place, tile.workers
         steps = [step.loop if isinstance(step, HostLoop) else step.condition for step in place.around]
         mentioned = {
-            one.object.name for part in (place.launch.body, *steps) for one in walk(part) if isinstance(one, Access)
+            node.object.name for part in (place.launch.body, *steps) for node in walk(part) if isinstance(node, Access)
         }
         found = {name: place.lanes.get(name) for name in sorted(mentioned)}
         names = tuple(name for name, value in found.items() if isinstance(value, np.ndarray))
@@ -166,4 +170,4 @@ class _Varied:
 
 
 def _uses_of(place: Place) -> Iterator[Use]:
-    return (one for one in uses(place.launch.body) if is_of_memory(one))
+    return (use for use in uses(place.launch.body) if is_of_memory(use))

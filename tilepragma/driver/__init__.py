@@ -1,6 +1,8 @@
-"""The pipeline: a C file in, a C file with launches out. `PASSES` is the whole of it, in order (docs/ARCHITECTURE.md).
+"""The pipeline: a C file in, a C file with launches out. `PASSES` is the whole of it, in order
+(docs/ARCHITECTURE.md).
 
-Each pass reads the state and fills in one part of it; `tilepragma translate --dump-after NAME` prints that part.
+Each pass reads the state and fills in one part of it; `tilepragma translate --dump-after NAME`
+prints that part.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ PASSES = (
 
 
 def translate(request: TranslateRequest) -> TranslateResult:
-    """Run the passes up to `request.last`; where there are errors, only the passes that collect more.
+    """Run the passes up to `request.last`; where there are errors, only the passes that collect
+    more.
 
-    Raises OSError where the source cannot be read or a kernel not be written. Errors in the source are in the result.
+    Raises OSError where the source cannot be read or a kernel not be written. Errors in the source
+    are in the result.
     """
     try:
         return _translated(request, PASSES)

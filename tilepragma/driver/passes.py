@@ -1,6 +1,8 @@
-"""The passes of a translation, in their order: each takes the state and returns it with its own part filled in.
+"""The passes of a translation, in their order: each takes the state and returns it with its own
+part filled in.
 
-Heavy modules (libclang, isl, jinja2) are imported by the pass that needs them: a file without directives costs nothing.
+Heavy modules (libclang, isl, jinja2) are imported by the pass that needs them: a file without
+directives costs nothing.
 """
 
 from __future__ import annotations
@@ -72,8 +74,8 @@ def parse(state: State) -> State:
 
 
 def read_records(state: State) -> State:
-    """Read the tile sizes that `tilepragma tune` has kept beside the source, or, in a build of a tuning run, the versions
-    that are tried. Raises OSError where these cannot be read.
+    """Read the tile sizes that `tilepragma tune` has kept beside the source, or, in a build of a
+    tuning run, the versions that are tried. Raises OSError where these cannot be read.
     """
     request = state.request
     if state.unit is None or not state.unit.kernels or not request.kept:
@@ -171,8 +173,9 @@ def measure_registers(state: State) -> State:
 
 
 def choose_sizes(state: State) -> State:
-    """Choose tile sizes on cores by the model: for the processor that is planned for, else for this machine where it is
-    calibrated; its calibration is then among what was measured. A plan's proof holds for all tile sizes.
+    """Choose tile sizes on cores by the model: for the processor that is planned for, else for this
+    machine where it is calibrated; its calibration is then among what was measured. A plan's proof
+    holds for all tile sizes.
     """
     if not any(each.plan.sizes for each in state.planned):
         return state
@@ -231,7 +234,7 @@ def write_kernels(state: State) -> State:
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
     plans = [(each.plan, True) for each in state.proven]
-    versions = [(one.plan, one.on_devices) for each in state.proven for one in each.plan.versions]
+    versions = [(version.plan, version.on_devices) for each in state.proven for version in each.plan.versions]
     for one, on_devices in (*plans, *versions):
         for target, suffix, program in programs:
             is_taken = on_devices or program is processor_program
@@ -261,7 +264,7 @@ def plan_version(
     from tilepragma.frontend.pragma.version_text import parse_version
     from tilepragma.planner import versions
 
-    name, known = f"{kernel.name}_version{number}", {one.name for one in unit.kernels}
+    name, known = f"{kernel.name}_version{number}", {kernel.name for kernel in unit.kernels}
     while name in known:
         name += "_"
     return versions.plan_version(usual, kernel, parse_version(text, place), name, unit.floating, defaults)
@@ -303,7 +306,7 @@ def _temporal(state: State) -> TemporalTiles:
     from tilepragma.ir.directives import TemporalTiles
 
     said = state.request.temporal or os.environ.get(TEMPORAL_VARIABLE, "")
-    names = [one.value for one in TemporalTiles]
+    names = [mode.value for mode in TemporalTiles]
     if said and said not in names and state.unit is not None:
         place = state.unit.kernels[0].directive.range
         state.diagnostics.warning(place, f"{TEMPORAL_VARIABLE}={said} is ignored: it is none of {', '.join(names)}")
@@ -322,4 +325,4 @@ def plans_text(state: State) -> str:
     """The plans, as far as the passes have made them."""
     from tilepragma.planner.plan_text import plan_text
 
-    return "\n".join(plan_text(one) for one in state.plans)
+    return "\n".join(plan_text(plan) for plan in state.plans)

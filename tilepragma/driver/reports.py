@@ -29,7 +29,8 @@ def explain(reports: Sequence[KernelFacts]) -> str:
 def kernel_reports(
     result: TranslateResult, sizes: Sizes | None = None, device: Device | None = None
 ) -> tuple[KernelFacts, ...]:
-    """What a report says of each kernel; `sizes` are numbers for the kernels' parameters, and times are predicted for the device.
+    """What a report says of each kernel; `sizes` are numbers for the kernels' parameters, and times
+    are predicted for the device.
 
     Raises SizeError where they name no parameter of any kernel.
     """
@@ -64,7 +65,7 @@ def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
     hint = "'tilepragma check' says what would change that; -Wno-tilek-serial turns this warning off"
     notes = as_written_notes(result.plans, result.diagnostics)
     return tuple(
-        replace(one, severity=Severity.WARNING, notes=(Diagnostic(Severity.NOTE, one.range, hint),)) for one in notes
+        replace(note, severity=Severity.WARNING, notes=(Diagnostic(Severity.NOTE, note.range, hint),)) for note in notes
     )
 
 

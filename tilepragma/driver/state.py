@@ -28,14 +28,15 @@ TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
 class TranslateRequest:
     """What to translate.
 
-    `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content where it is not
-    to be read from there. `output_name` is how the output is named in its own `#line`s (empty: its generated lines
-    are the directives'). `language` is the source's: only C may hold directives. `options` are the compiler's
-    options, raw; `quote_folders` and `folders` those of -iquote and -I among them. `targets` are those to build for
-    (empty: all). `temporal` is a value of TemporalTiles (empty: what TILEK_TILES says). `device` is the one to plan
-    for (`device_named`). `kernel_folder` receives the readable kernels. `kept`: whether tile sizes that are kept
-    beside the source are taken. `last` is the pass after which to stop; `dump` names passes whose result is handed
-    to the caller as text.
+    `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content
+    where it is not to be read from there. `output_name` is how the output is named in its own
+    `#line`s (empty: its generated lines are the directives'). `language` is the source's: only C
+    may hold directives. `options` are the compiler's options, raw; `quote_folders` and `folders`
+    those of -iquote and -I among them. `targets` are those to build for (empty: all). `temporal` is
+    a value of TemporalTiles (empty: what TILEK_TILES says). `device` is the one to plan for
+    (`device_named`). `kernel_folder` receives the readable kernels. `kept`: whether tile sizes that
+    are kept beside the source are taken. `last` is the pass after which to stop; `dump` names
+    passes whose result is handed to the caller as text.
     """
 
     source: str
@@ -56,12 +57,14 @@ class TranslateRequest:
 
 @dataclass(frozen=True)
 class TranslateResult:
-    """What came of it. `output` is None where there are errors, or where the request stopped earlier.
+    """What came of it. `output` is None where there are errors, or where the request stopped
+    earlier.
 
-    `dependencies` are the files that the output depends on, the source first; `system_dependencies` the headers of the
-    system, known where a region was parsed; `inlined` those that compilers of the output do not see any more: headers whose text
-    stands in it, and `measured`: tile sizes that were kept, and this machine's calibration where it was asked. The output can be made without these.
-    `unit` and `plans` are for explaining. `dumps` are (pass, text).
+    `dependencies` are the files that the output depends on, the source first; `system_dependencies`
+    the headers of the system, known where a region was parsed; `inlined` those that compilers of
+    the output do not see any more: headers whose text stands in it, and `measured`: tile sizes that
+    were kept, and this machine's calibration where it was asked. The output can be made without
+    these. `unit` and `plans` are for explaining. `dumps` are (pass, text).
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -103,8 +106,8 @@ class State:
 
 @dataclass(frozen=True)
 class Pass:
-    """One step of the pipeline. `show` prints what it made, for `--dump-after`. A pass that `collects` errors runs in
-    spite of earlier ones, so that all errors of a file come in one run.
+    """One step of the pipeline. `show` prints what it made, for `--dump-after`. A pass that
+    `collects` errors runs in spite of earlier ones, so that all errors of a file come in one run.
     """
 
     run: Callable[[State], State]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def device_named(name: str) -> Device:
     """The device of a name, or of the path of its descriptor (docs/DEVICES.md).
 
-    Raises LookupError for an unknown name, with those that are known; OSError where a file cannot be read; LocatedError where it is no
-    descriptor.
+    Raises LookupError for an unknown name, with those that are known; OSError where a file cannot
+    be read; LocatedError where it is no descriptor.
     """
     from tilepragma.model.descriptor_files import named_device
 
@@ -30,8 +30,8 @@ def known_devices() -> Iterable[KnownDevice]:
 
 
 def calibrated_device(key: str = "threads") -> Device | None:
-    """What is here as `tilepragma devices --calibrate` has measured it, by the name of its descriptor; None where it has not, or its file was
-    broken since.
+    """What is here as `tilepragma devices --calibrate` has measured it, by the name of its
+    descriptor; None where it has not, or its file was broken since.
     """
     from tilepragma.base.diagnostics import LocatedError
     from tilepragma.model.descriptor_files import read_descriptor

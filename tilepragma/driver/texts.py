@@ -1,5 +1,6 @@
-"""A translated source as text, and its kernels as the user wrote them: what programs are made of that measure versions, and what is said of a source
-that no pass can follow."""
+"""A translated source as text, and its kernels as the user wrote them: what programs are made of
+that measure versions, and what is said of a source that no pass can follow.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram
 
     enclosing = as_written(result, plan).enclosing
     around = {kernel.name for kernel in _kernels(result) if kernel.enclosing.insertion == enclosing.insertion}
-    return made(enclosing, [one for one in result.plans if one.kernel.name in around])
+    return made(enclosing, [plan for plan in result.plans if plan.kernel.name in around])
 
 
 def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
@@ -82,8 +83,9 @@ def as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
 def trying_environment(
     file: Path, source: str, kernel: str, versions: Sequence[str], on_devices: bool
 ) -> dict[str, str]:
-    """What a build has in its environment that is to try versions of a kernel of a source, by their texts and in this order, on devices or else on
-    hosts. It finds them in the `file`, which is written. Raises OSError.
+    """What a build has in its environment that is to try versions of a kernel of a source, by their
+    texts and in this order, on devices or else on hosts. It finds them in the `file`, which is
+    written. Raises OSError.
     """
     from tilepragma.planner.multi_versions import CANDIDATES_VARIABLE, Candidates, candidates_text
 

@@ -35,10 +35,12 @@ from tilepragma.ir.loop_tree import DataRegion, Kernel, TranslationUnit
 def parse_translation_unit(
     path: str, source: bytes | None, flags: CompilerFlags, diagnostics: Diagnostics
 ) -> TranslationUnit | None:
-    """Read the C file `path` (its content is `source` where it came by standard input) and all its directives.
+    """Read the C file `path` (its content is `source` where it came by standard input) and all its
+    directives.
 
-    Everything that is wrong is reported to `diagnostics`; None is returned where the file could not be read as C at all.
-    With errors reported, the result lacks what they are about and must not be translated.
+    Everything that is wrong is reported to `diagnostics`; None is returned where the file could not
+    be read as C at all. With errors reported, the result lacks what they are about and must not be
+    translated.
     """
     if source is None and not _readable(path, diagnostics):
         return None
@@ -118,7 +120,8 @@ def _read(path: str, source: bytes | None, flags: CompilerFlags, answer: Compile
 
 
 def _parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
-    """Parse under the user's options; without those for the machine, then the standard, where libclang does not know them.
+    """Parse under the user's options; without those for the machine, then the standard, where
+    libclang does not know them.
 
     None where libclang cannot parse under any.
     """

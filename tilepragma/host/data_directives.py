@@ -37,7 +37,8 @@ def data_text(region: DataRegion, number: int) -> DataText:
         (objects[section.path], section, _MOTIONS[clause.name])
         for clause in directive.clauses
         for section in clause.sections
-        # Scalars travel with every launch, by value or there and back, so their host values are always the newest.
+        # Scalars travel with every launch, by value or there and back, so their host values are
+        # always the newest.
         if objects[section.path].storage is not Storage.SCALAR
     ]
     shapes = [array_shape(object_, ()) for object_, _, _ in items]
@@ -67,10 +68,10 @@ def data_text(region: DataRegion, number: int) -> DataText:
 def held_text(held: HeldRegion, number: int) -> DataText:
     """The calls around a region whose arrays stay where they are between its kernels; `number` tells it from the data directives of the file."""
     directive = held.kernel.directive
-    shapes = [array_shape(one.object, ()) for one in held.arrays]
+    shapes = [array_shape(array.object, ()) for array in held.arrays]
     arrays = [
-        array_initializer(one.object, [(host_text(bound.lower), host_text(bound.length)) for bound in one.section])
-        for one in held.arrays
+        array_initializer(array.object, [(host_text(bound.lower), host_text(bound.length)) for bound in array.section])
+        for array in held.arrays
     ]
     constants = render("c/data.c.j2", number=number, shapes=shapes, quote=quote) if shapes else ""
     context = {

@@ -32,9 +32,9 @@ class Verbatim:
 class Edit:
     """Generated text at `start`, in place of the bytes up to `end` (none for an insertion).
 
-    Without `text` what is replaced becomes blank and keeps its lines. A string stands on lines of its own, marked as generated; an
-    Inlined file in place of its inclusion; Verbatim text where it replaces. `line` is the user's that generated text stands for, by default
-    that of `start`.
+    Without `text` what is replaced becomes blank and keeps its lines. A string stands on lines of
+    its own, marked as generated; an Inlined file in place of its inclusion; Verbatim text where it
+    replaces. `line` is the user's that generated text stands for, by default that of `start`.
     """
 
     start: int
@@ -55,10 +55,12 @@ class Inlined:
 
 @dataclass
 class Assembly:
-    """The output as it grows; `line` is the number of the line being written, `kept` the user's text in it.
+    """The output as it grows; `line` is the number of the line being written, `kept` the user's
+    text in it.
 
-    `output` is its name for the `#line`s of generated text. Where it has no name that a debugger could open, generated
-    text has the number of the user's line that it stands for: debuggers step over it as over that line.
+    `output` is its name for the `#line`s of generated text. Where it has no name that a debugger
+    could open, generated text has the number of the user's line that it stands for: debuggers step
+    over it as over that line.
     """
 
     output: str

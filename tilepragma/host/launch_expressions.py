@@ -26,7 +26,8 @@ def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
 def extents(object_: DataObject) -> list[str]:
     """The object's own lengths, as the compiler knows them: the first -1 where it does not.
 
-    A length that is no literal is taken by sizeof: the variables it was declared with may have changed since. Rows may have no size.
+    A length that is no literal is taken by sizeof: the variables it was declared with may have
+    changed since. Rows may have no size.
     """
     if object_.storage is not Storage.CONTIGUOUS:
         return []

@@ -55,7 +55,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         versions=versions,
         as_written=plan.as_written is not None,
         prologue=_prologue(plan),
-        elements=[one.host for one in plan.kernel.objects if one.is_element],
+        elements=[object_.host for object_ in plan.kernel.objects if object_.is_element],
         place=f"{quote(directive.range.file)}, {directive.range.start.line}",
         scalars=[(_scalar(plan, index), object_.host) for index, object_ in enumerate(plan.scalars)],
         arrays=list(map(_array, plan.arrays)),
@@ -72,7 +72,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         enabled=_enabled(plan),
         said=_said(plan),
         runs=_runs(plan),
-        failures=[(host_text(one, UNARY), _failure(plan, one)) for one in plan.conditions],
+        failures=[(host_text(condition, UNARY), _failure(plan, condition)) for condition in plan.conditions],
         trips=_outermost_trips(plan, numbering),
         instead=instead,
     )
@@ -88,8 +88,9 @@ def region_text(plan: KernelPlan) -> RegionText:
 
 @dataclass(frozen=True)
 class _Version:
-    """A version, counted from 1, and what its call has that is not the plan's, as text: variables, and what fills them in where a launch takes this
-    version. What both have is taken from the plan's: it is evaluated once.
+    """A version, counted from 1, and what its call has that is not the plan's, as text: variables,
+    and what fills them in where a launch takes this version. What both have is taken from the
+    plan's: it is evaluated once.
     """
 
     number: int
@@ -198,7 +199,7 @@ def _other_axes(usual: KernelPlan, plan: KernelPlan) -> list[str]:
 
 def _other_conditions(usual: KernelPlan, plan: KernelPlan) -> list[str]:
     """The conditions that a version has and the plan has not."""
-    others = [one for one in plan.conditions if one not in usual.conditions]
+    others = [condition for condition in plan.conditions if condition not in usual.conditions]
     if not others:
         return []
     runs = _runs(plan)
@@ -313,7 +314,8 @@ def _known_trip(loop: Loop, numbering: Numbering) -> str:
 def _operations(plan: KernelPlan, numbering: Numbering) -> list[str]:
     """The summands of the number of floating-point operations."""
     return [
-        " * ".join([f"{one.count}.0", *(_known_trip(loop, numbering) for loop in one.loops)]) for one in plan.operations
+        " * ".join([f"{operation.count}.0", *(_known_trip(loop, numbering) for loop in operation.loops)])
+        for operation in plan.operations
     ]
 
 

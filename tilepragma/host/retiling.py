@@ -1,5 +1,5 @@
-"""A source with other clauses for a kernel: tiles of its two outermost loops, the machine's counts, how often its innermost loops are unrolled. Its
-directives are edited, all else stays.
+"""A source with other clauses for a kernel: tiles of its two outermost loops, the machine's counts,
+how often its innermost loops are unrolled. Its directives are edited, all else stays.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def retiled(source: bytes, kernel: Kernel, tiles: Tiles) -> bytes:
     """The source in which the kernel has these tiles and counts in the place of its own. Raises RefusalError."""
     outer, inner = outermost(kernel)
     edits = _Edits(source, kernel)
-    edits.take_out(one.range for one in kernel.directive.counts)
+    edits.take_out(count.range for count in kernel.directive.counts)
     edits.say(kernel.directive.range, tiles.counts)
     for loop, clauses in ((outer, tiles.outer), (inner, tiles.inner)):
         edits.take_out(() if loop.directive is None else (tile.range for tile in loop.directive.tiles))
@@ -37,7 +37,7 @@ def retiled(source: bytes, kernel: Kernel, tiles: Tiles) -> bytes:
 def recounted(source: bytes, kernel: Kernel, counts: str) -> bytes:
     """The source in which the kernel has these counts of the machine in the place of its own. Raises RefusalError."""
     edits = _Edits(source, kernel)
-    edits.take_out(one.range for one in kernel.directive.counts)
+    edits.take_out(count.range for count in kernel.directive.counts)
     edits.say(kernel.directive.range, counts)
     return edits.text()
 
@@ -66,7 +66,7 @@ class _Edits:
 
     def take_out(self, clauses: Iterable[SourceRange]) -> None:
         """Clauses that give way."""
-        self._gone |= {(one.start.offset, one.end.offset) for one in clauses}
+        self._gone |= {(clause.start.offset, clause.end.offset) for clause in clauses}
 
     def say(self, directive: SourceRange, clauses: str) -> None:
         """Further clauses of a directive. Raises RefusalError where it is no line of the source."""

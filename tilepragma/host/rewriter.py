@@ -42,8 +42,8 @@ def rewrite(
 ) -> bytes:
     """OUT.c: the main file, headers with regions in place of their #include, every region launched.
 
-    `plans` has one plan a kernel of the unit; `output_path` is how OUT.c names itself in `#line`; device programs are
-    embedded for `targets` only; `held` are the regions that were taken apart.
+    `plans` has one plan a kernel of the unit; `output_path` is how OUT.c names itself in `#line`;
+    device programs are embedded for `targets` only; `held` are the regions that were taken apart.
     """
     rewriting = _Rewriting(unit, plans, held, targets)
     main = unit.files[0]
@@ -100,8 +100,9 @@ class _Rewriting:
         return edits
 
     def _other_includes(self, file: SourceFile) -> list[Edit]:
-        """The `#include "…"` that bring in no new text of ours: that of a header which stands in OUT.c already goes, that of a
-        file beside a header names it as seen from the main file's folder.
+        """The `#include "…"` that bring in no new text of ours: that of a header which stands in
+        OUT.c already goes, that of a file beside a header names it as seen from the main file's
+        folder.
         """
         home, folder = Path(self.unit.files[0].path).parent, Path(file.path).parent
         listed = {item.range.start.line for item in self.unit.inclusions if item.range.file == file.path}
@@ -174,8 +175,8 @@ def _quiet(text: str) -> str:
 
 
 def _with_header(edits: list[Edit]) -> list[Edit]:
-    """`#include "tilek.h"` before a file's first generated text: no sooner, since the user's feature-test macros must
-    come before any system header.
+    """`#include "tilek.h"` before a file's first generated text: no sooner, since the user's
+    feature-test macros must come before any system header.
     """
     first = min((edit.start for edit in edits if isinstance(edit.text, str)), default=None)
     return edits if first is None else [Edit(first, first, Rank.END_INNER, _HEADER), *edits]
@@ -216,10 +217,11 @@ def _data_edits(
 
 
 def region_start(text: bytes, statement: SourceRange, directive: SourceRange) -> int:
-    """Where a region's text begins: at its statement, or behind its directive where pragmas of others or macros stand between.
+    """Where a region's text begins: at its statement, or behind its directive where pragmas of
+    others or macros stand between.
 
-    Such a pragma (`omp simd`, `GCC ivdep`; a macro may hold one) belongs to the loop, so it must stay right before it in the host's
-    fallback, together with the `#if` that it may stand in.
+    Such a pragma (`omp simd`, `GCC ivdep`; a macro may hold one) belongs to the loop, so it must
+    stay right before it in the host's fallback, together with the `#if` that it may stand in.
     """
     start, end = statement.start.offset, directive.end.offset
     if directive.file != statement.file or end > start:

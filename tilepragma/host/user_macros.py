@@ -1,8 +1,11 @@
-"""Macros of the user that are named like something in generated text, or in tilek.h: `#define size 1024`, `#define count (box->n)`.
+"""Macros of the user that are named like something in generated text, or in tilek.h: `#define size
+1024`, `#define count (box->n)`.
 
-Expressions of the user's loops stand in generated text with their macros expanded, so that it needs none of them. Those that would change it are put
-aside before it and come back behind it: where a macro is not defined at that place, it is not behind it either. Expressions of clauses stand there
-as they are written: what they name comes back for them alone, what paths to arrays in clauses name stays.
+Expressions of the user's loops stand in generated text with their macros expanded, so that it needs
+none of them. Those that would change it are put aside before it and come back behind it: where a
+macro is not defined at that place, it is not behind it either. Expressions of clauses stand there
+as they are written: what they name comes back for them alone, what paths to arrays in clauses name
+stays.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from tilepragma.ir.directives import Section
 _NO_WORDS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
-#: Words that a program may have to define for its compiler to know them, as generated text means them.
+#: Words that a program may have to define for its compiler to know them, as generated text means
+#: them.
 _OF_THE_LANGUAGE = frozenset({"bool", "inline", "restrict", "NULL"})
 #: Marks around expressions of clauses: no text of C has them.
 _BEGIN, _END = "\x01", "\x02"

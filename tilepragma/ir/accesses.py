@@ -47,9 +47,10 @@ _USES = "_uses"
 class Use:
     """One use of an object. `loops` are the canonical loops around it, outermost first.
 
-    `conditional`: it may be left out although all `loops` run (if, ?:, &&, ||, while, break, a function's body).
-    `path`: the way to a member, where of one element only that is meant. `taker`: the call of a user's function that
-    gets the element's address, and may touch others around it, and for which of its parameters.
+    `conditional`: it may be left out although all `loops` run (if, ?:, &&, ||, while, break, a
+    function's body). `path`: the way to a member, where of one element only that is meant. `taker`:
+    the call of a user's function that gets the element's address, and may touch others around it,
+    and for which of its parameters.
     """
 
     object: DataObject
@@ -77,11 +78,12 @@ class _Context:
 
 
 def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = False) -> Iterator[Use]:
-    """All uses under `node`, roughly in order of evaluation; iterators of loops count as written by their loop.
+    """All uses under `node`, roughly in order of evaluation; iterators of loops count as written by
+    their loop.
 
-    `functions` are those that may be called: a pointer argument is written unless its parameter is const. With
-    `launch`, bounds that the host evaluates (of TiledLoops with launch bounds) and their iterators are left out:
-    what remains is what the kernel's body itself needs.
+    `functions` are those that may be called: a pointer argument is written unless its parameter is
+    const. With `launch`, bounds that the host evaluates (of TiledLoops with launch bounds) and
+    their iterators are left out: what remains is what the kernel's body itself needs.
     """
     at = _Context(functions, launch)
     if not isinstance(node, (Block, TileNest)):
@@ -136,15 +138,17 @@ def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
     return False
 
 
-# Walks are where planning spends its time: uses are put in one list, not handed up from generator to generator.
+# Walks are where planning spends its time: uses are put in one list, not handed up from generator
+# to generator.
 
 
 @dataclass
 class _Found:
     """Uses in their order. `written` has the last place where each object is written.
 
-    `certain` are, within a branch, the places of uses that are not conditional there, by what is done: what many branches do alike is
-    one entry, so that long chains of branches take no time by the square of their length.
+    `certain` are, within a branch, the places of uses that are not conditional there, by what is
+    done: what many branches do alike is one entry, so that long chains of branches take no time by
+    the square of their length.
     """
 
     uses: list[Use] = field(default_factory=list)

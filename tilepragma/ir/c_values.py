@@ -28,7 +28,8 @@ def converted(value: int, type_: ScalarType) -> int:
 def c_value(value: Expression) -> int | None:
     """The value of an integer constant; None where it is not known, or the expression is none.
 
-    Operands that the front end lowered are literals already where C and arithmetic differ: only one operation is looked at.
+    Operands that the front end lowered are literals already where C and arithmetic differ: only one
+    operation is looked at.
     """
     if isinstance(value, IntegerLiteral):
         return value.value

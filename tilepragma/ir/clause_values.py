@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 
 def clause_value(text: str, numbers: Mapping[str, int]) -> int | None:
-    """The value of sums, products and quotients of names and numbers, which are written in Python as they are in C; None for others, and where a name
-    has no number.
+    """The value of sums, products and quotients of names and numbers, which are written in Python
+    as they are in C; None for others, and where a name has no number.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")

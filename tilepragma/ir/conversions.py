@@ -1,7 +1,8 @@
-"""Where C's integers are not those of arithmetic: sums of unsigned ones wrap, and conversions cut off what a type does not have.
+"""Where C's integers are not those of arithmetic: sums of unsigned ones wrap, and conversions cut
+off what a type does not have.
 
-Plans reason about mathematical integers. A subscript that wraps lies beyond any array, so that its value does not matter; that of what is divided,
-compared or widened after it may have wrapped does.
+Plans reason about mathematical integers. A subscript that wraps lies beyond any array, so that its
+value does not matter; that of what is divided, compared or widened after it may have wrapped does.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ def has_wrapped(value: Expression, wide: Type) -> bool:
     narrower = isinstance(type_, ScalarType) and isinstance(wide, ScalarType) and INT.bits <= type_.bits < wide.bits
     if narrower and not is_signed(type_) and not never_wraps(polynomial(value)):
         return True
-    return any(has_wrapped(one, type_) for one in collected_parts(value))
+    return any(has_wrapped(part, type_) for part in collected_parts(value))
 
 
 def holds(to: Type, value: Expression) -> bool:
-    """Whether a variable of the type `to` has the number that arithmetic gives the value, as far as its constants say: sizes are taken to be those of
-    arrays that there can be, but `int k = 4294967296 * i + 3` is 3.
+    """Whether a variable of the type `to` has the number that arithmetic gives the value, as far as
+    its constants say: sizes are taken to be those of arrays that there can be, but `int k =
+    4294967296 * i + 3` is 3.
     """
     if not isinstance(to, ScalarType) or not isinstance(value.type, ScalarType) or has_wrapped(value, to):
         return False

@@ -1,8 +1,10 @@
-"""Directives as parsed: every clause of LANGUAGE.md's grammar, with expressions still as located text.
+"""Directives as parsed: every clause of LANGUAGE.md's grammar, with expressions still as located
+text.
 
-The pragma grammar knows C only as balanced token sequences: an expression of a clause is a `ClauseExpression`, a
-piece of the user's text. It is printed into the generated host code as it stands, where the user's names, macros and
-types are in scope, so that no second C expression parser is needed. Clause expressions are evaluated once, at launch.
+The pragma grammar knows C only as balanced token sequences: an expression of a clause is a
+`ClauseExpression`, a piece of the user's text. It is printed into the generated host code as it
+stands, where the user's names, macros and types are in scope, so that no second C expression parser
+is needed. Clause expressions are evaluated once, at launch.
 """
 
 from __future__ import annotations
@@ -102,8 +104,8 @@ class Section:
 class DataClause:
     """`data(…)`, or OpenACC's sugar for it: the attributes hold for all sections of the clause.
 
-    `present` requires the data on the device already; `create` (live:not) allocates without copying.
-    `name` is the clause's spelling ("data", "copyin", …).
+    `present` requires the data on the device already; `create` (live:not) allocates without
+    copying. `name` is the clause's spelling ("data", "copyin", …).
     """
 
     name: str
@@ -163,8 +165,8 @@ class SorMethod(Enum):
 
 @dataclass(frozen=True)
 class SorClause:
-    """`sor(method)`: the region is a relaxation in place. `layers` and `subdomain` are K and P of `sor(multilayer)`; 0 until
-    the planner has chosen what was not said.
+    """`sor(method)`: the region is a relaxation in place. `layers` and `subdomain` are K and P of
+    `sor(multilayer)`; 0 until the planner has chosen what was not said.
     """
 
     method: SorMethod
@@ -174,12 +176,14 @@ class SorClause:
 
 
 class TemporalTiles(Enum):
-    """Tiles of time steps of stencils, for all kernels of a translation: no clause says it, `TILEK_TILES` does.
+    """Tiles of time steps of stencils, for all kernels of a translation: no clause says it,
+    `TILEK_TILES` does.
 
-    AUTOMATIC: diamonds on cores; on devices none where a launch for each time step does. SKEWED: those of Algorithm 4.1's rows
-    alone. DIAMOND: diamonds on devices too. OVERLAPPED: on devices tiles of several time steps that compute what they need of each other
-    again, where a stencil's statements allow that. STREAMED: of these the ones that gangs walk through plane by plane, where both are
-    there. BOXES: those that gangs keep whole.
+    AUTOMATIC: diamonds on cores; on devices none where a launch for each time step does. SKEWED:
+    those of Algorithm 4.1's rows alone. DIAMOND: diamonds on devices too. OVERLAPPED: on devices
+    tiles of several time steps that compute what they need of each other again, where a stencil's
+    statements allow that. STREAMED: of these the ones that gangs walk through plane by plane, where
+    both are there. BOXES: those that gangs keep whole.
     """
 
     AUTOMATIC = "auto"
@@ -190,8 +194,8 @@ class TemporalTiles(Enum):
     BOXES = "boxes"
 
 
-#: Bytes that a launch may take of a gang's memory, for boxes or for the trees of reductions, where no device is named: every device has them
-#: (OpenCL promises them, CUDA more).
+#: Bytes that a launch may take of a gang's memory, for boxes or for the trees of reductions, where
+#: no device is named: every device has them (OpenCL promises them, CUDA more).
 LOCAL_BYTES = 32768
 
 
@@ -215,9 +219,10 @@ WIDEST_VECTORS = VectorRegisters(512, 32)
 class KernelDirective:
     """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
 
-    `all_devices`: `device(all)`. `asynchronous` is the queue's expression, or None; `async` without an argument sets `asynchronous_default`.
-    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal`, `host_temporal`
-    where cores have another one, `local_bytes`, what a launch may take of a gang's memory, and `vectors`, the host's, are set where planning begins.
+    `all_devices`: `device(all)`. `asynchronous` is the queue's expression, or None; `async` without
+    an argument sets `asynchronous_default`. `waits` holds the queues of `wait(…)`; `wait` alone
+    sets `wait_all`. `temporal`, `host_temporal` where cores have another one, `local_bytes`, what a
+    launch may take of a gang's memory, and `vectors`, the host's, are set where planning begins.
     """
 
     range: SourceRange
@@ -280,8 +285,8 @@ class LoopDirective:
 
 @dataclass(frozen=True)
 class DataDirective:
-    """`data`, `enter data`, `exit data`, `update`: `construct` says which. `clauses` names are copy, copyin, copyout,
-    create, delete, present, self, device.
+    """`data`, `enter data`, `exit data`, `update`: `construct` says which. `clauses` names are
+    copy, copyin, copyout, create, delete, present, self, device.
     """
 
     construct: Construct

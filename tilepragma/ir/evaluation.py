@@ -1,6 +1,8 @@
-"""Integer expressions of plans for many sizes at once: C's arithmetic over numpy arrays of 64-bit values.
+"""Integer expressions of plans for many sizes at once: C's arithmetic over numpy arrays of 64-bit
+values.
 
-Values are mathematical ones: like the planner it holds that nothing overflows, as the language leaves that undefined.
+Values are mathematical ones: like the planner it holds that nothing overflows, as the language
+leaves that undefined.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.types import ScalarType
 
-# numpy takes as long to load as a small kernel to plan, and a translation has single numbers alone: what has arrays has loaded it.
+# numpy takes as long to load as a small kernel to plan, and a translation has single numbers alone:
+# what has arrays has loaded it.
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-#: One value, or one for each of several cases; arrays that meet in an expression are broadcast against each other.
+#: One value, or one for each of several cases; arrays that meet in an expression are broadcast
+#: against each other.
 Values: TypeAlias = "int | npt.NDArray[np.int64]"
 
 

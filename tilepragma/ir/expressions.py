@@ -1,11 +1,13 @@
-"""Expressions of the LoopTree: C99 expressions after macro expansion, each with its type and source range.
+"""Expressions of the LoopTree: C99 expressions after macro expansion, each with its type and source
+range.
 
     Expression := IntegerLiteral | FloatingLiteral | Access | Unary | Binary | Assignment | Increment
                 | Conditional | Cast | Call | Comma | AddressOf
 
-Every use of storage, scalar or array, is an Access. `a[i][j]`, `*(a + i)`, `(*p).x`, `p->x[i]` are brought to this one
-form by the front end. Parentheses are not kept: the printer puts them where precedence needs them. Implicit conversions
-are not written out: the usual conversions are the same in C, OpenCL C and CUDA C++ as long as the types are.
+Every use of storage, scalar or array, is an Access. `a[i][j]`, `*(a + i)`, `(*p).x`, `p->x[i]` are
+brought to this one form by the front end. Parentheses are not kept: the printer puts them where
+precedence needs them. Implicit conversions are not written out: the usual conversions are the same
+in C, OpenCL C and CUDA C++ as long as the types are.
 """
 
 from __future__ import annotations
@@ -46,25 +48,29 @@ class Scope(Enum):
     """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
 
 
-#: Bytes of constants that a device program may have: CUDA's constant memory, and the least that OpenCL promises.
+#: Bytes of constants that a device program may have: CUDA's constant memory, and the least that
+#: OpenCL promises.
 TABLE_BYTES = 65536
 
 
 @hashed_once
 @dataclass(frozen=True)
 class DataObject:
-    """A variable, or an array reached through an invariant path (`grid->u`): what sections, modes and liveness are of.
+    """A variable, or an array reached through an invariant path (`grid->u`): what sections, modes
+    and liveness are of.
 
-    `name` is an identifier unique in the region and readable in kernels (`u`, `grid_u`; a local that shadows another
-    gets a suffix). `host` is the C expression for it in the user's function (`grid->u`). `element` is the type of one
-    element after all dimensions. `lengths` has one entry a dimension: for CONTIGUOUS the first may be None (a pointer or `a[]`),
-    the others are expressions (literals for fixed arrays); for ROWS all are None; for SCALAR it is empty.
-    `rows_in`: the user's array of one dimension in which this one's rows lie one behind the other, where that is how the planner sees it.
-    `table`: a constant array of the file, whose elements compilers know wherever it is named; `values`: its elements, row-major, where the
-    translation knows them all and they take no more than `TABLE_BYTES`.
-    `is_variable`: it is a variable itself, which shares memory with no other, and not what a pointer leads to. `is_element`: a scalar of the
-    planner's that is an element of an array, `host`, read where the launch begins.
-    Two objects are the same iff they are equal.
+    `name` is an identifier unique in the region and readable in kernels (`u`, `grid_u`; a local
+    that shadows another gets a suffix). `host` is the C expression for it in the user's function
+    (`grid->u`). `element` is the type of one element after all dimensions. `lengths` has one entry
+    a dimension: for CONTIGUOUS the first may be None (a pointer or `a[]`), the others are
+    expressions (literals for fixed arrays); for ROWS all are None; for SCALAR it is empty.
+    `rows_in`: the user's array of one dimension in which this one's rows lie one behind the other,
+    where that is how the planner sees it. `table`: a constant array of the file, whose elements
+    compilers know wherever it is named; `values`: its elements, row-major, where the translation
+    knows them all and they take no more than `TABLE_BYTES`. `is_variable`: it is a variable itself,
+    which shares memory with no other, and not what a pointer leads to. `is_element`: a scalar of
+    the planner's that is an element of an array, `host`, read where the launch begins. Two objects
+    are the same iff they are equal.
     """
 
     name: str

@@ -1,8 +1,10 @@
-"""Definite assignment over structured code with distributed nests: may each instance own its copy of a scalar?
+"""Definite assignment over structured code with distributed nests: may each instance own its copy
+of a scalar?
 
-A copy an instance owns is right iff every read sees a value written before in the same iteration of all distributed
-loops around the read. A distributed nest that writes the scalar leaves it undefined: other instances wrote other values.
-Structs and unions are scalars too, of which each byte is assigned by itself.
+A copy an instance owns is right iff every read sees a value written before in the same iteration of
+all distributed loops around the read. A distributed nest that writes the scalar leaves it
+undefined: other instances wrote other values. Structs and unions are scalars too, of which each
+byte is assigned by itself.
 """
 
 from __future__ import annotations
@@ -65,13 +67,13 @@ def scalar_effect(node: Any, scalars: Iterable[DataObject], functions: tuple[Fun
     named = {use.object for use in (*uses(node, functions), *function_uses(functions))}
     known: dict[int, tuple[Use, ...]] = {}
     reads, assigns = set(), set()
-    for one in scalars:
-        if one in named:
-            flow = _Flow(one, functions, known)
-            if not object_bytes(one) & ~flow.run(node, 0):
-                assigns.add(one.name)
+    for scalar in scalars:
+        if scalar in named:
+            flow = _Flow(scalar, functions, known)
+            if not object_bytes(scalar) & ~flow.run(node, 0):
+                assigns.add(scalar.name)
             if flow.exposed is not None:
-                reads.add(one.name)
+                reads.add(scalar.name)
     return ScalarEffect(frozenset(reads), frozenset(assigns))
 
 
@@ -81,11 +83,12 @@ def is_distributed(nest: TileNest) -> bool:
 
 
 class _Flow:
-    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned, `exposed_bytes` are those that
-    ever are. What is assigned are bytes.
+    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not
+    surely assigned, `exposed_bytes` are those that ever are. What is assigned are bytes.
 
-    `known` has the uses of nodes by their identity, for passes over the same code. The object may be a function's parameter; `arguments` are the
-    numbers that it is called with, where they are known.
+    `known` has the uses of nodes by their identity, for passes over the same code. The object may
+    be a function's parameter; `arguments` are the numbers that it is called with, where they are
+    known.
     """
 
     def __init__(
@@ -102,8 +105,8 @@ class _Flow:
         self._is_parameter = arguments is not None
         self.exposed: SourceRange | None = None
         self.exposed_bytes = 0
-        #: Of the loops and switches around, innermost last: the bytes that are assigned wherever a break
-        #: leaves them, or a continue starts the next round.
+        #: Of the loops and switches around, innermost last: the bytes that are assigned wherever a
+        #: break leaves them, or a continue starts the next round.
         self._breaks: list[int] = []
         self._continues: list[int] = []
 
@@ -171,7 +174,7 @@ class _Flow:
 
     def _taken(self, use: Use, meant: int, call: Call, place: int) -> tuple[int, int]:
         """The bytes that a function may read before it writes them, and those that it surely writes, of what it gets by address."""
-        function = next(one for one in self._functions if one.name == call.function)
+        function = next(function for function in self._functions if function.name == call.function)
         parameter = function.parameters[place]
         if parameter.rank != 1 or parameter.storage is Storage.ROWS or any(isinstance(one, Index) for one in use.path):
             return EVERYTHING, 0

@@ -32,9 +32,11 @@ from tilepragma.ir.traversal import walk
 def with_reach(
     found: Iterable[Use], functions: tuple[Function, ...], members: Mapping[str, DataObject] | None = None
 ) -> Iterator[Use]:
-    """The uses, with those that functions make in the place of elements whose addresses they get: without subscripts where they are not known.
+    """The uses, with those that functions make in the place of elements whose addresses they get:
+    without subscripts where they are not known.
 
-    `members`: the numbers that the region has from outside and leaves alone, by their names there (`grid->n`).
+    `members`: the numbers that the region has from outside and leaves alone, by their names there
+    (`grid->n`).
     """
     for use in found:
         whole = not use.subscripts and use.object.rank == 1
@@ -72,7 +74,7 @@ def _uses_inside(
     call: Call, place: int, functions: tuple[Function, ...], members: Mapping[str, DataObject] = MappingProxyType({})
 ) -> tuple[Use, ...] | None:
     """The uses of one of a function's parameters in it, in terms of the call's arguments; None where one has no element."""
-    function = next(one for one in functions if one.name == call.function)
+    function = next(function for function in functions if function.name == call.function)
     parameter = function.parameters[place]
     found = tuple(with_reach(uses(function.body, functions), functions))
     inside = [use for use in found if use.object == parameter]
@@ -98,7 +100,7 @@ def _uses_inside(
             conditional=use.conditional or early,
             subscripts=tuple(map(seen, use.subscripts)),
             path=tuple(Index(seen(step.index)) if isinstance(step, Index) else step for step in use.path),
-            loops=tuple(_loop(one, function, seen) for one in use.loops),
+            loops=tuple(_loop(loop, function, seen) for loop in use.loops),
         )
         for use in inside
     )

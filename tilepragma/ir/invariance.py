@@ -36,10 +36,11 @@ def written_objects(kernel: Kernel) -> frozenset[DataObject]:
 
 
 def host_evaluable(written: Iterable[DataObject], known: Iterable[DataObject] = ()) -> Callable[[Expression], bool]:
-    """A predicate: the expression reads only outside scalars that the region does not write, and has no side effect.
+    """A predicate: the expression reads only outside scalars that the region does not write, and
+    has no side effect.
 
-    Array elements do not count: inside a data region the host's copy may be old. `known` are what the host knows besides: iterators
-    of its own loops, and tile sizes.
+    Array elements do not count: inside a data region the host's copy may be old. `known` are what
+    the host knows besides: iterators of its own loops, and tile sizes.
     """
     changing, given = frozenset(written), frozenset(known)
 
@@ -67,7 +68,10 @@ def steady_members(kernel: Kernel) -> dict[str, DataObject]:
     """The members of structs from outside that the region reads as numbers and leaves alone, by their names."""
     written = written_objects(kernel)
     return {
-        one.host: one
-        for one in kernel.objects
-        if "->" in one.host and one.storage is Storage.SCALAR and one.scope is Scope.EXTERNAL and one not in written
+        object_.host: object_
+        for object_ in kernel.objects
+        if "->" in object_.host
+        and object_.storage is Storage.SCALAR
+        and object_.scope is Scope.EXTERNAL
+        and object_ not in written
     }

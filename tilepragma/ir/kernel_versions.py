@@ -13,9 +13,10 @@ from tilepragma.ir.traversal import loops_in, with_blocks
 
 @dataclass(frozen=True)
 class KernelVersion:
-    """What is said of a kernel instead: `counts` of the machine and `tiles` of loops by their iterators' names, each in the place of all of the
-    kernel's own where there are any; how often its innermost loops are unrolled (None: as it is), and the tiles of time steps on cores. `text` is how
-    all that is written.
+    """What is said of a kernel instead: `counts` of the machine and `tiles` of loops by their
+    iterators' names, each in the place of all of the kernel's own where there are any; how often
+    its innermost loops are unrolled (None: as it is), and the tiles of time steps on cores. `text`
+    is how all that is written.
     """
 
     text: str

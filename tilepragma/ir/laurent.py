@@ -1,9 +1,11 @@
-"""Laurent polynomials over the reals: the collected form of floating-point expressions, in which coefficients can be read off and compared.
+"""Laurent polynomials over the reals: the collected form of floating-point expressions, in which
+coefficients can be read off and compared.
 
     p = sum over terms of  number * product of atom^exponent        numbers are exact fractions, exponents integers other than 0
 
-An atom is what is no sum, product or quotient of single terms (a variable, an array element, a call, a divisor that is a sum). Expressions are
-taken as real numbers: what is equal here may differ by rounding there, so this is for recognising and explaining, never for emitting.
+An atom is what is no sum, product or quotient of single terms (a variable, an array element, a
+call, a divisor that is a sum). Expressions are taken as real numbers: what is equal here may differ
+by rounding there, so this is for recognising and explaining, never for emitting.
 """
 
 from __future__ import annotations
@@ -120,8 +122,9 @@ class NotPolynomialError(Exception):
 
 
 def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], LaurentPolynomial]) -> LaurentPolynomial:
-    """`expression` collected. `atom_of` gives the value of what is no sum, product or quotient: `of_atom` of it, another value that is known for
-    it, or NotPolynomialError. Conversions to floating types are looked through; quotients of integers are atoms. Raises TooLongError too.
+    """`expression` collected. `atom_of` gives the value of what is no sum, product or quotient:
+    `of_atom` of it, another value that is known for it, or NotPolynomialError. Conversions to
+    floating types are looked through; quotients of integers are atoms. Raises TooLongError too.
     """
     if isinstance(expression, IntegerLiteral):
         return number(expression.value)

@@ -1,9 +1,11 @@
-"""The LoopTree: loops, conditions and statements of one kernel region, with the user's directives attached.
+"""The LoopTree: loops, conditions and statements of one kernel region, with the user's directives
+attached.
 
     Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
                | TileNest | Barrier | Stage | Buffered          (made by the planner, never by the front end)
 
-It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new tree.
+It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new
+tree.
 """
 
 from __future__ import annotations
@@ -68,8 +70,9 @@ class Block:
 class If:
     """`if (condition) then else otherwise`; `otherwise` is None where absent.
 
-    `padded`: without the condition `then` would do no more than what nobody sees: it writes padding of buffers alone (`Buffer.padded`), and
-    reads that and what is read anyway. Inside these buffers it is left out.
+    `padded`: without the condition `then` would do no more than what nobody sees: it writes padding
+    of buffers alone (`Buffer.padded`), and reads that and what is read anyway. Inside these buffers
+    it is left out.
     """
 
     condition: Expression
@@ -83,11 +86,12 @@ class If:
 class Loop:
     """A canonical loop: `iterator` runs from `lower` by `step` while `iterator comparison upper`.
 
-    Trip count (LANGUAGE.md): N = max(0, ceil((upper - lower) / step)) for `<` and `>`, one more where `<=` or `>=` is
-    reached exactly, exact division for `!=`. The iterator stands on the left of `comparison` (the front end turns `n > i` round),
-    one of < <= > >= !=. `step` is signed: `i -= s` gives the expression `-s`; `decreasing` is true where the loop
-    counts down (by the comparison, or for != by the step, ±1). `declares_iterator`: `for (int i = …`.
-    `index` numbers the loops of the region in textual order, from 0.
+    Trip count (LANGUAGE.md): N = max(0, ceil((upper - lower) / step)) for `<` and `>`, one more
+    where `<=` or `>=` is reached exactly, exact division for `!=`. The iterator stands on the left
+    of `comparison` (the front end turns `n > i` round), one of < <= > >= !=. `step` is signed: `i
+    -= s` gives the expression `-s`; `decreasing` is true where the loop counts down (by the
+    comparison, or for != by the step, ±1). `declares_iterator`: `for (int i = …`. `index` numbers
+    the loops of the region in textual order, from 0.
     """
 
     index: int
@@ -111,9 +115,11 @@ class Loop:
 
 @dataclass(frozen=True)
 class ForLoop:
-    """A `for` that is not canonical (or whose iterator is changed in its body): executed as written, never tiled.
+    """A `for` that is not canonical (or whose iterator is changed in its body): executed as
+    written, never tiled.
 
-    `reason` says why it is not canonical and `reason_range` where, for the error where a directive asks to tile it.
+    `reason` says why it is not canonical and `reason_range` where, for the error where a directive
+    asks to tile it.
     """
 
     initialization: Declaration | Expression | None
@@ -185,7 +191,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Tile:
-    """One tile of one loop. `position` counts in declaration order from 0 (outermost); `axis` is set iff distributed.
+    """One tile of one loop. `position` counts in declaration order from 0 (outermost); `axis` is
+    set iff distributed.
 
     `argument` is the count (static) or the extent (size), evaluated on the host at launch.
     """
@@ -200,11 +207,12 @@ class Tile:
 
 @dataclass(frozen=True)
 class TiledLoop:
-    """A loop of a TileNest. `symbol` is the prefix, unique in the region, of its numbers in kernels (`i` in `i_stride0`).
+    """A loop of a TileNest. `symbol` is the prefix, unique in the region, of its numbers in kernels
+    (`i` in `i_stride0`).
 
-    `launch_bounds`: bounds and step are invariant in the kernel, so trip, counts and strides come from the launch.
-    Otherwise they depend on outer iterators (a triangular nest) and Algorithm 1 is evaluated in the kernel where the
-    loop is entered.
+    `launch_bounds`: bounds and step are invariant in the kernel, so trip, counts and strides come
+    from the launch. Otherwise they depend on outer iterators (a triangular nest) and Algorithm 1 is
+    evaluated in the kernel where the loop is entered.
     """
 
     loop: Loop
@@ -224,15 +232,17 @@ class TiledLoop:
 class TileNest:
     """A maximal perfectly nested chain of loops taken apart into tiles (the paper's Figure 5).
 
-    `order` holds all tiles of `loops` in execution order, outermost first, distributed tiles at the place they sort to.
-    At any point, iterator of loop l = lower + step * (sum of its tile iterators), tile iterators counting iterations in
-    multiples of their stride. The last undistributed tile of a loop in `order` is its point loop: it declares the
-    iterator and is clipped by the loop's trip count; a loop all of whose tiles are distributed is guarded instead.
+    `order` holds all tiles of `loops` in execution order, outermost first, distributed tiles at the
+    place they sort to. At any point, iterator of loop l = lower + step * (sum of its tile
+    iterators), tile iterators counting iterations in multiples of their stride. The last
+    undistributed tile of a loop in `order` is its point loop: it declares the iterator and is
+    clipped by the loop's trip count; a loop all of whose tiles are distributed is guarded instead.
 
-    `uniform`: all workers of a gang go through the body equally often; one that has no iteration there does nothing but meet the
-    barriers and stages, which stand in blocks, loops and Buffereds of the body alone. What a loop has between its gangs and its workers, a
-    static tile whose count is a literal, are *points* of a worker: it does for each of them what a worker by itself would do, between one
-    barrier and the next in any order.
+    `uniform`: all workers of a gang go through the body equally often; one that has no iteration
+    there does nothing but meet the barriers and stages, which stand in blocks, loops and Buffereds
+    of the body alone. What a loop has between its gangs and its workers, a static tile whose count
+    is a literal, are *points* of a worker: it does for each of them what a worker by itself would
+    do, between one barrier and the next in any order.
     """
 
     loops: tuple[TiledLoop, ...]
@@ -244,13 +254,16 @@ class TileNest:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Elements of an array that a local one holds meanwhile: a register tile, or a panel packed in the order in which it is read.
+    """Elements of an array that a local one holds meanwhile: a register tile, or a panel packed in
+    the order in which it is read.
 
-    `object` is the local array, LOCAL and CONTIGUOUS with literal lengths, or a LOCAL scalar for one element. In every iteration of `loops`
-    (outermost first, their bodies empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the
-    body and, where `stored`, written after. In the body every access to `access.object` with the same subscripts means the local element:
-    `declarations` and `loops` give the objects in them the names that they have there. Where one of
-    `conditions` is 0 nothing is held: they are read in their order, after `declarations`. `padded`: such places have a 0 before the body.
+    `object` is the local array, LOCAL and CONTIGUOUS with literal lengths, or a LOCAL scalar for
+    one element. In every iteration of `loops` (outermost first, their bodies empty), after
+    `declarations`, `object[subscripts]` stands for the element `access`: it is read before the body
+    and, where `stored`, written after. In the body every access to `access.object` with the same
+    subscripts means the local element: `declarations` and `loops` give the objects in them the
+    names that they have there. Where one of `conditions` is 0 nothing is held: they are read in
+    their order, after `declarations`. `padded`: such places have a 0 before the body.
     """
 
     object: DataObject
@@ -278,8 +291,8 @@ class Barrier:
 
 @dataclass(frozen=True)
 class StagedTerm:
-    """`coefficient * iterator` in a subscript. In one tile of a gang the iterator takes consecutive values: `points` for each worker that an
-    axis has, or a number, at most.
+    """`coefficient * iterator` in a subscript. In one tile of a gang the iterator takes consecutive
+    values: `points` for each worker that an axis has, or a number, at most.
     """
 
     iterator: DataObject
@@ -290,7 +303,8 @@ class StagedTerm:
 
 @dataclass(frozen=True)
 class StagedSide:
-    """One dimension of a box that is staged, f being the first and l the last value of an iterator in the gang's tile:
+    """One dimension of a box that is staged, f being the first and l the last value of an iterator
+    in the gang's tile:
 
         { x : least + sum min(c f, c l) <= x <= least + width + sum max(c f, c l) }    over the terms c * iterator
 
@@ -304,11 +318,13 @@ class StagedSide:
 
 @dataclass(frozen=True)
 class Staged:
-    """A box of an array, one side a dimension, for the accesses whose subscripts have the texts `reads` (`subscripts_text`); others
-    read the array itself. `odd`: whether its rows are kept an odd number of elements apart, or an even one, since workers that are
-    neighbours read down its columns, or diagonals (None: as they come). `before`, `after`: of an array that is seen by rows, by how many
-    subscripts the first element that is read lies behind the first of the box, and the last one before the last of it (none: not at
-    all): what is beyond may be none of the user's array, and is not copied.
+    """A box of an array, one side a dimension, for the accesses whose subscripts have the texts
+    `reads` (`subscripts_text`); others read the array itself. `odd`: whether its rows are kept an
+    odd number of elements apart, or an even one, since workers that are neighbours read down its
+    columns, or diagonals (None: as they come). `before`, `after`: of an array that is seen by rows,
+    by how many subscripts the first element that is read lies behind the first of the box, and the
+    last one before the last of it (none: not at all): what is beyond may be none of the user's
+    array, and is not copied.
     """
 
     object: DataObject
@@ -321,11 +337,12 @@ class Staged:
 
 @dataclass(frozen=True)
 class Column:
-    """What workers keep in registers of a window that is a ring along its first dimension: each the elements that it writes itself, where
-    `planes` of them fit.
+    """What workers keep in registers of a window that is a ring along its first dimension: each the
+    elements that it writes itself, where `planes` of them fit.
 
-    `object` is the window by another name: of an element that is read by it, the worker that reads is the one that wrote it. At a round of the
-    loop over `position`, which counts up by 1, the planes of elements that are so read, or written, are position - planes + 1, ..., position.
+    `object` is the window by another name: of an element that is read by it, the worker that reads
+    is the one that wrote it. At a round of the loop over `position`, which counts up by 1, the
+    planes of elements that are so read, or written, are position - planes + 1, ..., position.
     """
 
     object: DataObject
@@ -335,12 +352,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Window:
-    """A box of an array that a gang keeps in memory of its own while it computes several steps of it.
+    """A box of an array that a gang keeps in memory of its own while it computes several steps of
+    it.
 
-    `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x - origin]`, each subscript spelled so. `origin`
-    are scalars, one a dimension, that the launch declares for each tile of its gangs. None of a dimension that the gang walks along: there
-    the window is a ring whose length is a power of two, which has at `x & (length - 1)` what was touched last of such elements. Nothing is
-    copied but by statements of the launch. `column`: what workers have of it in registers too.
+    `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x -
+    origin]`, each subscript spelled so. `origin` are scalars, one a dimension, that the launch
+    declares for each tile of its gangs. None of a dimension that the gang walks along: there the
+    window is a ring whose length is a power of two, which has at `x & (length - 1)` what was
+    touched last of such elements. Nothing is copied but by statements of the launch. `column`: what
+    workers have of it in registers too.
     """
 
     object: DataObject
@@ -356,11 +376,12 @@ class Window:
 
 @dataclass(frozen=True)
 class Stage:
-    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: accesses behind it in its
-    block find them there. It stands in the body of a uniform nest, or in a loop there; nothing where workers are loops.
+    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the
+    gang: accesses behind it in its block find them there. It stands in the body of a uniform nest,
+    or in a loop there; nothing where workers are loops.
 
-    `ahead`: of a loop `for (…) { stage; barrier; …; barrier }` the boxes of the next iteration may be copied while this one is computed, into
-    memory beside this one's.
+    `ahead`: of a loop `for (…) { stage; barrier; …; barrier }` the boxes of the next iteration may
+    be copied while this one is computed, into memory beside this one's.
     """
 
     arrays: tuple[Staged, ...]
@@ -408,9 +429,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Enclosing:
-    """Where a region stands: the function around it. `insertion` is the byte offset in the file where
-    code of file scope may be put so that it sees what the region sees (the start of the function's declaration).
-    `parameters` are those of the function, for kernels only.
+    """Where a region stands: the function around it. `insertion` is the byte offset in the file
+    where code of file scope may be put so that it sees what the region sees (the start of the
+    function's declaration). `parameters` are those of the function, for kernels only.
     """
 
     function: str
@@ -421,15 +442,18 @@ class Enclosing:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel region. `range` covers the statement the directive stands before (the region), without the directive.
+    """One kernel region. `range` covers the statement the directive stands before (the region),
+    without the directive.
 
-    `body` holds the statements of the region: those of the block, or the one loop. `objects` are the EXTERNAL and REGION objects used,
-    in order of first use. `functions` come callee first, `records` dependencies first.
-    `read_after` names the EXTERNAL scalars (loop iterators among them) whose value may be read after the region before being
-    written (conservatively: mentioned textually later in the function, or the region stands in a loop that mentions them outside the region, or they
-    are not automatic variables of the function, or their address is taken). `forgotten` names the arrays, automatic ones of the function,
-    whose elements nobody can read after the region. `swept`: where the region goes through a mesh in another order than the user wrote, the loops
-    that were written, that over the sweeps first.
+    `body` holds the statements of the region: those of the block, or the one loop. `objects` are
+    the EXTERNAL and REGION objects used, in order of first use. `functions` come callee first,
+    `records` dependencies first. `read_after` names the EXTERNAL scalars (loop iterators among
+    them) whose value may be read after the region before being written (conservatively: mentioned
+    textually later in the function, or the region stands in a loop that mentions them outside the
+    region, or they are not automatic variables of the function, or their address is taken).
+    `forgotten` names the arrays, automatic ones of the function, whose elements nobody can read
+    after the region. `swept`: where the region goes through a mesh in another order than the user
+    wrote, the loops that were written, that over the sweeps first.
     """
 
     name: str
@@ -449,16 +473,18 @@ class Kernel:
 
     def by_name(self, numbers: Mapping[str, int]) -> dict[str, int]:
         """The numbers of the user's names by those that objects have inside the engine; names that the kernel does not have are left out."""
-        return {one.name: numbers[one.host] for one in self.objects if one.host in numbers}
+        return {object_.name: numbers[object_.host] for object_ in self.objects if object_.host in numbers}
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A region whose outer loops end with conditions, as the host may go through it: the user's own text, with `kernels` in it in textual order.
+    """A region whose outer loops end with conditions, as the host may go through it: the user's own
+    text, with `kernels` in it in textual order.
 
-    `alone`: the region can run in no other way, as what the host does in it cannot stand in a kernel. `data` is a kernel of all their statements,
-    which says what arrays they need; what may be left out stands in a While there. `changed` are its scalars that do not keep their
-    values throughout the region, and its arrays that are declared in it.
+    `alone`: the region can run in no other way, as what the host does in it cannot stand in a
+    kernel. `data` is a kernel of all their statements, which says what arrays they need; what may
+    be left out stands in a While there. `changed` are its scalars that do not keep their values
+    throughout the region, and its arrays that are declared in it.
     """
 
     kernels: tuple[Kernel, ...]
@@ -480,10 +506,11 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class DataRegion:
-    """`#pragma tilek data …` over a statement, or a standalone `enter data`, `exit data`, `update`, `wait`.
+    """`#pragma tilek data …` over a statement, or a standalone `enter data`, `exit data`, `update`,
+    `wait`.
 
-    `objects` maps each section's path to its object. `range` is the statement of a `data` region; for standalone directives, an empty
-    range at the directive.
+    `objects` maps each section's path to its object. `range` is the statement of a `data` region;
+    for standalone directives, an empty range at the directive.
     """
 
     directive: DataDirective | WaitDirective
@@ -494,7 +521,8 @@ class DataRegion:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file with constructs of ours: the main file, or a header that the main file includes (directly or not).
+    """A file with constructs of ours: the main file, or a header that the main file includes
+    (directly or not).
 
     `pragmas` are the byte ranges of our directives' text, which the host rewriting blanks out.
     """
@@ -514,11 +542,12 @@ class Inclusion:
 
 @dataclass(frozen=True)
 class TranslationUnit:
-    """What the front end hands on. `files[0]` is the main file. `floating` says what the compile flags allow on devices, `vectors` which
-    registers they name on the host.
+    """What the front end hands on. `files[0]` is the main file. `floating` says what the compile
+    flags allow on devices, `vectors` which registers they name on the host.
 
-    `dependencies` are the main file and the user's headers, `system_dependencies` the headers of the system; `macros` has the names of the user's
-    macros, those of options among them, and the text of all definitions of each. `c90`: the flags ask for C as it was before C99.
+    `dependencies` are the main file and the user's headers, `system_dependencies` the headers of
+    the system; `macros` has the names of the user's macros, those of options among them, and the
+    text of all definitions of each. `c90`: the flags ask for C as it was before C99.
     """
 
     files: tuple[SourceFile, ...]

@@ -13,8 +13,8 @@ from tilepragma.ir.traversal import walk
 def place_in_buffer(
     object_: DataObject, subscripts: tuple[Expression, ...], buffer: Buffer
 ) -> tuple[Expression, ...] | None:
-    """Where in the buffer the element is that an access inside means; None where the access is not spelled like the buffer's, save
-    that an iterator may be a constant there.
+    """Where in the buffer the element is that an access inside means; None where the access is not
+    spelled like the buffer's, save that an iterator may be a constant there.
     """
     if object_ != buffer.access.object or len(subscripts) != len(buffer.access.subscripts):
         return None

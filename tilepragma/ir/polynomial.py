@@ -1,7 +1,9 @@
-"""Integer polynomials over atoms: the collected form of subscripts and loop bounds, and the way back to C.
+"""Integer polynomials over atoms: the collected form of subscripts and loop bounds, and the way
+back to C.
 
-An atom is an expression that is not a sum or product (a scalar, a quotient, a call); iterators are atoms like any other.
-`p - q` of two values that differ by a constant *is* that constant, which lets bounds be compared at translation time.
+An atom is an expression that is not a sum or product (a scalar, a quotient, a call); iterators are
+atoms like any other. `p - q` of two values that differ by a constant *is* that constant, which lets
+bounds be compared at translation time.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
 #: A product of atoms, in a fixed order; empty for the constant term.
 Monomial = tuple[Expression, ...]
 
-#: A polynomial is divided in at most this many steps; more terms than that no hand-written subscript has.
+#: A polynomial is divided in at most this many steps; more terms than that no hand-written
+#: subscript has.
 _MOST_STEPS = 64
 
 
@@ -97,10 +100,11 @@ def of_atom(atom: Expression) -> Polynomial:
 
 
 def polynomial(expression: Expression) -> Polynomial:
-    """`expression` collected; parts that are no sum, difference, negation or product of integers become atoms.
+    """`expression` collected; parts that are no sum, difference, negation or product of integers
+    become atoms.
 
-    Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), are looked through: the mathematical value is meant,
-    as the language leaves signed overflow undefined.
+    Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), are looked through:
+    the mathematical value is meant, as the language leaves signed overflow undefined.
     """
     if isinstance(expression, IntegerLiteral):
         return number(expression.value)

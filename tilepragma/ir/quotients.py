@@ -1,9 +1,11 @@
-"""Quotients that are evaluated before it is known whether the user's program divides at all: where a launch begins, or around a loop.
+"""Quotients that are evaluated before it is known whether the user's program divides at all: where
+a launch begins, or around a loop.
 
     if (d > 0) for (j = 0; j < n / d; j++) a[i + n / d] = …;        what is touched of a, and the trip of the loop, are computed even where d is 0
 
-There they are 0 where the divisor is, and where it is -1 and the dividend the least number of its type, whose quotient the type does not have (both
-trap on many processors). What their value is does not matter: nothing that runs then asks for it.
+There they are 0 where the divisor is, and where it is -1 and the dividend the least number of its
+type, whose quotient the type does not have (both trap on many processors). What their value is does
+not matter: nothing that runs then asks for it.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ T = TypeVar("T")
 
 
 def with_guarded_quotients(value: T) -> T:
-    """The same with `d && (d != -1 || n >= -INT_MAX) ? n / d : 0` (LONG_MAX for longs, `d ? n / d : 0` where numbers have no sign) in the place of
-    quotients and remainders of integers whose divisor is no number. What is guarded already stays as it is."""
+    """The same with `d && (d != -1 || n >= -INT_MAX) ? n / d : 0` (LONG_MAX for longs, `d ? n / d :
+    0` where numbers have no sign) in the place of quotients and remainders of integers whose
+    divisor is no number. What is guarded already stays as it is.
+    """
     return with_each(with_each(value, Conditional, _quotient), Binary, _guarded)
 
 
@@ -56,5 +60,5 @@ def _divides(value: Binary) -> tuple[Expression, ...]:
 
 def _is_never_zero(divisor: Expression) -> bool:
     if isinstance(divisor, Call) and divisor.function == "tilek_maximum":
-        return any((polynomial(one).constant or 0) > 0 for one in divisor.arguments)
+        return any((polynomial(argument).constant or 0) > 0 for argument in divisor.arguments)
     return bool(polynomial(divisor).constant)

@@ -1,12 +1,16 @@
-"""`reduction(op: x)`: is x used only in updates with op, so that instances may work on partial values? And do these give C's bits?
+"""`reduction(op: x)`: is x used only in updates with op, so that instances may work on partial
+values? And do these give C's bits?
 
-An update assigns to x, of type T, a value that C computes in other types. It may work on partial values iff it is an operation of T: C's conversions
-decide. Sums, products and bits of integers are taken modulo 2^n where no step is narrower than T, or of floating type; _Bool has truth alone.
-A minimum or maximum is one where what is compared is what is assigned, and T's values keep their order in the type of the comparison.
+An update assigns to x, of type T, a value that C computes in other types. It may work on partial
+values iff it is an operation of T: C's conversions decide. Sums, products and bits of integers are
+taken modulo 2^n where no step is narrower than T, or of floating type; _Bool has truth alone. A
+minimum or maximum is one where what is compared is what is assigned, and T's values keep their
+order in the type of the comparison.
 
-Whether any order gives the same bits is another question, of floating types: sums are rounded; of minima and maxima a NaN may be
-passed over or stay, and zeros of both signs are equal. Of a -0.0 and a 0.0 C leaves open which fmin and fmax give, so that what matters of them are
-the signs of the terms alone: compilers exchange their arguments.
+Whether any order gives the same bits is another question, of floating types: sums are rounded; of
+minima and maxima a NaN may be passed over or stay, and zeros of both signs are equal. Of a -0.0 and
+a 0.0 C leaves open which fmin and fmax give, so that what matters of them are the signs of the
+terms alone: compilers exchange their arguments.
 """
 
 from __future__ import annotations
@@ -52,9 +56,10 @@ _WORDS = {"+": "sum", "*": "product"}
 class Updates:
     """What the uses of a scalar amount to, where they are updates with one operator.
 
-    `operator`: what its partial values are combined with; `fmin` and `fmax` pass over NaNs, as the functions do, also of the value before.
-    `ordered` goes on after "the loop keeps": an order that changes bits, and what would free the loop of it; empty where none does.
-    `orders_zeros`: any order gives the same bits but for the sign where the result is a zero.
+    `operator`: what its partial values are combined with; `fmin` and `fmax` pass over NaNs, as the
+    functions do, also of the value before. `ordered` goes on after "the loop keeps": an order that
+    changes bits, and what would free the loop of it; empty where none does. `orders_zeros`: any
+    order gives the same bits but for the sign where the result is a zero.
     """
 
     operator: str
@@ -78,8 +83,8 @@ class NoReduction:
 
 @dataclass(frozen=True)
 class _Update:
-    """An update; `parts` are what it consists of besides the scalar. `family` is "fmin" or "fmax" where a call does it. `orders_zeros`: its
-    order decides the sign of a zero, and nothing else.
+    """An update; `parts` are what it consists of besides the scalar. `family` is "fmin" or "fmax"
+    where a call does it. `orders_zeros`: its order decides the sign of a zero, and nothing else.
     """
 
     parts: tuple[Any, ...]
@@ -91,8 +96,9 @@ class _Update:
 def check_reduction(
     object_: DataObject, clause: ReductionClause, body: Any, floating: FloatingRules, diagnostics: Diagnostics
 ) -> str:
-    """Report every use of `object_` under `body` that is no update with the clause's operator, and types that do not reduce.
-    The operator that combines partial values: the clause's, or the function that the updates call.
+    """Report every use of `object_` under `body` that is no update with the clause's operator, and
+    types that do not reduce. The operator that combines partial values: the clause's, or the
+    function that the updates call.
     """
     if not isinstance(object_.element, ScalarType) or object_.rank:
         diagnostics.error(
@@ -151,7 +157,7 @@ def is_ordered(object_: DataObject, operator: str, body: Any, floating: Floating
     element = object_.element
     assert isinstance(element, ScalarType), "reductions are over numbers"
     uses = _Uses(object_, element, _CLAUSES.get(operator, operator), floating, signs)
-    made = uses.joined([one for one in uses.updates(body) if isinstance(one, _Update)])
+    made = uses.joined([update for update in uses.updates(body) if isinstance(update, _Update)])
     return bool(made.ordered)
 
 
@@ -175,26 +181,26 @@ class _Uses:
     def together(self, body: Any) -> Updates | NoReduction:
         """What the uses under `body` amount to."""
         updates = list[_Update]()
-        for one in self.updates(body):
-            if isinstance(one, NoReduction):
-                return one
-            updates.append(one)
+        for update in self.updates(body):
+            if isinstance(update, NoReduction):
+                return update
+            updates.append(update)
         return self.joined(updates)
 
     def joined(self, updates: list[_Update]) -> Updates:
         """What these updates together are."""
         if self.floating.fast:
             return Updates(self.operator)  # there are no NaNs, and signs of zeros do not matter
-        families = {one.family for one in updates} or {""}
-        ordered = next((one.ordered for one in updates if one.ordered), "")
+        families = {update.family for update in updates} or {""}
+        ordered = next((update.ordered for update in updates if update.ordered), "")
         if len(families) > 1:
             calls = f"its order, since 'f{self.operator}' passes over a NaN where comparisons keep it"
             return Updates(self.operator, ordered or f"{calls}: {self._freed(self._strict)}")
         if self.type.is_floating and self.operator in _WORDS:
             ordered = f"the order of its {_WORDS[self.operator]}: {self._clause} would allow any"
         (family,) = families
-        orders_zeros = any(one.orders_zeros for one in updates) and all(
-            one.orders_zeros or not one.ordered for one in updates
+        orders_zeros = any(update.orders_zeros for update in updates) and all(
+            update.orders_zeros or not update.ordered for update in updates
         )
         if orders_zeros and self.signs is not None and self.object in self.signs.settled:
             return Updates(family or self.operator)
@@ -225,7 +231,7 @@ class _Uses:
                 return _Update(())
         return None
 
-    # -- sums, products, bits, truths -----------------------------------------------------------------------------------
+    # -- sums, products, bits, truths
 
     def _assigned(self, node: Assignment) -> _Update | NoReduction | None:
         if node.operator != "=":
@@ -245,8 +251,9 @@ class _Uses:
         return self._in_type(node, tuple(types), tuple(terms), minus) or _Update(tuple(terms))
 
     def _chain(self, value: Expression, terms: list[Expression], types: list[ScalarType]) -> bool | None:
-        """Goes from what is assigned down to the scalar; adds what it meets: the other operands, and the types in which C computes. Whether
-        something is subtracted on the way; None where the scalar is not reached by operations with the operator alone.
+        """Goes from what is assigned down to the scalar; adds what it meets: the other operands,
+        and the types in which C computes. Whether something is subtracted on the way; None where
+        the scalar is not reached by operations with the operator alone.
         """
         minus = False
         while not self._is(value):
@@ -277,13 +284,13 @@ class _Uses:
             return None
         name, spelling = self.object.host, self.type.spelling
         if self.type.is_floating:
-            narrow = next((one for one in types if not one.is_floating or one.bits < self.type.bits), None)
+            narrow = next((type_ for type_ in types if not type_.is_floating or type_.bits < self.type.bits), None)
             if narrow is None:
                 return None
             return self._converted(
                 node, f"each step converts it to {narrow.spelling}", f"leave the conversion of '{name}' out"
             )
-        floating = next((one for one in types if one.is_floating), None)
+        floating = next((type_ for type_ in types if type_.is_floating), None)
         if floating is not None:
             remedy = f"convert the term, as in ({spelling})value, or make '{name}' {floating.spelling}"
             if self._is_truth:
@@ -292,8 +299,9 @@ class _Uses:
                 node, f"each step is computed in {floating.spelling} and converted to {spelling}", remedy
             )
         if self._is_truth:
-            # A product or & with false is false, | with true is true; others are operations on truths only of truths.
-            truths = not minus and all(_is_truth(one) for one in terms)
+            # A product or & with false is false, | with true is true; others are operations on
+            # truths only of truths.
+            truths = not minus and all(_is_truth(term) for term in terms)
             if self.operator in ("*", "&", "|") or truths:
                 return None
             other = "^" if minus else "|"
@@ -304,14 +312,16 @@ class _Uses:
                 else "each step is converted to _Bool",
                 f"use truths, as in {name} {other if self.operator == '+' else self.operator}= (value != 0)",
             )
-        narrow = next((one for one in types if one.bits < self.type.bits or one.kind is ScalarKind.BOOLEAN), None)
+        narrow = next(
+            (type_ for type_ in types if type_.bits < self.type.bits or type_.kind is ScalarKind.BOOLEAN), None
+        )
         if narrow is None:
             return None
         return self._converted(
             node, f"each step converts it to {narrow.spelling}", f"leave the conversion of '{name}' out"
         )
 
-    # -- minima and maxima ----------------------------------------------------------------------------------------------
+    # -- minima and maxima
 
     def _guarded(self, node: If) -> _Update | NoReduction | None:
         """`if (e < x) x = e;`"""
@@ -351,7 +361,7 @@ class _Uses:
             return None
         value = call.arguments[1 - places[0]]
         assigned = _as(self.type, *types, value)
-        if not all(holds(one, self.type) for one in types) or assigned != _as(call.type, value):
+        if not all(holds(type_, self.type) for type_ in types) or assigned != _as(call.type, value):
             return self._converted(
                 node,
                 f"what is compared in {call.type.spelling} is not what is assigned to {self.type.spelling}",
@@ -371,7 +381,7 @@ class _Uses:
         common = usual_type(left, right)
         value = comparison.right if self._is_itself(comparison.left) else comparison.left
         assigned, seen = _as(self.type, *types, new), _as(common, value)
-        if assigned != seen or not all(holds(one, self.type) for one in (common, *types)):
+        if assigned != seen or not all(holds(type_, self.type) for type_ in (common, *types)):
             if _bare(new) != _bare(value):
                 return None
             return self._converted(
@@ -424,7 +434,7 @@ class _Uses:
             return condition
         return condition if condition.operator in second and self._is_itself(condition.left) else None
 
-    # -- the scalar -----------------------------------------------------------------------------------------------------
+    # -- the scalar
 
     def _converted(self, node: Assignment | Increment, reason: str, remedy: str) -> NoReduction:
         return NoReduction(node.range, reason, remedy)
@@ -452,7 +462,7 @@ def _opposite(operator: str) -> str:
     return "max" if operator == "min" else "min"
 
 
-# -- values and their types ---------------------------------------------------------------------------------------------
+# -- values and their types
 
 
 def _as(*types_and_value: Any) -> Expression:

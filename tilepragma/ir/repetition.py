@@ -13,8 +13,8 @@ _DECIDING = (Break, ForLoop, If, Loop, Switch, While)
 
 
 def is_as_much_work_again(kernel: Kernel) -> bool:
-    """Whether what runs, and where it reads and writes, depends on iterators and on numbers that the kernel leaves alone. May say no of kernels of
-    which it does.
+    """Whether what runs, and where it reads and writes, depends on iterators and on numbers that
+    the kernel leaves alone. May say no of kernels of which it does.
     """
     values = _values(kernel)
     called = (node for function in kernel.functions for node in walk(function.body))
@@ -38,7 +38,7 @@ def _assigned(node: Any) -> Iterator[tuple[DataObject, Any]]:
     """What a node gives a value, and the value; loops give their iterators none."""
     match node:
         case Declaration():
-            yield from ((one.object, one.initializer) for one in node.declarators)
+            yield from ((declarator.object, declarator.initializer) for declarator in node.declarators)
         case Assignment():
             yield node.target.object, node.value
         case Increment():
@@ -60,4 +60,4 @@ def _decides(node: Any, values: set[DataObject]) -> bool:
 
 
 def _has_values(node: Any, values: set[DataObject]) -> bool:
-    return any(isinstance(one, Access) and (one.subscripts or one.object in values) for one in walk(node))
+    return any(isinstance(node, Access) and (node.subscripts or node.object in values) for node in walk(node))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.polynomial import Polynomial, number, polynomial
 
-#: Elements of the shortest row: what one transaction of memory serves is better left in one dimension (the colours of a pixel).
+#: Elements of the shortest row: what one transaction of memory serves is better left in one
+#: dimension (the colours of a pixel).
 LEAST_ROW = 16
 
 

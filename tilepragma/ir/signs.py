@@ -1,7 +1,8 @@
-"""Which floating values are never -0.0, which orders nothing against +0.0: of two such zeros a minimum or maximum keeps the first or the last.
+"""Which floating values are never -0.0, which orders nothing against +0.0: of two such zeros a
+minimum or maximum keeps the first or the last.
 
-Nothing is known of arrays, of parameters and of variables from outside the code looked at. What is known of a variable is so of everything
-that the code assigns to it.
+Nothing is known of arrays, of parameters and of variables from outside the code looked at. What is
+known of a variable is so of everything that the code assigns to it.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 @dataclass(frozen=True)
 class Signs:
-    """The signs of what `body`, with the functions that it calls, computes. For `settled`, which are minima and maxima, launches correct
-    the sign of a zero: no order is kept for it.
+    """The signs of what `body`, with the functions that it calls, computes. For `settled`, which
+    are minima and maxima, launches correct the sign of a zero: no order is kept for it.
     """
 
     body: Any
@@ -55,8 +56,9 @@ class Signs:
 
 @dataclass(frozen=True)
 class _Question:
-    """Is a value never -0.0; `strict`: has it never the sign of a negative number, NaNs aside? `asked`: the variables on the way here, of
-    which it may be assumed, since it holds of all that they are assigned if it holds of what they held before.
+    """Is a value never -0.0; `strict`: has it never the sign of a negative number, NaNs aside?
+    `asked`: the variables on the way here, of which it may be assumed, since it holds of all that
+    they are assigned if it holds of what they held before.
     """
 
     signs: Signs
@@ -104,7 +106,7 @@ class _Question:
         if type_.is_integer:
             return False  # it may overflow
         if operator in ("*", "/"):
-            square = operator == "*" and left == right and not any(isinstance(one, Call) for one in walk(left))
+            square = operator == "*" and left == right and not any(isinstance(node, Call) for node in walk(left))
             return square or (self._stricter.holds(left) and self._stricter.holds(right))
         if operator == "+":
             return (self._stricter.holds(left) and self._stricter.holds(right)) or (
@@ -116,13 +118,13 @@ class _Question:
         if call.callee is Callee.MATH:
             name = call.function.removesuffix("f").removesuffix("l")
             return name in _NOT_NEGATIVE or (
-                name in _AS_THEIR_ARGUMENTS and all(self.holds(one) for one in call.arguments)
+                name in _AS_THEIR_ARGUMENTS and all(self.holds(argument) for argument in call.arguments)
             )
-        function = next((one for one in self.signs.functions if one.name == call.function), None)
+        function = next((function for function in self.signs.functions if function.name == call.function), None)
         if call.callee is not Callee.USER or function is None or not isinstance(function.result, ScalarType):
             return False
         inside = _Question(Signs(function.body, self.signs.functions), self.strict)
-        returned = [one.value for one in walk(function.body) if isinstance(one, Return)]
+        returned = [node.value for node in walk(function.body) if isinstance(node, Return)]
         return bool(returned) and all(one is not None and inside.holds(Cast(function.result, one)) for one in returned)
 
     def _kept(self, access: Access) -> bool:
@@ -137,7 +139,7 @@ class _Question:
         if not values or len(changes) != len(values) or exposed_read(body, object_, functions) is not None:
             return False
         further = _Question(self.signs, self.strict, self.asked | {(object_, self.strict)})
-        return all(further.holds(Cast(object_.element, one)) for one in values)
+        return all(further.holds(Cast(object_.element, value)) for value in values)
 
     @property
     def _stricter(self) -> _Question:
@@ -155,4 +157,4 @@ def _assigned(body: Any, object_: DataObject) -> Iterator[Expression]:
 
 def _fused(*operands: Expression) -> bool:
     """Whether an operand is a product, which compilers may add unrounded."""
-    return any(isinstance(one, Binary) and one.operator == "*" for one in operands)
+    return any(isinstance(operand, Binary) and operand.operator == "*" for operand in operands)

@@ -2,8 +2,8 @@
 
     for (dy = -1; dy <= 1; dy++) if (dy) s += u[y + dy];        becomes        s += u[y - 1]; s += u[y + 1];
 
-Loops whose bounds are numbers, that only update numbers. Each round does the same in the same order; what a condition on the loop's own iterator
-leaves out is left out.
+Loops whose bounds are numbers, that only update numbers. Each round does the same in the same
+order; what a condition on the loop's own iterator leaves out is left out.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _is_read_outside(loop: Loop, body: Block) -> bool:
 
 
 def written_out(loop: Loop, functions: tuple[Function, ...] = (), wanted: frozenset[DataObject] = frozenset()) -> Loop:
-    """A loop over a mesh with the short ones in its body, at any depth, written out, but for those over iterators that are `wanted`; the very same
-    object where there are none.
+    """A loop over a mesh with the short ones in its body, at any depth, written out, but for those
+    over iterators that are `wanted`; the very same object where there are none.
     """
 
     def block(inside: Block) -> Block:
@@ -152,7 +152,7 @@ def _number(value: Expression) -> int | None:
     if isinstance(value, Binary) and value.operator in ("&&", "||"):
         sides = [_number(one) for one in (value.left, value.right)]
         decisive = int(value.operator == "||")
-        if any(one is not None and bool(one) == bool(decisive) for one in sides):
+        if any(side is not None and bool(side) == bool(decisive) for side in sides):
             return decisive
         return None if None in sides else 1 - decisive
     if isinstance(value, Binary) and value.operator in _COMPARED:

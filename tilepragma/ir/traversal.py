@@ -21,15 +21,18 @@ _LEAVES = (SourceRange, DataObject, ScalarType, RecordType, PointerType, ArrayTy
 
 
 def children(node: Any) -> tuple[Any, ...]:
-    """The direct sub-nodes of an expression, statement, declarator or initializer, in textual order.
+    """The direct sub-nodes of an expression, statement, declarator or initializer, in textual
+    order.
 
-    Types, ranges, data objects and directives are not nodes. Of a TileNest these are the bounds and steps of its loops
-    and its body: the loops' own bodies are the nest seen a second time. Buffers are accesses of their body seen a second time.
+    Types, ranges, data objects and directives are not nodes. Of a TileNest these are the bounds and
+    steps of its loops and its body: the loops' own bodies are the nest seen a second time. Buffers
+    are accesses of their body seen a second time.
     """
     fields = vars(node)
     found: tuple[Any, ...] | None = fields.get(_CHILDREN)
     if found is None:
-        # Nodes never change: what was found stays beside the fields, where comparisons and copies do not see it.
+        # Nodes never change: what was found stays beside the fields, where comparisons and copies
+        # do not see it.
         found = fields[_CHILDREN] = tuple(_children(node))
     return found
 
@@ -47,7 +50,7 @@ def walk(node: Any) -> Iterator[Any]:
 
 def statements_of(node: Any) -> list[Any]:
     """The direct sub-nodes that are no expressions: no statement stands in one."""
-    return [one for one in children(node) if not isinstance(one, _EXPRESSIONS)]
+    return [child for child in children(node) if not isinstance(child, _EXPRESSIONS)]
 
 
 def without_expressions(node: Any) -> Iterator[Any]:
@@ -61,16 +64,16 @@ def without_expressions(node: Any) -> Iterator[Any]:
 
 def loops_in(node: Any) -> Iterator[Loop]:
     """The canonical loops that `node` is and has below it, in pre-order; not those of tile nests."""
-    return (one for one in without_expressions(node) if isinstance(one, Loop))
+    return (expression for expression in without_expressions(node) if isinstance(expression, Loop))
 
 
 def loops_and_tiled(node: Any) -> Iterator[Loop]:
     """As `loops_in`, and the loops of tile nests, which stand there as they were written."""
-    for one in without_expressions(node):
-        if isinstance(one, TileNest):
-            yield from (tiled.loop for tiled in one.loops)
-        elif isinstance(one, Loop):
-            yield one
+    for expression in without_expressions(node):
+        if isinstance(expression, TileNest):
+            yield from (tiled.loop for tiled in expression.loops)
+        elif isinstance(expression, Loop):
+            yield expression
 
 
 def loop_directives(node: Any) -> list[LoopDirective]:
@@ -80,12 +83,12 @@ def loop_directives(node: Any) -> list[LoopDirective]:
 
 def workers_meet(node: Any) -> bool:
     """Whether the workers of a gang meet at it or in it: at a barrier, or at a copy of their tile."""
-    return any(isinstance(one, (Barrier, Stage)) for one in without_expressions(node))
+    return any(isinstance(expression, (Barrier, Stage)) for expression in without_expressions(node))
 
 
 def mentions(node: Any, object_: DataObject) -> bool:
     """Whether an access to the object stands in `node`."""
-    return any(isinstance(one, Access) and one.object == object_ for one in walk(node))
+    return any(isinstance(node, Access) and node.object == object_ for node in walk(node))
 
 
 def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:

@@ -21,8 +21,8 @@ class ScalarKind(Enum):
 class ScalarType:
     """An arithmetic (or enumeration) type after all typedefs.
 
-    `spelling` is canonical C ("unsigned long", "char", "double", "_Bool"); enumerations appear as their
-    underlying integer type. `bits` is the storage size; `signed` is true for floating types.
+    `spelling` is canonical C ("unsigned long", "char", "double", "_Bool"); enumerations appear as
+    their underlying integer type. `bits` is the storage size; `signed` is true for floating types.
     """
 
     kind: ScalarKind
@@ -52,8 +52,9 @@ class Field:
 
 @dataclass(frozen=True)
 class RecordType:
-    """A struct or union. `spelling` names it in the user's C ("struct point", or a typedef's name "point_t");
-    `tag` is an identifier that names it in kernels ("point"). `size` and `alignment` are in bytes.
+    """A struct or union. `spelling` names it in the user's C ("struct point", or a typedef's name
+    "point_t"); `tag` is an identifier that names it in kernels ("point"). `size` and `alignment`
+    are in bytes.
     """
 
     spelling: str
@@ -75,8 +76,8 @@ class PointerType:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array; `length` is None where C leaves it open (`a[]`), an Expression for fixed and variable lengths. Types stand
-    below expressions, which name them, so its type is not said here.
+    """An array; `length` is None where C leaves it open (`a[]`), an Expression for fixed and
+    variable lengths. Types stand below expressions, which name them, so its type is not said here.
     """
 
     element: Type
@@ -93,8 +94,10 @@ Type = ScalarType | RecordType | PointerType | ArrayType | VoidType
 INT = ScalarType(ScalarKind.INTEGER, 32, True, "int")
 LONG = ScalarType(ScalarKind.INTEGER, 64, True, "long")
 INDEX = ScalarType(ScalarKind.INTEGER, 32, True, "tilek_index")
-"""Of positions in arrays, in programs for devices: 64 bits, or 32 where all that a call has lies within 2^30 elements. What becomes one of a
-wider type is cut off at 2^30 there (`tilek_short`), so that it compares with positions as before."""
+"""Of positions in arrays, in programs for devices: 64 bits, or 32 where all that a call has lies
+within 2^30 elements. What becomes one of a wider type is cut off at 2^30 there (`tilek_short`), so
+that it compares with positions as before.
+"""
 UNSIGNED_LONG = ScalarType(ScalarKind.INTEGER, 64, False, "unsigned long")
 FLOAT = ScalarType(ScalarKind.FLOATING, 32, True, "float")
 DOUBLE = ScalarType(ScalarKind.FLOATING, 64, True, "double")
@@ -144,7 +147,8 @@ def has_integer(type_: ScalarType, value: int) -> bool:
     return (-limit if type_.signed else 0) <= value < limit
 
 
-#: Binary digits of float and double; a long double, whatever its storage, has 64 at least or is a double.
+#: Binary digits of float and double; a long double, whatever its storage, has 64 at least or is a
+#: double.
 _SIGNIFICAND = {32: 24, 64: 53}
 
 

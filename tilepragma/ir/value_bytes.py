@@ -62,7 +62,7 @@ def bytes_of(
     offset, type_ = 0, object_.element
     if object_.rank:
         size = type_size(type_)
-        places = [known_value(one, values) for one in subscripts]
+        places = [known_value(subscript, values) for subscript in subscripts]
         lengths = [length.value if isinstance(length, IntegerLiteral) else None for length in object_.lengths[1:]]
         if len(places) != object_.rank or None in places or None in lengths:
             return object_bytes(object_), False
@@ -73,7 +73,7 @@ def bytes_of(
             return EVERYTHING, False
     for step in path:
         if isinstance(step, Member) and isinstance(type_, RecordType):
-            field = next(one for one in type_.fields if one.name == step.name)
+            field = next(field for field in type_.fields if field.name == step.name)
             offset, type_ = offset + field.offset, field.type
         elif isinstance(step, Index) and isinstance(type_, ArrayType):
             place = known_value(step.index, values)

@@ -1,14 +1,17 @@
-"""Polyhedral code generation: loops that visit every instance of some statements once, in the order of a schedule.
+"""Polyhedral code generation: loops that visit every instance of some statements once, in the order
+of a schedule.
 
     { S[i] -> [t_0, ..., t_n] } for each statement S  ->  for (t_0 ...) ... { const int i = i(t); S }
 
-`scan` is the entry. isl's AstBuild makes the loops, over the images of the instances in lexicographic order; here they
-become LoopTree. Instances with one image run in any order. Loops that run at most once vanish: what they set becomes
-part of the expressions below. Loops run from their least to their greatest value, unless what they count is a user's
-iterator negated, which then counts down under the user's name.
+`scan` is the entry. isl's AstBuild makes the loops, over the images of the instances in
+lexicographic order; here they become LoopTree. Instances with one image run in any order. Loops
+that run at most once vanish: what they set becomes part of the expressions below. Loops run from
+their least to their greatest value, unless what they count is a user's iterator negated, which then
+counts down under the user's name.
 
-Each leaf is the statement's `node`, its iterators declared anew where no loop has them as they are. In generated code all
-iterators have scope LOCAL and are declared by their loops, so nothing of it outlives its block.
+Each leaf is the statement's `node`, its iterators declared anew where no loop has them as they are.
+In generated code all iterators have scope LOCAL and are declared by their loops, so nothing of it
+outlives its block.
 """
 
 from __future__ import annotations
@@ -37,8 +40,8 @@ MOST_COPIES = 1.5
 
 @dataclass(frozen=True)
 class Scanned:
-    """`block` visits the instances. `dimensions`: for each new loop's index the dimension of time that it runs over;
-    `next_index` is the first index after them.
+    """`block` visits the instances. `dimensions`: for each new loop's index the dimension of time
+    that it runs over; `next_index` is the first index after them.
     """
 
     block: Block
@@ -54,8 +57,8 @@ def scan(
 ) -> Scanned:
     """The loops that visit the instances of `statements` in the lexicographic order of their times.
 
-    New loops are numbered from `first_index`, in textual order. `context`, { : facts on parameters }, is what is known to hold;
-    bounds that it implies are left out. Raises OperationLimitError.
+    New loops are numbered from `first_index`, in textual order. `context`, { : facts on parameters
+    }, is what is known to hold; bounds that it implies are left out. Raises OperationLimitError.
     """
     nodes = _nodes(statements, context)
     by_name = {each.statement.name: each for each in statements}
@@ -125,7 +128,8 @@ def _generated(
     limit: int,
     most: int | None = None,
 ) -> tuple[AstNode, ...]:
-    """isl's loops; the outermost `compact` dimensions are one loop each in each loop around, those below have isl's `option`.
+    """isl's loops; the outermost `compact` dimensions are one loop each in each loop around, those
+    below have isl's `option`.
 
     More than `most` copies of statements are not waited for. Raises OperationLimitError.
     """
@@ -234,7 +238,8 @@ class _Writer:
             self.dimensions[index] = place
         end = at.read().value(node.end)
         comparison = node.comparison
-        # Of `j <= end` clang does not know that it ends, `end` being perhaps the greatest long: it takes no vectors.
+        # Of `j <= end` clang does not know that it ends, `end` being perhaps the greatest long: it
+        # takes no vectors.
         if comparison == "<=" and not any(map(_has_loop, node.body)):
             comparison, end = "<", increased(end)
         if name.negated:
@@ -257,7 +262,8 @@ class _Writer:
         )
 
     def _leaf(self, node: AstLeaf, at: _Inside) -> Statement:
-        """The statement, each of its iterators replaced by the loop's that is it, or declared with its value.
+        """The statement, each of its iterators replaced by the loop's that is it, or declared with
+        its value.
 
         Those that it does not mention too: which instance this is can then be read from the code.
         """

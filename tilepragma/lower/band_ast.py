@@ -1,4 +1,5 @@
-"""Loops over the points of a part that some tile of its rows holds, and the values that a row takes there.
+"""Loops over the points of a part that some tile of its rows holds, and the values that a row takes
+there.
 
     [o_l, s_l, ...] -> { S[i] : o_l <= phi_S^l(i) < o_l + s_l for the restricted levels l }
 
@@ -71,9 +72,11 @@ class PartCode:
         taken: frozenset[str],
         known: Known,
     ) -> Scanned:
-        """Loops over the points of the part that satisfy the restrictions, in an order that keeps what depends on each other.
+        """Loops over the points of the part that satisfy the restrictions, in an order that keeps
+        what depends on each other.
 
-        No new iterator is called one of `taken`; what is `known` is not asked. Raises OperationLimitError.
+        No new iterator is called one of `taken`; what is `known` is not asked. Raises
+        OperationLimitError.
         """
         ordered = tuple(
             replace(one, times=self.times(each, order[each.statement.name]).intersect_domain(one.times.domain()))
@@ -108,9 +111,11 @@ class PartCode:
     def has_points(
         self, statements: Schedules, restrictions: Restrictions, bounded: frozenset[int], known: Known
     ) -> tuple[Expression | None, Known]:
-        """A condition that is false for tiles without points, and what holds where it does; None where it would be always true.
+        """A condition that is false for tiles without points, and what holds where it does; None
+        where it would be always true.
 
-        What is `known` is not asked. The tiles of the rows at the levels `bounded` are in their `tile_range`. Raises OperationLimitError.
+        What is `known` is not asked. The tiles of the rows at the levels `bounded` are in their
+        `tile_range`. Raises OperationLimitError.
         """
         inside = self.inside(statements, tuple(each for each in restrictions if each.size is None))
         rows = _tiles(restrictions)
@@ -154,7 +159,7 @@ class PartCode:
 
     def user_rows(self, each: StatementSchedule) -> tuple[ScopStatement, tuple[Row, ...]]:
         """The statement, and its rows in the user's iterators: the search counts those of decreasing loops the other way."""
-        statement = next(one for one in self.scop.statements if one.name == each.statement.name)
+        statement = next(statement for statement in self.scop.statements if statement.name == each.statement.name)
         signs = tuple(-1 if loop.decreasing else 1 for loop in statement.loops)
         return statement, tuple(
             replace(

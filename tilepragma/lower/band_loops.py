@@ -154,8 +154,8 @@ class RowLoops:
         inside: Restrictions,
         known: Known | None = None,
     ) -> Bounds:
-        """The least and greatest value of a row inside a tile of which something may be `known`. Raises UnboundedRowError,
-        OperationLimitError.
+        """The least and greatest value of a row inside a tile of which something may be `known`.
+        Raises UnboundedRowError, OperationLimitError.
         """
         return bounds_of(self.code.row_range(statements, level, inside, known))
 

@@ -1,9 +1,10 @@
-"""What holds where generated loops and conditions stand around, so that no condition inside asks it again.
+"""What holds where generated loops and conditions stand around, so that no condition inside asks it
+again.
 
     [o, s, p, ...] -> { : o <= p < o + s, least value of a row <= p, ... }
 
-A fact is one that the text around says: the bounds of a loop whose iterator p is, a condition on the tile. It says so of any
-values of the other parameters, those at which there is no instance too.
+A fact is one that the text around says: the bounds of a loop whose iterator p is, a condition on
+the tile. It says so of any values of the other parameters, those at which there is no instance too.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def between_corners(context: isl.Context, tiles: Iterable[TileRow], value: str) 
 
 
 def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], value: str) -> Known:
-    """[p] -> { : sum of the least values of the rows at `levels` <= p <= sum of their greatest }, as `row_range` has them.
+    """[p] -> { : sum of the least values of the rows at `levels` <= p <= sum of their greatest },
+    as `row_range` has them.
 
     No fact where these values are no linear bounds.
     """

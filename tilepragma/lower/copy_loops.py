@@ -47,7 +47,8 @@ def copy_loops(
     around: tuple[Loop, ...],
     first_index: int,
 ) -> Scanned:
-    """Loops over { [o, x] : cell }, o being the iterators of the loops `around`, that make `assignment`, which names x by `iterators`.
+    """Loops over { [o, x] : cell }, o being the iterators of the loops `around`, that make
+    `assignment`, which names x by `iterators`.
 
     Raises OperationLimitError.
     """
@@ -60,7 +61,7 @@ def copy_loops(
         cells = cells.set_tuple_name(_COPY)
         times = isl.Map.identity(cells.get_space().map_from_set()).reset_tuple_id(isl.dim_type.out)
         node = ExpressionStatement(assignment)
-        loops = tuple(_loop(one) for one in iterators)
+        loops = tuple(_loop(iterator) for iterator in iterators)
         statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, node)
         made = scan((ScannedStatement(statement, times),), Symbols(symbols), first_index, known)
         return replace(made, block=_inlined(made.block))
@@ -69,11 +70,11 @@ def copy_loops(
 def _inlined(block: Block) -> Block:
     """The block with the values of the constants that it declares in their place: there may be several of one name."""
     values = {
-        one.object: one.initializer
+        declarator.object: declarator.initializer
         for statement in block.statements
         if isinstance(statement, Declaration)
-        for one in statement.declarators
-        if one.initializer is not None and not isinstance(one.initializer, tuple)
+        for declarator in statement.declarators
+        if declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
     }
 
     def value(access: Access) -> Expression:
@@ -84,7 +85,10 @@ def _inlined(block: Block) -> Block:
             return _inlined(statement)
         return with_accesses(with_blocks(statement, _inlined), value) if values else with_blocks(statement, _inlined)
 
-    return replace(block, statements=tuple(inside(one) for one in block.statements if not isinstance(one, Declaration)))
+    return replace(
+        block,
+        statements=tuple(inside(statement) for statement in block.statements if not isinstance(statement, Declaration)),
+    )
 
 
 def _inside(scop: Scop, cells: isl.Set, around: tuple[Loop, ...]) -> tuple[isl.Set, isl.Set, Mapping[str, Expression]]:

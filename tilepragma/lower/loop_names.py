@@ -19,9 +19,11 @@ from tilepragma.poly.scop import ScopStatement
 
 @dataclass(frozen=True)
 class ScannedStatement:
-    """{ S[i] -> [t] }: when the instances of a statement run. Those of its domain that have a time are visited.
+    """{ S[i] -> [t] }: when the instances of a statement run. Those of its domain that have a time
+    are visited.
 
-    All statements of one scan have as many dimensions of time. `times` may restrict the domain and may have parameters of its own.
+    All statements of one scan have as many dimensions of time. `times` may restrict the domain and
+    may have parameters of its own.
     """
 
     statement: ScopStatement
@@ -30,10 +32,11 @@ class ScannedStatement:
 
 @dataclass(frozen=True)
 class Symbols:
-    """What stands in generated code for isl's parameters, by their names, and which identifiers no new iterator may have.
+    """What stands in generated code for isl's parameters, by their names, and which identifiers no
+    new iterator may have.
 
-    Parameters are expressions of integer type: a Scop's own (`Scop.parameters`), sizes and origins of tiles, iterators
-    of loops around.
+    Parameters are expressions of integer type: a Scop's own (`Scop.parameters`), sizes and origins
+    of tiles, iterators of loops around.
     """
 
     parameters: Mapping[str, Expression]
@@ -107,7 +110,11 @@ class LoopNames:
         if name.object.name in self._of_parameters:
             return False
         for leaf in leaves:
-            same = [(place, one) for place, one in enumerate(self._iterators(leaf)) if one.name == name.object.name]
+            same = [
+                (place, iterator)
+                for place, iterator in enumerate(self._iterators(leaf))
+                if iterator.name == name.object.name
+            ]
             if not same and name.object.name in self._mentioned[leaf.statement]:
                 return False
             if any(
@@ -170,5 +177,5 @@ def _row(aff: isl.Aff) -> _Row:
         if not factor.is_zero():
             terms.append((int(factor.to_python()) if factor.is_int() else 0, place))
     parameters = (aff.get_coefficient_val(isl.dim_type.param, place) for place in range(aff.dim(isl.dim_type.param)))
-    plain = aff.get_constant_val().is_zero() and all(one.is_zero() for one in parameters)
+    plain = aff.get_constant_val().is_zero() and all(parameter.is_zero() for parameter in parameters)
     return _Row(tuple(terms), plain and aff.dim(isl.dim_type.div) == 0)

@@ -1,14 +1,16 @@
-"""Tiles whose elements stay in registers: a few rows by a few vectors of an array's elements, while what remains runs through.
+"""Tiles whose elements stay in registers: a few rows by a few vectors of an array's elements, while
+what remains runs through.
 
     { S[i] -> [r, c, k] }      the element X[f(r, c)] that S updates depends on the rows r and c of a permutable band alone
     { S[i] -> [r, k] }         X[f(r)], a sum that each value of r has of its own: there are no columns
 
-A tile is R values of r by C of c, from the origin [r_0, c_0] on. Of all k, those are `full` at which S runs for the whole tile:
+A tile is R values of r by C of c, from the origin [r_0, c_0] on. Of all k, those are `full` at
+which S runs for the whole tile:
 
     { [k] : for all 0 <= a < R, 0 <= b < C : S runs at [r_0 + a, c_0 + b, k] }
 
-There the loops over a and b have constant bounds. What is left of the tile runs before and after; every order of a permutable
-band is right, and elements see their own instances in the order of k.
+There the loops over a and b have constant bounds. What is left of the tile runs before and after;
+every order of a permutable band is right, and elements see their own instances in the order of k.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
 
 @dataclass(frozen=True)
 class RegisterBox:
-    """The tile: its origins in the rows of tiles, expressions of integer type, and its extents in each. `padded`: columns are known to be
-    alike, the first to be there, and others may not be.
+    """The tile: its origins in the rows of tiles, expressions of integer type, and its extents in
+    each. `padded`: columns are known to be alike, the first to be there, and others may not be.
     """
 
     rows: RegisterRows
@@ -52,10 +54,12 @@ class RegisterBox:
 
 @dataclass(frozen=True)
 class RegisterScan:
-    """Loops over the points of a register tile. `condition`: there is something full; None where there always is.
+    """Loops over the points of a register tile. `condition`: there is something full; None where
+    there always is.
 
-    `through` are the loops over the full k, around the instance at the tile's origin. `before` and `after` are what surrounds it,
-    `otherwise` is all of a tile with nothing full; None where there is none.
+    `through` are the loops over the full k, around the instance at the tile's origin. `before` and
+    `after` are what surrounds it, `otherwise` is all of a tile with nothing full; None where there
+    is none.
     """
 
     condition: Expression | None
@@ -67,10 +71,12 @@ class RegisterScan:
 
 @dataclass(frozen=True)
 class PanelScan:
-    """Inside tiles of the rows that run through, and of columns: `condition`: each column is there at all of their values, from `lower` to
-    `upper`; None where they always are. `known` is what holds then.
+    """Inside tiles of the rows that run through, and of columns: `condition`: each column is there
+    at all of their values, from `lower` to `upper`; None where they always are. `known` is what
+    holds then.
 
-    Of a `padded` one that holds of the columns up to `last`, the first of them included, and all rows have the same columns.
+    Of a `padded` one that holds of the columns up to `last`, the first of them included, and all
+    rows have the same columns.
     """
 
     condition: Expression | None
@@ -111,8 +117,9 @@ class _Pieces:
 def known_origin(
     code: PartCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions, place: int
 ) -> Known:
-    """Of the origin of register tiles in the tile's row at `place`: it is between the least and the greatest value of that row inside the
-    restrictions, so that there are such. Raises OperationLimitError.
+    """Of the origin of register tiles in the tile's row at `place`: it is between the least and the
+    greatest value of that row inside the restrictions, so that there are such. Raises
+    OperationLimitError.
     """
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
         inside = code.inside((each,), restrictions)
@@ -127,9 +134,11 @@ def alone_in_tiles(
     restrictions: Restrictions,
     known: Known,
 ) -> AloneScan | None:
-    """[o, s] -> { : S has points in the tile, no other of the statements has, and no element of the array that S updates is read as another }
+    """[o, s] -> { : S has points in the tile, no other of the statements has, and no element of the
+    array that S updates is read as another }
 
-    There the order of S's points is that of each element's updates alone. None where that has no simple form. Raises OperationLimitError.
+    There the order of S's points is that of each element's updates alone. None where that has no
+    simple form. Raises OperationLimitError.
     """
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding the tiles in which a statement runs alone"):
         scanned = code.inside(statements, restrictions)
@@ -140,7 +149,11 @@ def alone_in_tiles(
         for other in scanned:
             if other is not mine:
                 condition = condition.subtract(other.times.intersect_domain(other.statement.domain).params())
-        simple = _simple_part(condition.intersect(context), context, [one.row.size for one in restrictions if one.size])
+        simple = _simple_part(
+            condition.intersect(context),
+            context,
+            [restriction.row.size for restriction in restrictions if restriction.size],
+        )
         if simple is None:
             return None
         always = context.is_subset(simple)
@@ -158,8 +171,9 @@ def scan_register_tile(
     first_index: int,
     taken: frozenset[str],
 ) -> RegisterScan | None:
-    """The loops over one tile, inside the restrictions, of whose origin something may be `known`; new ones are numbered from `first_index`,
-    no new iterator is called one of `taken`. None where what is full has no simple form. Raises OperationLimitError.
+    """The loops over one tile, inside the restrictions, of whose origin something may be `known`;
+    new ones are numbered from `first_index`, no new iterator is called one of `taken`. None where
+    what is full has no simple form. Raises OperationLimitError.
     """
     (inside,) = code.inside((each,), restrictions)
     context = code.facts(restrictions, known)
@@ -211,10 +225,11 @@ def scan_panel(
     taken: frozenset[str],
     least: int,
 ) -> PanelScans | None:
-    """The panel that tiles below each other have in common: the columns of the box, at the values of the one row that runs through.
+    """The panel that tiles below each other have in common: the columns of the box, at the values
+    of the one row that runs through.
 
-    Arguments as for `scan_register_tile`; one that is padded has `least` columns at least, 0: there is to be none. None where the panel has no
-    simple form. Raises OperationLimitError.
+    Arguments as for `scan_register_tile`; one that is padded has `least` columns at least, 0: there
+    is to be none. None where the panel has no simple form. Raises OperationLimitError.
     """
     (inside,) = code.inside((each,), restrictions)
     (_, column), (through,) = box.rows.tile, box.rows.through
@@ -306,10 +321,10 @@ def _within(like: isl.Set, limits: Iterable[tuple[str, int, int]]) -> isl.Set:
 
 
 def _elements(inside: ScannedStatement, array: str) -> _Elements:
-    references = [one for one in inside.statement.references if one.object.name == array]
-    target = next(one for one in references if one.writes)
+    references = [reference for reference in inside.statement.references if reference.object.name == array]
+    target = next(reference for reference in references if reference.writes)
     at = inside.times.intersect_domain(inside.statement.domain).reverse()
-    others = [one for one in references if not one.relation.is_equal(target.relation)]
+    others = [reference for reference in references if not reference.relation.is_equal(target.relation)]
     return _Elements(at.apply_range(target.relation), tuple(at.apply_range(one.relation) for one in others))
 
 
@@ -385,8 +400,9 @@ def _in_parameters(condition: isl.Set, context: isl.Set) -> isl.Set | None:
 
 
 def _simple_part(condition: isl.Set, context: isl.Set, sizes: list[str]) -> isl.Set | None:
-    """The condition as one convex set, or most of it: the tiles of a few values in each row, of which `sizes` are the parameters, and none of
-    those that are there for one value of a parameter alone.
+    """The condition as one convex set, or most of it: the tiles of a few values in each row, of
+    which `sizes` are the parameters, and none of those that are there for one value of a parameter
+    alone.
     """
     whole = _joined(condition)
     if whole.is_empty() or whole.n_basic_set() == 1:

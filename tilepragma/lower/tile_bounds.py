@@ -1,13 +1,14 @@
 """Tiles whose sizes are symbols: the points of one tile, and which tiles there are.
 
-A band of rows phi_1, ..., phi_m with sizes s_k is cut into the tiles t_k = floor(phi_k / s_k) (thesis (3.14)). While s_k
-is a symbol that is not affine, but the tile's origin o_k = s_k t_k is one more parameter and
+A band of rows phi_1, ..., phi_m with sizes s_k is cut into the tiles t_k = floor(phi_k / s_k)
+(thesis (3.14)). While s_k is a symbol that is not affine, but the tile's origin o_k = s_k t_k is
+one more parameter and
 
     [o, s] -> { S[i] -> [phi(i)] : o_k <= phi_k(i) < o_k + s_k }
 
-is: its points are scanned exactly, at borders too (`points_of_tile`). Which tiles there are is over-approximated by
-projection (`tile_range`); what it has too many of are tiles without points. `Symbols.parameters` must say what the
-parameters o_k and s_k stand for.
+is: its points are scanned exactly, at borders too (`points_of_tile`). Which tiles there are is
+over-approximated by projection (`tile_range`); what it has too many of are tiles without points.
+`Symbols.parameters` must say what the parameters o_k and s_k stand for.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def sizes_are_positive(context: isl.Context, rows: tuple[TileRow, ...]) -> isl.S
 def row_range(
     statements: tuple[ScannedStatement, ...], level: int, symbols: Symbols, context: isl.Set | None = None
 ) -> Range | None:
-    """The least and the greatest value of one dimension of time over all instances; None where there is no instance.
+    """The least and the greatest value of one dimension of time over all instances; None where
+    there is no instance.
 
     May be larger, where the statements' values have no common form. Raises OperationLimitError.
     """
@@ -76,10 +78,12 @@ def tile_range(
     symbols: Symbols,
     context: isl.Set | None = None,
 ) -> Range | None:
-    """floor(min phi_k / s_k), ..., floor(max phi_k / s_k) for the row k at `place`, over the points of the tiles given by rows before it.
+    """floor(min phi_k / s_k), ..., floor(max phi_k / s_k) for the row k at `place`, over the points
+    of the tiles given by rows before it.
 
-    Pass rows[place:] alone for bounds that depend on no other row. None where there is no instance at all. The range may be
-    larger than that of the tiles that have points, never smaller. Raises OperationLimitError.
+    Pass rows[place:] alone for bounds that depend on no other row. None where there is no instance
+    at all. The range may be larger than that of the tiles that have points, never smaller. Raises
+    OperationLimitError.
     """
     row = rows[place]
     found = _extremes(points_of_tile(statements, rows[:place]), row.level, symbols, context)
@@ -96,10 +100,11 @@ def has_points(
     context: isl.Set | None = None,
     bounded: tuple[TileRow, ...] = (),
 ) -> Expression | None:
-    """A condition on o and s that is false for tiles without points, and cheap; None where it would be always true.
+    """A condition on o and s that is false for tiles without points, and cheap; None where it would
+    be always true.
 
-    It may be true for a tile without points. The tile numbers of the rows `bounded` are known to be within the `tile_range` that
-    depends on no other row. Raises OperationLimitError.
+    It may be true for a tile without points. The tile numbers of the rows `bounded` are known to be
+    within the `tile_range` that depends on no other row. Raises OperationLimitError.
     """
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, DEFAULT_LIMIT, "finding the tiles that have points"):
@@ -159,7 +164,7 @@ def _extremes(
     """The least and greatest value of a dimension of time, over all statements."""
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, DEFAULT_LIMIT, "finding the bounds of a loop"):
-        found = [_bounds(one, symbols) for one in convex_images(statements, (level,), context)]
+        found = [_bounds(image, symbols) for image in convex_images(statements, (level,), context)]
     bounds = [one for one in found if one is not None]
     if not bounds:
         return None
@@ -169,7 +174,8 @@ def _extremes(
 def convex_images(
     statements: tuple[ScannedStatement, ...], levels: tuple[int, ...], context: isl.Set | None = None
 ) -> list[isl.BasicSet]:
-    """{ [t_l for the levels l] } of all instances, or more: one convex set where that is bounded as they are, else several.
+    """{ [t_l for the levels l] } of all instances, or more: one convex set where that is bounded as
+    they are, else several.
 
     What `context` implies may be left out.
     """
@@ -224,7 +230,7 @@ def convex_rows(piece: isl.BasicSet, symbols: Symbols) -> Iterator[ConvexRow]:
         rest = combination(terms)
         yield ConvexRow(coefficients, rest)
         if constraint.is_equality():
-            yield ConvexRow(tuple(-one for one in coefficients), -rest)
+            yield ConvexRow(tuple(-coefficient for coefficient in coefficients), -rest)
 
 
 def _bounds(values: isl.BasicSet, symbols: Symbols) -> tuple[Polynomial, Polynomial] | None:

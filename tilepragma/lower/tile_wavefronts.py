@@ -1,12 +1,15 @@
-"""Wavefronts of tiles whose sizes are symbols: w = the sum of t_k over the carrying rows (thesis (3.17)).
+"""Wavefronts of tiles whose sizes are symbols: w = the sum of t_k over the carrying rows (thesis
+(3.17)).
 
-Each constraint a . phi + c >= 0 of the instances holds for some point of every tile that has points, so that
+Each constraint a . phi + c >= 0 of the instances holds for some point of every tile that has
+points, so that
 
     sum of a_k s_k t_k + sum over a_k > 0 of a_k (s_k - 1) + c >= 0
 
-holds for its numbers t. On a wavefront the last carrying row's number is w minus the others'; put in its place, constraints
-on two rows bound every other number by w, with products of sizes as coefficients. The last row is usually the longest: what bounds
-leave of the others is a small box. Two rows leave no tile without points, where the instances' image is convex.
+holds for its numbers t. On a wavefront the last carrying row's number is w minus the others'; put
+in its place, constraints on two rows bound every other number by w, with products of sizes as
+coefficients. The last row is usually the longest: what bounds leave of the others is a small box.
+Two rows leave no tile without points, where the instances' image is convex.
 """
 
 from __future__ import annotations
@@ -26,10 +29,12 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
 @dataclass(frozen=True)
 class Wavefronts:
-    """The wavefronts of a band's tiles: `carrying` are the places of the rows whose tile numbers are summed, one at least.
+    """The wavefronts of a band's tiles: `carrying` are the places of the rows whose tile numbers
+    are summed, one at least.
 
-    The number of the row at `derived`, the last carrying one, is w minus those of the other carrying rows.
-    Bounds of tile numbers are over-approximated; what they have too much of are tiles without points.
+    The number of the row at `derived`, the last carrying one, is w minus those of the other
+    carrying rows. Bounds of tile numbers are over-approximated; what they have too much of are
+    tiles without points.
     """
 
     statements: tuple[ScannedStatement, ...]
@@ -51,10 +56,11 @@ class Wavefronts:
         return Range(short_expression(maximum(lowers)), short_expression(minimum(uppers)))
 
     def _bound_by_sums(self, lower: list[Polynomial], upper: list[Polynomial]) -> None:
-        """Add what constraints a . (phi_1 + ... + phi_m) + c >= 0 say of w, where all carrying rows have tiles of one size s:
+        """Add what constraints a . (phi_1 + ... + phi_m) + c >= 0 say of w, where all carrying rows
+        have tiles of one size s:
 
-        s w <= phi_1 + ... + phi_m <= s w + m (s - 1). Of diamond tiles the sum is time, and the rows alone bound nothing near it.
-        Raises OperationLimitError.
+        s w <= phi_1 + ... + phi_m <= s w + m (s - 1). Of diamond tiles the sum is time, and the
+        rows alone bound nothing near it. Raises OperationLimitError.
         """
         sizes = {self.symbols.parameters[self.rows[place].size] for place in self.carrying}
         if len(sizes) != 1 or len(self.carrying) == 1:
@@ -66,7 +72,7 @@ class Wavefronts:
             for piece in pieces if len(pieces) == 1 else ():
                 for row in convex_rows(piece, self.symbols):
                     factor = row.coefficients[0]
-                    if any(one != factor for one in row.coefficients):
+                    if any(coefficient != factor for coefficient in row.coefficients):
                         continue
                     divisor = number(abs(factor)) * size
                     if factor > 0:
@@ -143,10 +149,11 @@ class _Constraint:
         lower: list[Polynomial],
         upper: list[Polynomial],
     ) -> None:
-        """Add what it says of t_p, where t_d + t_p is at most `wave` (if `derived` > 0) or at least (if `derived` < 0).
+        """Add what it says of t_p, where t_d + t_p is at most `wave` (if `derived` > 0) or at least
+        (if `derived` < 0).
 
-        own s_p t_p + derived s_d (wave - t_p) + (what lies within tiles) + rest >= 0; where the signs of the coefficients of t_p
-        differ nothing is known before the sizes are.
+        own s_p t_p + derived s_d (wave - t_p) + (what lies within tiles) + rest >= 0; where the
+        signs of the coefficients of t_p differ nothing is known before the sizes are.
         """
         if self.derived * self.own >= 0:
             return

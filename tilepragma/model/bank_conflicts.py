@@ -18,17 +18,19 @@ class Banks:
 
 
 def conflict_degree(stride: int, banks: int) -> int:
-    """How many threads ask one bank at a time, where neighbours' words are `stride` words apart: gcd(stride, banks); 1 where all ask for the
-    same word, which is broadcast (ICS'08 section 5).
+    """How many threads ask one bank at a time, where neighbours' words are `stride` words apart:
+    gcd(stride, banks); 1 where all ask for the same word, which is broadcast (ICS'08 section 5).
     """
     return 1 if stride == 0 else gcd(stride, banks)
 
 
 def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
-    """The same of elements of any width, `stride` elements apart: how many times as long an access takes as one without conflicts.
+    """The same of elements of any width, `stride` elements apart: how many times as long an access
+    takes as one without conflicts.
 
-    Elements wider than a word take neighbouring banks, and fewer threads are served at once (doubles: half a warp), so it is the degree of
-    so many fewer banks. Of narrower elements several share a word, which is one request.
+    Elements wider than a word take neighbouring banks, and fewer threads are served at once
+    (doubles: half a warp), so it is the degree of so many fewer banks. Of narrower elements several
+    share a word, which is one request.
     """
     if bytes_of_element % banks.width == 0:
         return conflict_degree(stride, max(1, banks.number * banks.width // bytes_of_element))
@@ -50,8 +52,8 @@ class AccessCost:
 
 @dataclass(frozen=True)
 class Reference:
-    """An access to a staged array: from a thread to the next it goes `within` elements along a row and `rows` rows on. It is made `times`
-    times for each time that the others are.
+    """An access to a staged array: from a thread to the next it goes `within` elements along a row
+    and `rows` rows on. It is made `times` times for each time that the others are.
     """
 
     within: int
@@ -83,7 +85,9 @@ def best_padding(
     on, price = banks or Banks(), cost or AccessCost()
 
     def padded(elements: int) -> Padding:
-        conflicts = tuple(element_conflicts(one.stride(row + elements), bytes_of_element, on) for one in references)
+        conflicts = tuple(
+            element_conflicts(reference.stride(row + elements), bytes_of_element, on) for reference in references
+        )
         total = sum(price.of(degree) * one.times for degree, one in zip(conflicts, references, strict=True))
         return Padding(elements, total, conflicts)
 
@@ -108,11 +112,14 @@ class Parity(Enum):
 
 
 def best_parity(one: Reference) -> Parity:
-    """Algorithm 2 for one reference where a row's length is known at launch only: all that its padding does is to make that odd or even.
+    """Algorithm 2 for one reference where a row's length is known at launch only: all that its
+    padding does is to make that odd or even.
 
-    Elements are no narrower than banks, of which there is a power of two, and different threads' are different. Let 2^j be the largest power
-    of two in both w = `within` and r = `rows`: it divides every stride w + r p, and one of w / 2^j and r / 2^j is odd. Their sum with p is odd, and
-    the conflicts gcd(2^j, banks), the fewest there are, where p is odd (only the second is), even (both are), or anything (only the first is).
+    Elements are no narrower than banks, of which there is a power of two, and different threads'
+    are different. Let 2^j be the largest power of two in both w = `within` and r = `rows`: it
+    divides every stride w + r p, and one of w / 2^j and r / 2^j is odd. Their sum with p is odd,
+    and the conflicts gcd(2^j, banks), the fewest there are, where p is odd (only the second is),
+    even (both are), or anything (only the first is).
     """
     if one.rows == 0:
         return Parity.ANY

@@ -1,5 +1,5 @@
-"""Intra-tile wavefronts in closed form: a tile is a box of s_1 x ... x s_m points in the space of the hyperplanes, and a wavefront the points whose
-coordinates have the same sum (thesis (5.1)).
+"""Intra-tile wavefronts in closed form: a tile is a box of s_1 x ... x s_m points in the space of
+the hyperplanes, and a wavefront the points whose coordinates have the same sum (thesis (5.1)).
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from tilepragma.model.execution_time import Integers, Numbers, sums
 
 
 def wavefront_widths(sizes: Integers) -> tuple[Integers, Integers]:
-    """H of every intra-tile wavefront of boxes (a row of `sizes` each), one box after the other, and where each box's begin.
+    """H of every intra-tile wavefront of boxes (a row of `sizes` each), one box after the other,
+    and where each box's begin.
 
-    The numbers of points by the sum of their coordinates are the coefficients of prod (1 - x^s) / (1 - x): 2^m differences of order m a
-    box, summed m times over all boxes at once (a box's sums end at zero where the next begins).
+    The numbers of points by the sum of their coordinates are the coefficients of prod (1 - x^s) /
+    (1 - x): 2^m differences of order m a box, summed m times over all boxes at once (a box's sums
+    end at zero where the next begins).
     """
     boxes, dimensions = sizes.shape
     lengths = sizes.sum(axis=1) + 1
@@ -64,8 +66,8 @@ def _widest_of_three(ordered: Integers) -> Integers:
 def warps_of_boxes(sizes: Integers, warp: int) -> Numbers:
     """The sum of G over each box's intra-tile wavefronts: warps of `warp` lanes that have points.
 
-    In closed form for one and two dimensions (widths 1, 2, ..., s, ..., s, ..., 2, 1); with more, summed over wavefronts, once for all boxes
-    with the same edges in whatever order.
+    In closed form for one and two dimensions (widths 1, 2, ..., s, ..., s, ..., 2, 1); with more,
+    summed over wavefronts, once for all boxes with the same edges in whatever order.
     """
     ordered = np.sort(sizes, axis=1)
     if sizes.shape[1] == 1:

@@ -55,16 +55,16 @@ class _Reader:
                 remedy = f"did you mean '{near[0]}'?" if near else f"the fields are {_names(fields)}"
                 self.error((*path, name), f"'{name}' is no field of {_called(path)}", remedy)
         result = {}
-        for one in fields:
-            if one.name in value:
-                read = self.value(value[one.name], (*path, one.name), one)
-                if (*path, one.name) not in self.faulty:
-                    result[one.name] = read
-            elif one.required:
+        for entry in fields:
+            if entry.name in value:
+                read = self.value(value[entry.name], (*path, entry.name), entry)
+                if (*path, entry.name) not in self.faulty:
+                    result[entry.name] = read
+            elif entry.required:
                 self.error(
                     path,
-                    f"{_called(path)} has no field '{one.name}'",
-                    f'write "{one.name}": {one.value.value}; {one.meaning}',
+                    f"{_called(path)} has no field '{entry.name}'",
+                    f'write "{entry.name}": {entry.value.value}; {entry.meaning}',
                 )
         return result
 
@@ -86,7 +86,7 @@ class _Reader:
             self.error(path, f"'memories' is {_shown(value)}", f"it must be {Value.MEMORIES.value}")
             return ()
         records = [self.record(one, (*path, number), MEMORY) for number, one in enumerate(value)]
-        return tuple(Memory(**one) for one in records if len(one) == len(MEMORY))
+        return tuple(Memory(**record) for record in records if len(record) == len(MEMORY))
 
 
 def _device(reader: _Reader) -> Device | None:
@@ -157,12 +157,12 @@ def _contradictions(gpu: Gpu) -> Iterator[tuple[str, str, str]]:
 
 
 def _check_memories(reader: _Reader, memories: tuple[Memory, ...], units: int, word: str) -> None:
-    for number, one in enumerate(memories):
-        if one.sharers > units:
+    for number, memory in enumerate(memories):
+        if memory.sharers > units:
             place = ("memories", number, "sharers")
             reader.error(
                 place,
-                f"{one.sharers} {word} share '{one.name}', but there are {units}",
+                f"{memory.sharers} {word} share '{memory.name}', but there are {units}",
                 f"write {units} where all share it",
             )
 
@@ -222,7 +222,7 @@ _RULES: dict[Value, Callable[[object], bool]] = {
 
 
 def _names(fields: tuple[Field, ...]) -> str:
-    return ", ".join(one.name for one in fields)
+    return ", ".join(field.name for field in fields)
 
 
 def _called(path: Path) -> str:

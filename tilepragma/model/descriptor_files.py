@@ -66,8 +66,8 @@ def our_descriptors() -> Path:
 def named_device(name: str) -> Device:
     """The device of a name, or of a path (which ends in .json or has a slash).
 
-    Raises LookupError for a name that nobody knows, with those that are known; OSError where the file cannot be read; LocatedError
-    where it is no descriptor.
+    Raises LookupError for a name that nobody knows, with those that are known; OSError where the
+    file cannot be read; LocatedError where it is no descriptor.
     """
     if _is_path(name):
         return device_of(Path(name).read_bytes().decode("utf-8", "replace"), name)  # a pipe will do
@@ -89,7 +89,8 @@ def read_descriptor(path: Path) -> Device:
 
 
 def write_descriptor(device: Device, name: str, source: str) -> Path:
-    """Keep a descriptor in the user's folder, under a name; `source` says where the figures are from. Returns its path.
+    """Keep a descriptor in the user's folder, under a name; `source` says where the figures are
+    from. Returns its path.
 
     Raises OSError where it cannot be written.
     """

@@ -1,7 +1,9 @@
-"""What the model knows of a device. Sizes are in bytes, rates in bytes or operations per second, times in seconds.
+"""What the model knows of a device. Sizes are in bytes, rates in bytes or operations per second,
+times in seconds.
 
-A descriptor has what a data sheet says; `Overheads` are measured on the machine at hand (`tilepragma devices --calibrate`), None where nobody
-has. GPUs and processors answer the same questions: units that run blocks of work at once, lanes that run in step, and memories in levels.
+A descriptor has what a data sheet says; `Overheads` are measured on the machine at hand
+(`tilepragma devices --calibrate`), None where nobody has. GPUs and processors answer the same
+questions: units that run blocks of work at once, lanes that run in step, and memories in levels.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Memory:
-    """One level of the memories: `sharers` units (multiprocessors, cores) share one of `size` bytes, and `bandwidth` is the bytes per second that all
-    units get from all of them together; None where nobody has measured that.
+    """One level of the memories: `sharers` units (multiprocessors, cores) share one of `size`
+    bytes, and `bandwidth` is the bytes per second that all units get from all of them together;
+    None where nobody has measured that.
     """
 
     name: str
@@ -25,10 +28,12 @@ class Memory:
 class Overheads:
     """What things cost apart from work, in seconds (thesis 5.3.3.1).
 
-    `kernel`: sigma_ker, a launch that does nothing. `barrier`: sigma_thd, one barrier of a block, by its number of threads. `wavefront`:
-    sigma_blk, from one inter-tile wavefront to the next, by the number of blocks. Both tables are in ascending order of the number; between two
-    numbers the cost is interpolated, outside them it is that of the nearest. `copy`: a copy of no bytes to or from the device; `copy_in` and
-    `copy_out` are the bytes per second that a long one to and from it moves, None where there is no copying or nobody has measured it.
+    `kernel`: sigma_ker, a launch that does nothing. `barrier`: sigma_thd, one barrier of a block,
+    by its number of threads. `wavefront`: sigma_blk, from one inter-tile wavefront to the next, by
+    the number of blocks. Both tables are in ascending order of the number; between two numbers the
+    cost is interpolated, outside them it is that of the nearest. `copy`: a copy of no bytes to or
+    from the device; `copy_in` and `copy_out` are the bytes per second that a long one to and from
+    it moves, None where there is no copying or nobody has measured it.
     """
 
     kernel: float
@@ -41,13 +46,16 @@ class Overheads:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU. `memories` are listed from the nearest: shared memory (of one multiprocessor), L2, DRAM.
+    """A GPU. `memories` are listed from the nearest: shared memory (of one multiprocessor), L2,
+    DRAM.
 
-    `compute_capability` is None where it is no NVIDIA device; the limits are then those of OpenCL. Registers are 32 bits wide.
-    `shared_per_block` is what a block may have that asks for nothing, `shared_opt_in` what it may ask for (0: no more), `shared_reserved`
-    bytes of each block are the system's besides. `shared_carve_outs` are the amounts of shared memory, ascending, that a multiprocessor
-    can be split into beside its L1 cache (none: it is always all). `transaction` is what a warp's accesses to global memory are served
-    in; each of the `banks` serves `bank_width` bytes.
+    `compute_capability` is None where it is no NVIDIA device; the limits are then those of OpenCL.
+    Registers are 32 bits wide. `shared_per_block` is what a block may have that asks for nothing,
+    `shared_opt_in` what it may ask for (0: no more), `shared_reserved` bytes of each block are the
+    system's besides. `shared_carve_outs` are the amounts of shared memory, ascending, that a
+    multiprocessor can be split into beside its L1 cache (none: it is always all). `transaction` is
+    what a warp's accesses to global memory are served in; each of the `banks` serves `bank_width`
+    bytes.
     """
 
     name: str
@@ -82,8 +90,9 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Processor:
-    """The cores of a host, for threads and for OpenCL devices that are processors. `vector` bytes are computed at once; rates are those of all
-    cores. `memories` are listed from the nearest: L1, L2, L3 where there is one, DRAM.
+    """The cores of a host, for threads and for OpenCL devices that are processors. `vector` bytes
+    are computed at once; rates are those of all cores. `memories` are listed from the nearest: L1,
+    L2, L3 where there is one, DRAM.
     """
 
     name: str
@@ -105,10 +114,10 @@ class Processor:
         """The same where only so many of its cores have work: rates and bandwidths of memories that each core has for itself are theirs."""
         part = cores / self.cores
         memories = tuple(
-            replace(one, bandwidth=one.bandwidth * part)
-            if one.bandwidth is not None and one.sharers < self.cores
-            else one
-            for one in self.memories
+            replace(memory, bandwidth=memory.bandwidth * part)
+            if memory.bandwidth is not None and memory.sharers < self.cores
+            else memory
+            for memory in self.memories
         )
         return replace(
             self,

@@ -1,8 +1,10 @@
-"""The execution-time model of tiled loop nests: thesis equations (5.2)-(5.11), over many layouts at once.
+"""The execution-time model of tiled loop nests: thesis equations (5.2)-(5.11), over many layouts at
+once.
 
-A layout is a tile size and a thread organisation. Every array has one entry a layout, or a shape that numpy broadcasts to that; times are in
-seconds. Multiprocessors are called units, so that a processor's cores can stand for them: a unit runs a tile at a time, its lanes (a warp, a
-vector) run points in step. On cores a tile has no barriers between threads, hence barriers that cost nothing.
+A layout is a tile size and a thread organisation. Every array has one entry a layout, or a shape
+that numpy broadcasts to that; times are in seconds. Multiprocessors are called units, so that a
+processor's cores can stand for them: a unit runs a tile at a time, its lanes (a warp, a vector) run
+points in step. On cores a tile has no barriers between threads, hence barriers that cost nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ HALF_A_TILE = 0.5
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What a program costs on a device, in seconds: `alpha` a warp of points, `beta` a point (often below zero, thesis 5.5.3), `gamma` an
-    element moved between device memory and shared memory. Numbers for all layouts or one for each.
+    """What a program costs on a device, in seconds: `alpha` a warp of points, `beta` a point (often
+    below zero, thesis 5.5.3), `gamma` an element moved between device memory and shared memory.
+    Numbers for all layouts or one for each.
     """
 
     alpha: float | Numbers
@@ -37,10 +40,11 @@ class Coefficients:
 class Work:
     """What there is to do at each layout.
 
-    Of a full tile: `steps` is its number of intra-tile wavefronts (U_e - L_e + 1), `warps` the sum of their G (warps that have points), `points`
-    the sum of their H (L_tile), `widest` the largest H, `transfers` N_mem (elements moved in and out), `shared` bytes of shared memory.
-    Of all tiles: `wavefronts` is the number of inter-tile wavefronts, `rounds` how many full tiles' time the slowest unit takes for all of them
-    (`TileWavefronts.rounds`).
+    Of a full tile: `steps` is its number of intra-tile wavefronts (U_e - L_e + 1), `warps` the sum
+    of their G (warps that have points), `points` the sum of their H (L_tile), `widest` the largest
+    H, `transfers` N_mem (elements moved in and out), `shared` bytes of shared memory. Of all tiles:
+    `wavefronts` is the number of inter-tile wavefronts, `rounds` how many full tiles' time the
+    slowest unit takes for all of them (`TileWavefronts.rounds`).
     """
 
     steps: Integers
@@ -80,8 +84,9 @@ class Parts:
 class TileWavefronts:
     """The inter-tile wavefronts of each layout, those with the same numbers written once.
 
-    Those of layout k begin at `starts[k]` and end where the next layout's begin (each has one at least). An entry stands for `repeats`
-    wavefronts of `tiles` tiles, of which `full` are full. `share`, one a layout, is what the others are of a full tile, on average.
+    Those of layout k begin at `starts[k]` and end where the next layout's begin (each has one at
+    least). An entry stands for `repeats` wavefronts of `tiles` tiles, of which `full` are full.
+    `share`, one a layout, is what the others are of a full tile, on average.
     """
 
     starts: Integers
@@ -102,10 +107,12 @@ class TileWavefronts:
 
 
 def without_full_counts(starts: Integers, repeats: Integers, tiles: Integers, worth: Numbers) -> TileWavefronts:
-    """Wavefronts of which only the numbers of tiles are known, and for each layout how many full tiles' points all tiles have (`worth`).
+    """Wavefronts of which only the numbers of tiles are known, and for each layout how many full
+    tiles' points all tiles have (`worth`).
 
-    With border tiles of HALF_A_TILE there are 2 (tiles - worth) of them. They are taken to be as many in each wavefront, as the two ends of a
-    wavefront in a plane are; their share then follows from `worth`, so that points are neither lost nor made up.
+    With border tiles of HALF_A_TILE there are 2 (tiles - worth) of them. They are taken to be as
+    many in each wavefront, as the two ends of a wavefront in a plane are; their share then follows
+    from `worth`, so that points are neither lost nor made up.
     """
     number, every = sums(repeats, starts), sums(repeats * tiles, starts)
     border = np.ceil(np.maximum(every - worth, 0.0) / (HALF_A_TILE * number)).astype(np.int64)
@@ -121,21 +128,25 @@ def sums(values: Integers, starts: Integers) -> Integers:
 
 
 def slowest_unit(tiles: Integers, units: int) -> Integers:
-    """Tiles that the slowest of the units runs in a wavefront of that many: (5.9)-(5.11) in closed form, ceil(tiles / P).
+    """Tiles that the slowest of the units runs in a wavefront of that many: (5.9)-(5.11) in closed
+    form, ceil(tiles / P).
 
-    (5.9) makes I = ceil(tiles / (B P)) rounds, (5.11) takes B tiles' time for each but the last, and ceil((tiles mod B P) / P) for that. With
-    tiles = q B P + r and 0 < r <= B P that is q B + ceil(r / P) = ceil(tiles / P), whatever B is. (For r = B P, where (5.11) as printed says
-    0, the last round is a whole one: B.) Of n tiles of which f are full, the ceil(f / P) rounds that full ones need take a full tile's
-    time; in the others there are border tiles alone.
+    (5.9) makes I = ceil(tiles / (B P)) rounds, (5.11) takes B tiles' time for each but the last,
+    and ceil((tiles mod B P) / P) for that. With tiles = q B P + r and 0 < r <= B P that is q B +
+    ceil(r / P) = ceil(tiles / P), whatever B is. (For r = B P, where (5.11) as printed says 0, the
+    last round is a whole one: B.) Of n tiles of which f are full, the ceil(f / P) rounds that full
+    ones need take a full tile's time; in the others there are border tiles alone.
     """
     return -(-tiles // units)
 
 
 def tile_time(work: Work, coefficients: Coefficients, barrier: float | Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """(5.7): T_tile = alpha sum G + (U - L + 3) sigma_thd + beta L_tile + gamma N_mem, as computation, barriers and memory.
+    """(5.7): T_tile = alpha sum G + (U - L + 3) sigma_thd + beta L_tile + gamma N_mem, as
+    computation, barriers and memory.
 
-    The sums over wavefronts of (5.2)-(5.4) stand in `work`: (5.3) is linear in G and H. `barrier` is sigma_thd: one follows each intra-tile
-    wavefront, one the loads and one the stores. T_mem is (5.5); the sum of H is L_tile (5.6).
+    The sums over wavefronts of (5.2)-(5.4) stand in `work`: (5.3) is linear in G and H. `barrier`
+    is sigma_thd: one follows each intra-tile wavefront, one the loads and one the stores. T_mem is
+    (5.5); the sum of H is L_tile (5.6).
     """
     compute = np.asarray(coefficients.alpha * work.warps + coefficients.beta * work.points, dtype=np.float64)
     barriers = np.asarray((work.steps + 2) * barrier, dtype=np.float64)
@@ -151,9 +162,11 @@ def predict(
     coefficients: Coefficients,
     overheads: Overheads,
 ) -> Parts:
-    """(5.8), (5.10): the time of the whole nest with `threads` a block and `blocks` resident on each of the units.
+    """(5.8), (5.10): the time of the whole nest with `threads` a block and `blocks` resident on
+    each of the units.
 
-    T_total = rounds T_tile + wavefronts sigma_blk + sigma_ker, where `rounds` are summed over inter-tile wavefronts. Inputs broadcast.
+    T_total = rounds T_tile + wavefronts sigma_blk + sigma_ker, where `rounds` are summed over
+    inter-tile wavefronts. Inputs broadcast.
     """
     barrier = cost_at(overheads.barrier, threads)
     crossing = cost_at(overheads.wavefront, np.asarray(blocks) * units)

@@ -21,8 +21,9 @@ class NotDeterminedError(ValueError):
 
 @dataclass(frozen=True)
 class Runs:
-    """Calibration runs of a program, an entry each: what there was to do, `threads` of a block, `blocks` resident on each of the `units`, and the
-    measured `times` in seconds (medians of several). Copies to and from the device are not in them.
+    """Calibration runs of a program, an entry each: what there was to do, `threads` of a block,
+    `blocks` resident on each of the `units`, and the measured `times` in seconds (medians of
+    several). Copies to and from the device are not in them.
     """
 
     work: Work
@@ -41,12 +42,14 @@ class Fit:
 
 
 def fit(runs: Runs, overheads: Overheads) -> Fit:
-    """The alpha, beta and gamma with the least squares of relative errors of T_total (5.8) over the runs.
+    """The alpha, beta and gamma with the least squares of relative errors of T_total (5.8) over the
+    runs.
 
-    What is known is taken off each time: sigma_ker, sigma_blk of its wavefronts, sigma_thd of its barriers. The rest is linear,
-    rounds (alpha sum G + beta L_tile + gamma N_mem). Each equation is divided by its measured time: the yardstick is the relative error, and
-    long runs would drown short ones. Raises NotDeterminedError where there are fewer than three runs, times that are none, or columns that
-    depend on each other (all warps full, say, where 32 sum G = L_tile).
+    What is known is taken off each time: sigma_ker, sigma_blk of its wavefronts, sigma_thd of its
+    barriers. The rest is linear, rounds (alpha sum G + beta L_tile + gamma N_mem). Each equation is
+    divided by its measured time: the yardstick is the relative error, and long runs would drown
+    short ones. Raises NotDeterminedError where there are fewer than three runs, times that are
+    none, or columns that depend on each other (all warps full, say, where 32 sum G = L_tile).
     """
     _check_times(runs.times)
     known = predict(runs.work, runs.threads, runs.blocks, runs.units, Coefficients(0.0, 0.0, 0.0), overheads).total
@@ -88,9 +91,11 @@ def _check_columns(equations: Numbers, scale: Numbers) -> None:
 
 @dataclass(frozen=True)
 class Mix:
-    """Instructions of one point of a program: `operations` of floating type (a fused multiply-add is one), `special` ones (division, square
-    root), `others` (integer, control), `accesses` to shared memory or cache, each of them `conflicts` times as long as one without bank
-    conflicts. `chain` of them wait for the one before; None: all. `element` bytes; `double` precision. Numbers for all layouts or one for each.
+    """Instructions of one point of a program: `operations` of floating type (a fused multiply-add
+    is one), `special` ones (division, square root), `others` (integer, control), `accesses` to
+    shared memory or cache, each of them `conflicts` times as long as one without bank conflicts.
+    `chain` of them wait for the one before; None: all. `element` bytes; `double` precision. Numbers
+    for all layouts or one for each.
     """
 
     operations: float | Numbers
@@ -108,11 +113,13 @@ class Mix:
         return self.operations + self.special + self.others + self.accesses
 
 
-#: How many times as long as an addition a division or square root takes: special function units are a quarter to an eighth as wide as the
-#: others, and a division is several instructions (CUDA programming guide, arithmetic instructions).
+#: How many times as long as an addition a division or square root takes: special function units are
+#: a quarter to an eighth as wide as the others, and a division is several instructions (CUDA
+#: programming guide, arithmetic instructions).
 SPECIAL = 8.0
-#: Cycles from an instruction to one that needs its result, by major compute capability: Volkov, "Understanding Latency Hiding on GPUs" (2016), to
-#: Maxwell; Jia et al., "Dissecting the NVIDIA Volta GPU Architecture" (2018), from Volta on. Unknown devices are taken for the latter.
+#: Cycles from an instruction to one that needs its result, by major compute capability: Volkov,
+#: "Understanding Latency Hiding on GPUs" (2016), to Maxwell; Jia et al., "Dissecting the NVIDIA
+#: Volta GPU Architecture" (2018), from Volta on. Unknown devices are taken for the latter.
 LATENCY = {1: 24.0, 2: 18.0, 3: 9.0, 5: 6.0, 6: 6.0}
 LATEST = 4.0
 #: The same of an access to shared memory.
@@ -130,11 +137,13 @@ class Estimate:
 def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Estimate:
     """Alpha, beta and gamma by what a device can issue, move and hide.
 
-    alpha is the time that a unit needs to issue a warp's instructions: floating ones at the rate of the data sheet (which counts a fused
-    multiply-add as two operations), others at that of single precision, accesses at a bank's width a cycle. Where the `resident_warps` of a unit
-    (B by the warps of a block; the registers that ptxas counts are in B) are too few to hide latencies, it is the length of the chain of waiting
-    instructions over their number instead. beta is 0: it corrects what was measured, and nothing was. gamma is an element's share of the
-    last memory's bandwidth, all units loading at once.
+    alpha is the time that a unit needs to issue a warp's instructions: floating ones at the rate of
+    the data sheet (which counts a fused multiply-add as two operations), others at that of single
+    precision, accesses at a bank's width a cycle. Where the `resident_warps` of a unit (B by the
+    warps of a block; the registers that ptxas counts are in B) are too few to hide latencies, it is
+    the length of the chain of waiting instructions over their number instead. beta is 0: it
+    corrects what was measured, and nothing was. gamma is an element's share of the last memory's
+    bandwidth, all units loading at once.
     """
     assumed = ["alpha is by instruction counts, beta is 0: no calibration runs"]
     units = units_of(device)

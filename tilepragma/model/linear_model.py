@@ -12,7 +12,8 @@ from tilepragma.model.execution_time import Numbers
 
 #: How much a factor's relative distance from that of all weighs against a run's relative error.
 _RIDGE = 0.01
-#: Relative errors beyond which runs count less, since something else ran; and how often their weights are found anew.
+#: Relative errors beyond which runs count less, since something else ran; and how often their
+#: weights are found anew.
 _LARGE, _ROUNDS = 0.05, 6
 
 
@@ -34,10 +35,11 @@ class Terms:
 
 
 def fit(terms: Terms, times: Numbers) -> Numbers:
-    """The factors, none below 0, with the least squares of relative errors over measured times of the layouts.
+    """The factors, none below 0, with the least squares of relative errors over measured times of
+    the layouts.
 
-    Runs seldom tell all kinds of work apart: what they leave open stays near one factor for all, that by which the estimate is off on the whole.
-    Raises ValueError for times that are none.
+    Runs seldom tell all kinds of work apart: what they leave open stays near one factor for all,
+    that by which the estimate is off on the whole. Raises ValueError for times that are none.
     """
     if not len(times) or not np.all(np.isfinite(times) & (times > 0)):
         raise ValueError("a time is a number above 0")
@@ -56,11 +58,13 @@ def fit(terms: Terms, times: Numbers) -> Numbers:
 
 
 def telling(terms: Terms, measured: Sequence[int], free: Sequence[int], count: int) -> list[int]:
-    """`count` of the `free` layouts, by their rows, whose runs tell most of the prices that runs of the `measured` ones leave open.
+    """`count` of the `free` layouts, by their rows, whose runs tell most of the prices that runs of
+    the `measured` ones leave open.
 
-    A run is an equation: the shares x that kinds of work have in its time, times their prices. Behind equations X the next is the one with the
-    largest x (X^T X + ridge)^-1 x^T, the variance of its time by what they tell (a D-optimal design, one run after another). Fewer where there
-    are fewer.
+    A run is an equation: the shares x that kinds of work have in its time, times their prices.
+    Behind equations X the next is the one with the largest x (X^T X + ridge)^-1 x^T, the variance
+    of its time by what they tell (a D-optimal design, one run after another). Fewer where there are
+    fewer.
     """
     shares = terms.seconds / np.maximum(terms.estimate, np.finfo(np.float64).tiny)[:, None]
     left = list(free)

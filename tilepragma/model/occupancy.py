@@ -1,7 +1,8 @@
 """How many blocks run at once on a multiprocessor of a GPU, and what limits them.
 
-By the rules of the CUDA toolkit's `cuda_occupancy.h` (12.9) from compute capability 3.0 on; by those of the header of CUDA 7.0, the last that
-knew them, for 1.x and 2.x. The thesis's own rule, Table 5.1, is simpler: it knows no units.
+By the rules of the CUDA toolkit's `cuda_occupancy.h` (12.9) from compute capability 3.0 on; by
+those of the header of CUDA 7.0, the last that knew them, for 1.x and 2.x. The thesis's own rule,
+Table 5.1, is simpler: it knows no units.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class Limit(Enum):
 
 @dataclass(frozen=True)
 class BlockUse:
-    """What a block takes: its threads, registers of a thread, bytes of shared memory that its kernel declares (`shared`) and that its launch adds
-    (`dynamic`), named barriers. `dynamic_limit` is what the kernel was allowed by cuFuncSetAttribute; None where it did not ask.
+    """What a block takes: its threads, registers of a thread, bytes of shared memory that its
+    kernel declares (`shared`) and that its launch adds (`dynamic`), named barriers. `dynamic_limit`
+    is what the kernel was allowed by cuFuncSetAttribute; None where it did not ask.
     """
 
     threads: int
@@ -49,8 +51,9 @@ class BlockUse:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What runs at once on a multiprocessor: blocks, their warps, and these as a share of those that there is room for. `by` are the blocks
-    that each limit alone would let run (UNLIMITED where it does not count). `registers` and `shared` are what a block is given.
+    """What runs at once on a multiprocessor: blocks, their warps, and these as a share of those
+    that there is room for. `by` are the blocks that each limit alone would let run (UNLIMITED where
+    it does not count). `registers` and `shared` are what a block is given.
     """
 
     blocks: int
@@ -73,8 +76,9 @@ class Occupancy:
 
 
 def occupancy(gpu: Gpu, use: BlockUse, carve_out: int | None = None) -> Occupancy:
-    """How many blocks run at once on a multiprocessor. `carve_out` is the share of shared memory that the kernel prefers, in percent; None:
-    nothing was said, all that there is. Raises ValueError for numbers that no block has.
+    """How many blocks run at once on a multiprocessor. `carve_out` is the share of shared memory
+    that the kernel prefers, in percent; None: nothing was said, all that there is. Raises
+    ValueError for numbers that no block has.
     """
     if use.threads < 1 or min(use.registers, use.shared, use.dynamic, use.barriers, use.dynamic_limit or 0) < 0:
         raise ValueError(f"no block has {use}")
@@ -98,8 +102,9 @@ def occupancy(gpu: Gpu, use: BlockUse, carve_out: int | None = None) -> Occupanc
 
 
 def blocks_at_once(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: ArrayLike) -> Numbers:
-    """The blocks of many layouts: `occupancy` of arrays that go together, where shared memory is what kernels declare, or up to what a
-    block may ask for, and nothing was said of carve-outs and barriers.
+    """The blocks of many layouts: `occupancy` of arrays that go together, where shared memory is
+    what kernels declare, or up to what a block may ask for, and nothing was said of carve-outs and
+    barriers.
     """
     threads, registers, shared = np.broadcast_arrays(
         *(np.asarray(one, np.int64) for one in (threads, registers, shared))
@@ -142,7 +147,8 @@ def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbe
         unit = np.where(_is_uneven(gpu, registers), _UNEVEN_UNIT, gpu.register_unit)
         of_warp = _up(registers * gpu.warp, unit)
         given = of_warp * warps
-        # Each partition has its part of the registers and of the warps; the device checks as though a block's warps went to all of them.
+        # Each partition has its part of the registers and of the warps; the device checks as though
+        # a block's warps went to all of them.
         room = gpu.registers_per_multiprocessor // gpu.warps_unit // np.maximum(of_warp, 1) * gpu.warps_unit
         fits = np.asarray(room // warps, np.int64)
         refused = (of_warp * _up(warps, gpu.warps_unit) > gpu.registers_per_block) | (
@@ -185,7 +191,7 @@ def _carved_out(gpu: Gpu, preferred: int) -> int:
     """The least split that has so much; nothing where nothing is asked for."""
     if preferred == 0 and gpu.shared_carve_outs:
         return 0
-    return next((one for one in gpu.shared_carve_outs if one >= preferred), gpu.shared_per_multiprocessor)
+    return next((out for out in gpu.shared_carve_outs if out >= preferred), gpu.shared_per_multiprocessor)
 
 
 def _by_barriers(gpu: Gpu, used: int) -> int:
@@ -211,9 +217,11 @@ class TableBlocks:
 
 
 def table_5_1(gpu: Gpu, threads: int, registers_of_block: int, shared_of_block: int) -> TableBlocks:
-    """Thesis Table 5.1: B_W = min(B_SM, W_SM / W_TB), B_R = R_SM / R_TB, B_S = S_SM / S_TB, rounded down, W_TB = K / W rounded up.
+    """Thesis Table 5.1: B_W = min(B_SM, W_SM / W_TB), B_R = R_SM / R_TB, B_S = S_SM / S_TB, rounded
+    down, W_TB = K / W rounded up.
 
-    A resource of which a block takes nothing is UNLIMITED. Raises ValueError for a block without threads.
+    A resource of which a block takes nothing is UNLIMITED. Raises ValueError for a block without
+    threads.
     """
     if threads < 1:
         raise ValueError("a block has threads")
@@ -224,8 +232,9 @@ def table_5_1(gpu: Gpu, threads: int, registers_of_block: int, shared_of_block: 
 
 
 def table_6_3(gpu: Gpu, threads: int, registers_of_thread: int, shared_of_block: int) -> tuple[int, int]:
-    """(B_SM, active threads) as thesis Tables 6.3 and 6.4 print them: by shared memory, registers and threads of a multiprocessor alone. The limit of
-    blocks, B_SM = 8 in Table 6.1, is ignored there, and so are whole warps.
+    """(B_SM, active threads) as thesis Tables 6.3 and 6.4 print them: by shared memory, registers
+    and threads of a multiprocessor alone. The limit of blocks, B_SM = 8 in Table 6.1, is ignored
+    there, and so are whole warps.
     """
     found = table_5_1(gpu, threads, registers_of_thread * threads, shared_of_block)
     blocks = min(found.by_registers, found.by_shared, gpu.threads_per_multiprocessor // threads)

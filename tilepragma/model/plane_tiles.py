@@ -1,8 +1,10 @@
-"""Tiles of skewed nests of two dimensions: how long their inter-tile wavefronts take, in closed form.
+"""Tiles of skewed nests of two dimensions: how long their inter-tile wavefronts take, in closed
+form.
 
-In a plane every count is a difference of two floors of linear functions of the wavefront, so sums over wavefronts are sums of floors, which
-Euclid's algorithm finds in a few steps. Arrays are of float64 that hold integers below 2^52, where floor(a / b) is exact (and division several
-times as fast as that of integers).
+In a plane every count is a difference of two floors of linear functions of the wavefront, so sums
+over wavefronts are sums of floors, which Euclid's algorithm finds in a few steps. Arrays are of
+float64 that hold integers below 2^52, where floor(a / b) is exact (and division several times as
+fast as that of integers).
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ LARGEST = float(1 << 52)
 def floor_sums(number: Numbers, divisor: Numbers, factor: Numbers, offset: Numbers) -> Numbers:
     """floor((factor i + offset) / divisor) summed over 0 <= i < number, entry by entry.
 
-    `number`, `factor` and `offset` are 0 or more, `divisor` is above 0. Multiples of the divisor are taken out of factor and offset; what is left
-    has the points under a line, counted by columns and then by rows, with divisor and factor exchanged.
+    `number`, `factor` and `offset` are 0 or more, `divisor` is above 0. Multiples of the divisor
+    are taken out of factor and offset; what is left has the points under a line, counted by columns
+    and then by rows, with divisor and factor exchanged.
     """
     total = np.zeros(len(number))
     places = np.flatnonzero(number > 0)
@@ -39,10 +42,12 @@ def floor_sums(number: Numbers, divisor: Numbers, factor: Numbers, offset: Numbe
 
 
 def plane_rounds(extents: tuple[int, int], skew: int, sizes: Integers, units: int) -> Numbers:
-    """What `TileWavefronts.rounds` says of a nest of two dimensions: T by N, skewed, in tiles of s_1 x s_2.
+    """What `TileWavefronts.rounds` says of a nest of two dimensions: T by N, skewed, in tiles of
+    s_1 x s_2.
 
-    Where a sum would exceed what float64 holds exactly (some 10^15 tiles), a wavefront's last round counts as a whole one and its share of all
-    points besides: no less than it is, and hardly more where wavefronts are long.
+    Where a sum would exceed what float64 holds exactly (some 10^15 tiles), a wavefront's last round
+    counts as a whole one and its share of all points besides: no less than it is, and hardly more
+    where wavefronts are long.
     """
     high, wide = sizes.astype(np.float64).T
     steps, width = (float(extent) for extent in extents)
@@ -61,9 +66,11 @@ def _exact_rounds(
 ) -> Numbers:
     """The rounds, where the last tile with a point is in the wavefront `last`.
 
-    Tile (t, x) of wavefront w = t + x has a point where skew s_1 t <= s_2 x + s_2 - 1 and s_2 x <= skew (s_1 t + s_1 - 1) + N - 1, and is full where
-    s_2 x >= skew (s_1 t + s_1 - 1) and s_2 (x + 1) <= skew s_1 t + N: with x = w - t each a range of t, see `_Band`. (The last row of tiles may have
-    fewer steps. Its last tile with points is then the last wavefront all the same, where the sum ends: all rows before it end earlier.)
+    Tile (t, x) of wavefront w = t + x has a point where skew s_1 t <= s_2 x + s_2 - 1 and s_2 x <=
+    skew (s_1 t + s_1 - 1) + N - 1, and is full where s_2 x >= skew (s_1 t + s_1 - 1) and s_2 (x +
+    1) <= skew s_1 t + N: with x = w - t each a range of t, see `_Band`. (The last row of tiles may
+    have fewer steps. Its last tile with points is then the last wavefront all the same, where the
+    sum ends: all rows before it end earlier.)
     """
     (steps, width), (high, wide) = extents, sizes
     step = wide + skew * high
@@ -79,12 +86,14 @@ def _exact_rounds(
 
 @dataclass(frozen=True)
 class _Band:
-    """A tile of row t for each t with 0 <= t < rows, L(w) <= t < U(w) in wavefronts 0 <= w <= last, where
+    """A tile of row t for each t with 0 <= t < rows, L(w) <= t < U(w) in wavefronts 0 <= w <= last,
+    where
 
     U(w) = floor((wide w + above) / step) + 1, L(w) = floor((wide w - below) / step) + 1.
 
-    So a wavefront has min(rows, U) - max(0, L) tiles. From `first` on U grows, until `top` where it is `rows`; L grows from `lift` on; `end` is the
-    last wavefront with a tile. Before both there is U, between them U - L or all rows, after both rows - L.
+    So a wavefront has min(rows, U) - max(0, L) tiles. From `first` on U grows, until `top` where it
+    is `rows`; L grows from `lift` on; `end` is the last wavefront with a tile. Before both there is
+    U, between them U - L or all rows, after both rows - L.
     """
 
     wide: Numbers
@@ -133,8 +142,8 @@ class _Band:
     def _moving(self, number: Numbers, units: Numbers) -> Numbers:
         """ceil((U - L) / units) over `number` wavefronts from `lift` on.
 
-        U - L is k = floor((above + below) / step) or k + 1. Which of the two it is matters only where k is a multiple of the units; then the
-        sum of U - L says how often it is k + 1.
+        U - L is k = floor((above + below) / step) or k + 1. Which of the two it is matters only
+        where k is a multiple of the units; then the sum of U - L says how often it is k + 1.
         """
         fewer = np.floor((self.above + self.below) / self.step)
         rounds = np.ceil(fewer / units)

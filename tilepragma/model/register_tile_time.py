@@ -1,8 +1,10 @@
-"""How long a GPU takes for a point of a register tile, by the registers that a compiler gives its workers.
+"""How long a GPU takes for a point of a register tile, by the registers that a compiler gives its
+workers.
 
-A worker has several points and goes along a loop with them: at each step it reads elements from its gang's memory, each of which serves several
-of its points, and computes. More points read less, but take registers: fewer gangs are then at once on a multiprocessor, and what has no
-register is spilled to memory and comes back.
+A worker has several points and goes along a loop with them: at each step it reads elements from its
+gang's memory, each of which serves several of its points, and computes. More points read less, but
+take registers: fewer gangs are then at once on a multiprocessor, and what has no register is
+spilled to memory and comes back.
 
     a point at a step   alpha (`fitting.estimate`), with the points of all resident warps hiding latencies, and the gang's copies beside it
     all points          that, times the rounds of the busiest multiprocessor where a nest has EXTENT points along each axis (thesis (5.9))
@@ -23,9 +25,10 @@ EXTENT = 2048
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """`axes` has (workers of a gang, points of a worker) for each axis that workers are dealt along. At a step of the loop a worker reads `reads`
-    elements of `element` bytes from its gang's memory and does `operations` for each point; the gang copies `copied` bytes, while it computes if
-    `ahead`. It takes `shared` bytes of memory.
+    """`axes` has (workers of a gang, points of a worker) for each axis that workers are dealt
+    along. At a step of the loop a worker reads `reads` elements of `element` bytes from its gang's
+    memory and does `operations` for each point; the gang copies `copied` bytes, while it computes
+    if `ahead`. It takes `shared` bytes of memory.
     """
 
     axes: tuple[tuple[int, int], ...]
@@ -53,8 +56,9 @@ def least_registers(tile: RegisterTile) -> int:
 
 
 def step_seconds(gpu: Gpu, tile: RegisterTile, registers: int, spilled: int) -> float:
-    """Seconds of a step of the loop for all points of a nest of EXTENT points along each axis, where a worker has so many registers and spills
-    so many bytes of them; infinite where no gang has room.
+    """Seconds of a step of the loop for all points of a nest of EXTENT points along each axis,
+    where a worker has so many registers and spills so many bytes of them; infinite where no gang
+    has room.
     """
     blocks = int(blocks_at_once(gpu, tile.threads, registers, tile.shared))
     if blocks == 0:

@@ -1,7 +1,9 @@
-"""The time of kernels that arithmetic or a memory limits: the largest of operations by their rate and bytes by the bandwidth of each level.
+"""The time of kernels that arithmetic or a memory limits: the largest of operations by their rate
+and bytes by the bandwidth of each level.
 
-It stands beside the thesis's model where that has no ground: nests whose iterations are all independent, and any kernel that moves more than it
-computes. The form is the same for GPUs and processors: multiprocessors or cores are units, warps or vectors have lanes, shared memory or caches
+It stands beside the thesis's model where that has no ground: nests whose iterations are all
+independent, and any kernel that moves more than it computes. The form is the same for GPUs and
+processors: multiprocessors or cores are units, warps or vectors have lanes, shared memory or caches
 are the nearer levels. Arrays have an entry a layout; times are in seconds.
 """
 
@@ -22,10 +24,11 @@ ARITHMETIC = "arithmetic"
 class Demand:
     """What all tiles of a kernel ask of a device.
 
-    `operations` of floating type. `traffic`: for each of the device's memories, nearest first, the bytes that come from it or go to it, in
-    whole transactions (`row_bytes`, `level_traffic`), unions of footprints counted once. `tiles` are blocks of work in full ones' worth, `rounds`
-    those that the slowest unit runs one after the other (`slowest_unit`, `TileWavefronts.rounds`). `filled` is the share of lanes that have a
-    point (`lanes_filled`). `launches` of kernels.
+    `operations` of floating type. `traffic`: for each of the device's memories, nearest first, the
+    bytes that come from it or go to it, in whole transactions (`row_bytes`, `level_traffic`),
+    unions of footprints counted once. `tiles` are blocks of work in full ones' worth, `rounds`
+    those that the slowest unit runs one after the other (`slowest_unit`, `TileWavefronts.rounds`).
+    `filled` is the share of lanes that have a point (`lanes_filled`). `launches` of kernels.
     """
 
     operations: Numbers
@@ -38,8 +41,9 @@ class Demand:
 
 @dataclass(frozen=True)
 class Roofs:
-    """Seconds that each resource is busy (`parts`, a row for each of `names`), and the overhead of `launches`. `unknown` are levels whose
-    bandwidth nobody has measured: they say nothing, their rows are 0.
+    """Seconds that each resource is busy (`parts`, a row for each of `names`), and the overhead of
+    `launches`. `unknown` are levels whose bandwidth nobody has measured: they say nothing, their
+    rows are 0.
     """
 
     names: tuple[str, ...]
@@ -60,9 +64,10 @@ class Roofs:
 def roofline(demand: Demand, device: Device, double: bool) -> Roofs:
     """The roofs over a kernel, of double or of single precision.
 
-    Units that have no tile do nothing: tiles / (units rounds) of them are busy on average. Arithmetic needs busy units and filled lanes. A level
-    gives its whole bandwidth if each of its memories has a busy unit among those that share it: the nearest ones as the units are
-    busy, the last as soon as one is.
+    Units that have no tile do nothing: tiles / (units rounds) of them are busy on average.
+    Arithmetic needs busy units and filled lanes. A level gives its whole bandwidth if each of its
+    memories has a busy unit among those that share it: the nearest ones as the units are busy, the
+    last as soon as one is.
     """
     busy = demand.tiles / (units_of(device) * np.maximum(demand.rounds, np.finfo(np.float64).tiny))
     rate = device.double_rate if double else device.float_rate
@@ -104,19 +109,23 @@ def lanes_filled(points: Integers, lanes: int) -> Numbers:
 
 
 def row_bytes(length: Integers, rows: Integers, element: int, transaction: int) -> Numbers:
-    """Bytes moved for rows of neighbouring elements that begin anywhere, in whole transactions (a GPU's, or lines of a cache).
+    """Bytes moved for rows of neighbouring elements that begin anywhere, in whole transactions (a
+    GPU's, or lines of a cache).
 
-    A row of x bytes whose first byte is at each multiple of the element's size e in a transaction of b bytes alike meets (x + b - e) / b of them
-    on average. Elements wider than a transaction are moved as they are.
+    A row of x bytes whose first byte is at each multiple of the element's size e in a transaction
+    of b bytes alike meets (x + b - e) / b of them on average. Elements wider than a transaction are
+    moved as they are.
     """
     met = length * element + max(transaction - element, 0)
     return np.asarray(np.where(length > 0, rows * met, 0), dtype=np.float64)
 
 
 def scattered_bytes(stride: Integers, lanes: int | Integers, element: int, transaction: int) -> Integers:
-    """Bytes moved for one access of a warp whose lanes meet elements `stride` elements apart, the first at the start of a transaction.
+    """Bytes moved for one access of a warp whose lanes meet elements `stride` elements apart, the
+    first at the start of a transaction.
 
-    Up to a transaction's width a warp meets every transaction in its span; further apart, one for each lane. Stride 0 is one element's.
+    Up to a transaction's width a warp meets every transaction in its span; further apart, one for
+    each lane. Stride 0 is one element's.
     """
     wide = max(transaction, element)
     span = (lanes - 1) * np.abs(stride) * element
@@ -126,11 +135,13 @@ def scattered_bytes(stride: Integers, lanes: int | Integers, element: int, trans
 def level_traffic(
     memories: Sequence[Memory], accesses: Numbers, footprints: Sequence[Numbers], traffics: Sequence[Numbers]
 ) -> tuple[Numbers, ...]:
-    """Bytes that come from each of the memories through caches, nearest first: the nearest serves all `accesses`.
+    """Bytes that come from each of the memories through caches, nearest first: the nearest serves
+    all `accesses`.
 
-    A kernel is blocked in ways nested in each other: a block of way k meets `footprints[k]` bytes, and all blocks together `traffics[k]` if what a
-    block meets is fetched once for each block. A further memory serves the least traffic of the ways whose blocks fit into the memory before
-    it, one for each unit that shares it; where none fits, what that memory serves itself.
+    A kernel is blocked in ways nested in each other: a block of way k meets `footprints[k]` bytes,
+    and all blocks together `traffics[k]` if what a block meets is fetched once for each block. A
+    further memory serves the least traffic of the ways whose blocks fit into the memory before it,
+    one for each unit that shares it; where none fits, what that memory serves itself.
     """
     served = [np.asarray(accesses, dtype=np.float64)]
     for nearer in memories[:-1]:
@@ -144,8 +155,8 @@ def level_traffic(
 
 @dataclass(frozen=True)
 class RooflineLayouts:
-    """Layouts of a kernel under the roofline, for `tile_search.search`. `demand` and `resident` (B) are of tile sizes under an organisation;
-    constraints refuse what has no room.
+    """Layouts of a kernel under the roofline, for `tile_search.search`. `demand` and `resident` (B)
+    are of tile sizes under an organisation; constraints refuse what has no room.
     """
 
     organisations: tuple[tuple[int, ...], ...]
@@ -161,9 +172,12 @@ class RooflineLayouts:
     def times(self, sizes: Integers) -> Numbers:
         """Predicted seconds."""
         blocks = self.blocks(sizes)
-        columns = [roofline(self.demand(sizes, one), self.device, self.double).total for one in self.organisations]
+        columns = [
+            roofline(self.demand(sizes, organisation), self.device, self.double).total
+            for organisation in self.organisations
+        ]
         return np.where(blocks > 0, np.stack(columns, axis=1), np.inf)
 
     def blocks(self, sizes: Integers) -> Integers:
         """B of each layout."""
-        return np.stack([self.resident(sizes, one) for one in self.organisations], axis=1)
+        return np.stack([self.resident(sizes, organisation) for organisation in self.organisations], axis=1)

@@ -18,9 +18,11 @@ ENTRIES = 1 << 20
 
 @dataclass(frozen=True)
 class SkewedNest:
-    """Iterations (t, x_2, ..., x_m) with 0 <= t < T and f_d t <= x_d < f_d t + N_d: a nest of sweeps over an array, skewed against time.
+    """Iterations (t, x_2, ..., x_m) with 0 <= t < T and f_d t <= x_d < f_d t + N_d: a nest of
+    sweeps over an array, skewed against time.
 
-    `extents` are T, N_2, ..., N_m (all above 0), `skews` f_2, ..., f_m (0 or more). Tiles are boxes, the first begins at the origin.
+    `extents` are T, N_2, ..., N_m (all above 0), `skews` f_2, ..., f_m (0 or more). Tiles are
+    boxes, the first begins at the origin.
     """
 
     extents: tuple[int, ...]
@@ -35,9 +37,11 @@ class SkewedNest:
 def skewed_wavefronts(nest: SkewedNest, sizes: Integers) -> TileWavefronts:
     """The inter-tile wavefronts of a skewed nest for each row of tile sizes.
 
-    For each tile of time there is a range of tiles in each other dimension; the tiles are those of the product of these ranges, as a grid of
-    blocks covers them. (In two dimensions each has a point; in more, a few at the corners have none: border tiles of no share.) Full tiles
-    are counted exactly, and so is what the border tiles of a layout have together: `share` is their mean.
+    For each tile of time there is a range of tiles in each other dimension; the tiles are those of
+    the product of these ranges, as a grid of blocks covers them. (In two dimensions each has a
+    point; in more, a few at the corners have none: border tiles of no share.) Full tiles are
+    counted exactly, and so is what the border tiles of a layout have together: `share` is their
+    mean.
     """
     rows = -(-nest.extents[0] // sizes[:, 0])
     layout, row = members(rows)
@@ -59,8 +63,8 @@ def skewed_wavefronts(nest: SkewedNest, sizes: Integers) -> TileWavefronts:
 def _ranges(
     nest: SkewedNest, sizes: Integers, layout: Integers, row: Integers
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """For tiles of time (`row` of a `layout`): the sum of the first tiles over the other dimensions and the number of tiles in each; the
-    same of the full ones.
+    """For tiles of time (`row` of a `layout`): the sum of the first tiles over the other dimensions
+    and the number of tiles in each; the same of the full ones.
     """
     height = sizes[layout, 0]
     first = row * height
@@ -109,7 +113,8 @@ def tile_rounds(nest: SkewedNest, sizes: Integers, units: int) -> Numbers:
 def fewest_rounds(nest: SkewedNest, sizes: Integers, units: int) -> Numbers:
     """No more than `tile_rounds`, and fast.
 
-    A wavefront of n tiles, f of them full and the others of the mean share r, takes (1 - r) ceil(f / P) + r ceil(n / P) >= (f + r (n - f)) / P;
-    summed over wavefronts, f + r (n - f) is all points in full tiles.
+    A wavefront of n tiles, f of them full and the others of the mean share r, takes (1 - r) ceil(f
+    / P) + r ceil(n / P) >= (f + r (n - f)) / P; summed over wavefronts, f + r (n - f) is all points
+    in full tiles.
     """
     return np.asarray(nest.points / (np.prod(sizes, axis=1, dtype=np.float64) * units), dtype=np.float64)

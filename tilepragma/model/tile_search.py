@@ -1,7 +1,8 @@
 """Algorithm 5.1: the best layout, tile size and thread organisation together, by the model.
 
-The layouts are all pairs of a tile size and an organisation. Sizes are looked at in the order of a lower bound of their times, and the
-search ends where the bound exceeds what has been found: nothing that is left could be among the layouts asked for.
+The layouts are all pairs of a tile size and an organisation. Sizes are looked at in the order of a
+lower bound of their times, and the search ends where the bound exceeds what has been found: nothing
+that is left could be among the layouts asked for.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Found:
-    """The best layouts, best first (none where constraints refuse all), and what became of the `seen`: `refused` by constraints, `pruned` by
-    the bound, `timed` by the model.
+    """The best layouts, best first (none where constraints refuse all), and what became of the
+    `seen`: `refused` by constraints, `pruned` by the bound, `timed` by the model.
     """
 
     layouts: tuple[Layout, ...]
@@ -68,11 +69,14 @@ class Found:
 
 
 def search(layouts: Layouts, sizes: Integers, keep: int = 8) -> Found:
-    """The `keep` best layouts of those with these tile sizes (a row each), the same as a search without pruning finds.
+    """The `keep` best layouts of those with these tile sizes (a row each), the same as a search
+    without pruning finds.
 
-    Proof: let b(s) be the least bound of the layouts with size s. Sizes are timed in ascending order of b until b(s) > T, the `keep`-th best
-    time so far. Each layout left out has a time of at least its b >= b(s) > T, while `keep` layouts with times up to T are known, so it is none
-    of the best. Equal times are in the order of `sizes`, then of organisations; b = T is timed, hence ties come out the same.
+    Proof: let b(s) be the least bound of the layouts with size s. Sizes are timed in ascending
+    order of b until b(s) > T, the `keep`-th best time so far. Each layout left out has a time of at
+    least its b >= b(s) > T, while `keep` layouts with times up to T are known, so it is none of the
+    best. Equal times are in the order of `sizes`, then of organisations; b = T is timed, hence ties
+    come out the same.
     """
     lowest, admitted = _bounds(layouts, sizes)
     order = np.argsort(lowest, kind="stable")
@@ -137,13 +141,16 @@ def _named(layouts: Layouts, sizes: Integers, times: Numbers, places: Integers) 
 
 @dataclass(frozen=True)
 class WavefrontLayouts:
-    """Layouts of a nest that runs in two levels of wavefronts, with the times of the thesis's model.
+    """Layouts of a nest that runs in two levels of wavefronts, with the times of the thesis's
+    model.
 
-    `work` says exactly what there is to do at tile sizes. `outline` says it faster: its `warps`, `rounds` and `wavefronts` may be too few, never
-    too many; all else is exact. `resident` gives B by threads a block and shared bytes of a block, `coefficients` those of an organisation
-    with its B. `least_time` are seconds that tile sizes take at least whatever the organisation, because of the memories' bandwidths (`roofline`);
-    a time is never below it. Constraints: L_tile / N_mem is `least_reuse` or more, a block has at least as many threads as the widest intra-tile
-    wavefront has points, and a unit has room for a block.
+    `work` says exactly what there is to do at tile sizes. `outline` says it faster: its `warps`,
+    `rounds` and `wavefronts` may be too few, never too many; all else is exact. `resident` gives B
+    by threads a block and shared bytes of a block, `coefficients` those of an organisation with its
+    B. `least_time` are seconds that tile sizes take at least whatever the organisation, because of
+    the memories' bandwidths (`roofline`); a time is never below it. Constraints: L_tile / N_mem is
+    `least_reuse` or more, a block has at least as many threads as the widest intra-tile wavefront
+    has points, and a unit has room for a block.
     """
 
     organisations: tuple[tuple[int, ...], ...]
@@ -159,10 +166,12 @@ class WavefrontLayouts:
     def bounds(self, sizes: Integers) -> Numbers:
         """T_total from below.
 
-        Let G', R', W' be the outline's warps of a tile, rounds and wavefronts. T_total = R T_tile + W sigma_blk + sigma_ker with R >= R', W >= W'.
-        G' <= G <= L_tile (a warp that runs has a point), so alpha G >= min(alpha G', alpha L_tile) whatever alpha's sign, and T_tile is at
-        least the same sum with that in the place of alpha G: t. `times` refuses layouts with T_tile <= 0, so R T_tile >= R' max(t, 0). The bound is
-        R' max(t, 0) + W' sigma_blk + sigma_ker, less what rounding may have added; and as T_total is raised to `least_time`, so is it.
+        Let G', R', W' be the outline's warps of a tile, rounds and wavefronts. T_total = R T_tile +
+        W sigma_blk + sigma_ker with R >= R', W >= W'. G' <= G <= L_tile (a warp that runs has a
+        point), so alpha G >= min(alpha G', alpha L_tile) whatever alpha's sign, and T_tile is at
+        least the same sum with that in the place of alpha G: t. `times` refuses layouts with T_tile
+        <= 0, so R T_tile >= R' max(t, 0). The bound is R' max(t, 0) + W' sigma_blk + sigma_ker,
+        less what rounding may have added; and as T_total is raised to `least_time`, so is it.
         """
         work = self.outline(sizes)
         columns = [self._bound(work, column) for column in range(len(self.organisations))]

@@ -1,8 +1,10 @@
-"""Conditions on data around loops, moved to the statements inside: a loop in a condition that only data decide cannot be tiled.
+"""Conditions on data around loops, moved to the statements inside: a loop in a condition that only
+data decide cannot be tiled.
 
     if (mask[i]) for (j …) S;       becomes       for (j …) if (mask[i]) S;
 
-where nothing in the loop changes what the condition reads, and the loop's header can be evaluated whether it holds or not.
+where nothing in the loop changes what the condition reads, and the loop's header can be evaluated
+whether it holds or not.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ def with_inner_conditions(kernel: Kernel) -> Kernel:
 
 def _block(block: Block, functions: tuple[Function, ...]) -> Block:
     statements: list[Statement] = []
-    for one in block.statements:
-        statements += _inside(one, functions)
+    for statement in block.statements:
+        statements += _inside(statement, functions)
     inner = (with_blocks(one, lambda block: _block(block, functions)) for one in statements)
     return dataclasses.replace(block, statements=tuple(inner))
 
@@ -35,18 +37,18 @@ def _inside(statement: Statement, functions: tuple[Function, ...]) -> tuple[Stat
     if not isinstance(statement, If) or statement.otherwise is not None:
         return (statement,)
     parts = tuple(_flat(statement.then))
-    loops = [one for one in parts if isinstance(one, Loop)]
+    loops = [part for part in parts if isinstance(part, Loop)]
     if not loops or not _is_steady(statement, functions) or not all(map(_may_enter, loops)):
         return (statement,)
-    return tuple(_guarded(one, statement) for one in parts)
+    return tuple(_guarded(part, statement) for part in parts)
 
 
 def _flat(block: Block) -> Iterator[Statement]:
-    for one in block.statements:
-        if isinstance(one, Block) and not any(isinstance(part, Declaration) for part in one.statements):
-            yield from _flat(one)
+    for statement in block.statements:
+        if isinstance(statement, Block) and not any(isinstance(part, Declaration) for part in statement.statements):
+            yield from _flat(statement)
         else:
-            yield one
+            yield statement
 
 
 def _guarded(statement: Statement, by: If) -> Statement:

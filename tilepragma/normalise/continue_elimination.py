@@ -1,7 +1,9 @@
-"""`continue` in loops that are dealt out: each iteration's body becomes `do { … } while (0)`, in which it ends the iteration.
+"""`continue` in loops that are dealt out: each iteration's body becomes `do { … } while (0)`, in
+which it ends the iteration.
 
-What an iteration's end leads to is then the tiles' matter: another tile's loop, a guard, or no loop at all. Elsewhere
-`if (c) continue; rest` becomes `if (!c) rest`, so that dependences are seen under the condition and the loop ends nowhere early.
+What an iteration's end leads to is then the tiles' matter: another tile's loop, a guard, or no loop
+at all. Elsewhere `if (c) continue; rest` becomes `if (!c) rest`, so that dependences are seen under
+the condition and the loop ends nowhere early.
 """
 
 from __future__ import annotations

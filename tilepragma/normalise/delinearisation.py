@@ -1,7 +1,9 @@
-"""A kernel whose arrays of one dimension are seen by rows: `a[640*y + x]` and `a[w*y + x]` as a[y][x], where w is known at launch.
+"""A kernel whose arrays of one dimension are seen by rows: `a[640*y + x]` and `a[w*y + x]` as
+a[y][x], where w is known at launch.
 
-Everything behind sees arrays of several dimensions then: footprints, neighbours, tiles, panels, copies in memory of gangs. Sections
-and the runtime know the array as the user has it (`DataObject.stored`).
+Everything behind sees arrays of several dimensions then: footprints, neighbours, tiles, panels,
+copies in memory of gangs. Sections and the runtime know the array as the user has it
+(`DataObject.stored`).
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ def with_rows(kernel: Kernel) -> RowKernel:
         found = array_subscripts(kernel.body.statements, kernel.functions, written)
         on_host = host_evaluable(written)
         named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
-        for object_ in (one for one in kernel.objects if one in objects and one in found):
+        for object_ in (object_ for object_ in kernel.objects if object_ in objects and object_ in found):
             one = constant_rows(found[object_], partial(with_sums, named=named))
             if isinstance(one, Rows) and _serves(one, object_, nodes, on_host):
                 rows[object_] = one
@@ -71,7 +73,7 @@ def with_rows(kernel: Kernel) -> RowKernel:
 
 def flattened(kernel: Kernel) -> Kernel:
     """The kernel with its arrays as the user has them."""
-    if all(one.rows_in is None for one in kernel.objects):
+    if all(object_.rows_in is None for object_ in kernel.objects):
         return kernel
 
     def change(access: Access) -> Access:
@@ -82,7 +84,7 @@ def flattened(kernel: Kernel) -> Kernel:
             total = total + polynomial(subscript) * stride
         return replace(access, object=access.object.rows_in, subscripts=(expression(total),))
 
-    objects = tuple(one.stored for one in kernel.objects)
+    objects = tuple(object_.stored for object_ in kernel.objects)
     return replace(kernel, body=with_accesses(kernel.body, change), objects=objects)
 
 
@@ -97,13 +99,13 @@ def _suggests_rows(node: object) -> bool:
 def _candidates(kernel: Kernel) -> frozenset[DataObject]:
     """Arrays of one dimension that the kernel accesses element by element, and no function or clause names."""
     found = {
-        one
-        for one in kernel.objects
-        if one.storage is Storage.CONTIGUOUS
-        and one.scope is Scope.EXTERNAL
-        and one.rank == 1
-        and not one.volatile
-        and isinstance(one.element, ScalarType)
+        object_
+        for object_ in kernel.objects
+        if object_.storage is Storage.CONTIGUOUS
+        and object_.scope is Scope.EXTERNAL
+        and object_.rank == 1
+        and not object_.volatile
+        and isinstance(object_.element, ScalarType)
     }
     nodes = list(walk(kernel.body))
     found -= {use.object for use in function_uses(kernel.functions)}
@@ -114,8 +116,8 @@ def _candidates(kernel: Kernel) -> frozenset[DataObject]:
 
 
 def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: Callable[[Expression], bool]) -> bool:
-    """Whether every access to the array has its parts, and the launch knows its lengths. Tables in rows of a known length are read by
-    their own names.
+    """Whether every access to the array has its parts, and the launch knows its lengths. Tables in
+    rows of a known length are read by their own names.
     """
     if object_.table and all(length.constant is not None for length in rows.lengths):
         return False
@@ -134,7 +136,7 @@ def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
         return replace(access, object=instead[access.object], subscripts=tuple(map(int_sum, parts)))
 
     body = _without_unread(kernel.body, with_accesses(kernel.body, change), kernel)
-    return replace(kernel, body=body, objects=tuple(instead.get(one, one) for one in kernel.objects))
+    return replace(kernel, body=body, objects=tuple(instead.get(object_, object_) for object_ in kernel.objects))
 
 
 def _object(object_: DataObject, rows: Rows) -> DataObject:
@@ -189,13 +191,13 @@ def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
         return replace(block, statements=tuple(kept(block)))
 
     def kept(block: Block) -> Iterator[Statement]:
-        for one in block.statements:
-            if not isinstance(one, Declaration):
-                yield with_blocks(one, inside)
+        for statement in block.statements:
+            if not isinstance(statement, Declaration):
+                yield with_blocks(statement, inside)
                 continue
-            left = tuple(each for each in one.declarators if not is_gone(each))
+            left = tuple(each for each in statement.declarators if not is_gone(each))
             if left:
-                yield one if len(left) == len(one.declarators) else replace(one, declarators=left)
+                yield statement if len(left) == len(statement.declarators) else replace(statement, declarators=left)
 
     if not gone:
         return after

@@ -31,7 +31,9 @@ def without_names(uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expr
     named = named_sums(uses, kernel, invariant)
     if not named:
         return uses
-    return tuple(replace(use, subscripts=tuple(_plain(one, named) for one in use.subscripts)) for use in uses)
+    return tuple(
+        replace(use, subscripts=tuple(_plain(subscript, named) for subscript in use.subscripts)) for use in uses
+    )
 
 
 def named_sums(

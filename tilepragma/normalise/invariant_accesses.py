@@ -20,9 +20,11 @@ class SteadyAccesses:
     kernel: Kernel
 
     def holds(self, use: Use) -> bool | None:
-        """Whether the access is to all of an array's dimensions, and nothing in it, nor in an index behind a member, changes with the loop.
+        """Whether the access is to all of an array's dimensions, and nothing in it, nor in an index
+        behind a member, changes with the loop.
 
-        None where that is not known, or where it goes through elements from one that does not change to one that does.
+        None where that is not known, or where it goes through elements from one that does not
+        change to one that does.
         """
         if len(use.subscripts) != use.object.rank:
             return False
@@ -52,7 +54,7 @@ class SteadyAccesses:
 
     @cached_property
     def _changing(self) -> frozenset[DataObject]:
-        return frozenset(one.object for one in uses(self.loop.body, self.kernel.functions) if one.writes)
+        return frozenset(use.object for use in uses(self.loop.body, self.kernel.functions) if use.writes)
 
     @cached_property
     def _known(self) -> frozenset[DataObject]:

@@ -1,6 +1,8 @@
-"""Iterators declared outside the region keep their C value after it: lower + step * trip of their last loop.
+"""Iterators declared outside the region keep their C value after it: lower + step * trip of their
+last loop.
 
-The loop's bounds are those of its last execution: iterators of the loops around it have their last values there.
+The loop's bounds are those of its last execution: iterators of the loops around it have their last
+values there.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def final_values(
     plain = _of_rectangles(kernel, needed, on_host)
     rest = needed - {value.iterator.name for value in plain}
     iterators = [loop.iterator for loop in loops_in(kernel.body) if loop.iterator.name in rest]
-    last = (_last_entered(kernel, one, on_host) for one in dict.fromkeys(iterators))
+    last = (_last_entered(kernel, iterator, on_host) for iterator in dict.fromkeys(iterators))
     return (*plain, *(one for one in last if one is not None))
 
 

@@ -1,9 +1,10 @@
-"""A kernel whose loops in steps count their iterations: behind, everything sees loops that go up by 1.
+"""A kernel whose loops in steps count their iterations: behind, everything sees loops that go up by
+1.
 
     for (t = 1; t < n; t += 2) a[t] = t;       for (t_index = 0; t_index < ((long)n) / 2; t_index++) a[2 * t_index + 1] = 2 * t_index + 1;
 
-Iterators keep their types: values are those that the user's had, or lie between 0 and one of these. That the two regions do the
-same is proven by verify/normalised_loops.py, whatever was meant here.
+Iterators keep their types: values are those that the user's had, or lie between 0 and one of these.
+That the two regions do the same is proven by verify/normalised_loops.py, whatever was meant here.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ class UnitKernel:
 
 def with_unit_steps(kernel: Kernel) -> UnitKernel | None:
     """The kernel with iterations in place of steps, in all loops where that can be; None where there are none."""
-    loops = [one for one in loops_in(kernel.body) if _steps(one)]
+    loops = [loop for loop in loops_in(kernel.body) if _steps(loop)]
     if not loops:
         return None
     finals = finals_apart(kernel, _FIRST_OF_FINALS)
     kept = {value.iterator for value in finals}
-    chosen = [one for one in loops if _may_go(one, loops, kernel, kept)]
+    chosen = [loop for loop in loops if _may_go(loop, loops, kernel, kept)]
     if not chosen:
         return None
     names = Names(set(names_in(kernel)))
     instead = {one.index: _index_of(one.iterator, names) for one in chosen}
     gone = {one.iterator for one in chosen}
     body = _Counting(instead).block(kernel.body)
-    objects = tuple(one for one in kernel.objects if one not in gone)
+    objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
     return UnitKernel(
         replace(kernel, body=body, objects=objects), tuple(value for value in finals if value.iterator in gone)
     )
@@ -85,7 +86,7 @@ def _may_go(loop: Loop, loops: list[Loop], kernel: Kernel, kept: set[DataObject]
         return False
     if loop.declares_iterator:
         return not _is_handed_on(loop.body, iterator)
-    over = [one for one in loops_in(kernel.body) if one.iterator == iterator]
+    over = [loop for loop in loops_in(kernel.body) if loop.iterator == iterator]
     if not all(any(one is other for other in loops) for one in over):
         return False
     if any(use.object == iterator for use in function_uses(kernel.functions)):
@@ -137,8 +138,8 @@ class _Counting:
         return replace(block, statements=tuple(self._statements(block.statements)))
 
     def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        for one in statements:
-            inner = with_blocks(one, self.block)
+        for statement in statements:
+            inner = with_blocks(statement, self.block)
             yield self._counted(inner) if isinstance(inner, Loop) and inner.index in self.instead else inner
 
     def _counted(self, loop: Loop) -> Loop:

@@ -1,8 +1,9 @@
 """Minima and maxima of which the order of the iterations decides at most the sign of a zero.
 
--0.0 and +0.0 are equal, and a comparison keeps the first of them in the order of the text. Every other result has the same bits in any order.
-So launches reduce such scalars in any order, and the original loop runs again where the result is a zero (`runtime/zero_sign.c`). That is
-right for a kernel that reads nothing that it writes, except scalars: the runtime restores their values.
+-0.0 and +0.0 are equal, and a comparison keeps the first of them in the order of the text. Every
+other result has the same bits in any order. So launches reduce such scalars in any order, and the
+original loop runs again where the result is a zero (`runtime/zero_sign.c`). That is right for a
+kernel that reads nothing that it writes, except scalars: the runtime restores their values.
 """
 
 from __future__ import annotations
@@ -49,12 +50,14 @@ def signs_in(plan: KernelPlan) -> Signs:
 @once
 def ordered_zeros(plan: KernelPlan) -> tuple[OrderedZero, ...]:
     """The scalars for which the plan's launches rely on the original loop, by name."""
-    reductions = (one for launch in (*plan.host, *plan.device) for one in launch.reductions)
-    if not any(one.is_floating and not one.rounds for one in reductions):
+    reductions = (reduction for launch in (*plan.host, *plan.device) for reduction in launch.reductions)
+    if not any(reduction.is_floating and not reduction.rounds for reduction in reductions):
         return ()
     settled = signs_in(plan).settled
-    on_hosts = {one.object for launch in plan.host for one in launch.reductions if not _keeps_order(plan, one)}
-    on_devices = {one.object for launch in plan.device for one in launch.reductions}
+    on_hosts = {
+        reduction.object for launch in plan.host for reduction in launch.reductions if not _keeps_order(plan, reduction)
+    }
+    on_devices = {reduction.object for launch in plan.device for reduction in launch.reductions}
     return tuple(
         OrderedZero(one, one in on_hosts, one in on_devices)
         for one in sorted(settled & (on_hosts | on_devices), key=lambda one: one.name)
@@ -65,7 +68,7 @@ def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[
     named = named_in_clauses(kernel.directive, kernel.body)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
     scalars = [one for one in written if one.storage is Storage.SCALAR and one.scope is not Scope.LOCAL]
-    numbers = all(isinstance(one.element, ScalarType) for one in scalars)
+    numbers = all(isinstance(scalar.element, ScalarType) for scalar in scalars)
     if not numbers or len(scalars) > MOST_RESTORED or kernel.swept or not _can_run_again(kernel):
         return
     for scalar in scalars:
@@ -83,14 +86,17 @@ def _can_run_again(kernel: Kernel) -> bool:
         if use.object.storage is not Storage.SCALAR and use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)
     ]
     written = {use.object for use in kept if use.writes}
-    # Launches check that different arrays are apart, except in loops that the user calls independent.
-    independent = kernel.directive.independent or any(one.independent for one in loop_directives(kernel.body))
+    # Launches check that different arrays are apart, except in loops that the user calls
+    # independent.
+    independent = kernel.directive.independent or any(
+        directive.independent for directive in loop_directives(kernel.body)
+    )
     return not written or not (independent or any(use.reads and use.object in written for use in kept))
 
 
 def _keeps_order(plan: KernelPlan, reduction: Reduction) -> bool:
-    """Whether hosts find the zero that the text does: each partial value is of a stretch of the outermost loop, and they are combined
-    in order. C leaves open which zero fmin and fmax give.
+    """Whether hosts find the zero that the text does: each partial value is of a stretch of the
+    outermost loop, and they are combined in order. C leaves open which zero fmin and fmax give.
     """
     scalar = reduction.object
     if reduction.operator in ("fmin", "fmax"):
@@ -108,7 +114,7 @@ def _chains(node: Any, scalar: DataObject, around: _Chain) -> Iterator[_Chain]:
     if isinstance(node, Assignment) and node.target.object == scalar:
         yield around
     if isinstance(node, TileNest):
-        loops = tuple(_header(one.loop) for one in node.loops) if _in_order(node) and not around else (None,)
+        loops = tuple(_header(loop.loop) for loop in node.loops) if _in_order(node) and not around else (None,)
         yield from _chains(node.body, scalar, (*around, *loops))
         return
     inside = (*around, _header(node)) if isinstance(node, Loop) else around

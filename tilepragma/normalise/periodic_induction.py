@@ -1,4 +1,5 @@
-"""Integers that alternate between two values from one round of a loop to the next, written out as sums of iterators.
+"""Integers that alternate between two values from one round of a loop to the next, written out as
+sums of iterators.
 
     s = 1;                                          for (p = 0; p < 2; p++)
     for (p = 0; p < 2; p++) {                           for (i = 1; i < n; i++)
@@ -10,13 +11,14 @@
         s = 3 - s;
     }
 
-Programs that go through a mesh colour by colour keep so where a row begins (`c = 3 - c`, `c = 1 - c`, `c = !c`, `c ^= 1`). As it is written
-each round needs what the one before has left. With
+Programs that go through a mesh colour by colour keep so where a row begins (`c = 3 - c`, `c = 1 -
+c`, `c = !c`, `c ^= 1`). As it is written each round needs what the one before has left. With
 
     T the change that one round makes,  T(T(v)) = v,          value in round k  =  v for even k, T(v) for odd k
 
-the rounds need nothing of each other. Values are followed through the region's text: v is what was assigned before the loop, or what the integer has
-when the region begins, and T is tried on v. Where a value is not known, or someone reads it after the region, the integer stays what it is.
+the rounds need nothing of each other. Values are followed through the region's text: v is what was
+assigned before the loop, or what the integer has when the region begins, and T is tried on v. Where
+a value is not known, or someone reads it after the region, the integer stays what it is.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ def with_alternations_written_out(kernel: Kernel) -> Kernel:
             continue
         kept = {node.object for node in walk(body) if isinstance(node, Access)}
         return replace(
-            kernel, body=body, objects=tuple(one for one in kernel.objects if one in kept or one not in followed)
+            kernel,
+            body=body,
+            objects=tuple(object_ for object_ in kernel.objects if object_ in kept or object_ not in followed),
         )
     return kernel
 
@@ -183,8 +187,8 @@ _Values = dict[DataObject, _Value]
 
 @dataclass
 class _Following:
-    """Goes through a region with the values of the integers that are `followed`. `writing`: text is written for what is read; else only their
-    values are of interest.
+    """Goes through a region with the values of the integers that are `followed`. `writing`: text is
+    written for what is read; else only their values are of interest.
     """
 
     kernel: Kernel
@@ -206,7 +210,7 @@ class _Following:
 
     def _block(self, block: Block, values: _Values, around: tuple[DataObject, ...]) -> Block:
         """The block's statements with what is known before each, which it leaves in `values`; `around` are the iterators of the loops around."""
-        statements = tuple(new for one in block.statements for new in self._statement(one, values, around))
+        statements = tuple(new for statement in block.statements for new in self._statement(statement, values, around))
         return replace(block, statements=statements)
 
     def _statement(self, one: Statement, values: _Values, around: tuple[DataObject, ...]) -> Iterator[Statement]:
@@ -255,7 +259,7 @@ class _Following:
         """The integers that a statement writes."""
         return [use.object for use in uses(one, self.kernel.functions) if use.writes and use.object in self.followed]
 
-    # -- loops ------------------------------------------------------------------------------------------------------------
+    # -- loops
 
     def _loop(self, loop: Loop, values: _Values, around: tuple[DataObject, ...]) -> Loop:
         bounds = [self._instead(one, values) for one in (loop.lower, loop.upper, loop.step)]
@@ -303,7 +307,7 @@ class _Following:
             return None
         return _Value(even, odd, first.parity)
 
-    # -- values -----------------------------------------------------------------------------------------------------------
+    # -- values
 
     def _value(
         self, value: Expression, values: Mapping[DataObject, _Value], around: tuple[DataObject, ...]
@@ -327,7 +331,7 @@ class _Following:
     def _is_steady(self, value: Polynomial, around: Iterable[DataObject]) -> bool:
         """Whether it is made of numbers, of what the region does not write, and of iterators of the loops `around`."""
         allowed = frozenset(around)
-        for node in (one for atom in value.atoms for one in walk(atom)):
+        for node in (node for atom in value.atoms for node in walk(atom)):
             if isinstance(node, (Assignment, Increment, AddressOf, Call)):
                 return False
             if isinstance(node, Access) and node.object not in allowed:

@@ -34,16 +34,17 @@ _Sums = dict[str, tuple[tuple[DataObject, ...], Expression]]
 
 
 def in_plain_form(kernel: Kernel) -> Kernel:
-    """The kernel with stencils, sums that functions return, and integers that alternate written out, integers declared where they are used, and
-    choices between neighbours as sums.
+    """The kernel with stencils, sums that functions return, and integers that alternate written
+    out, integers declared where they are used, and choices between neighbours as sums.
     """
     kernel = with_alternations_written_out(with_sums_written_out(with_stencils_written_out(kernel)))
     return with_choices_as_sums(with_inner_scalars(kernel))
 
 
 def with_sums_written_out(kernel: Kernel) -> Kernel:
-    """The kernel with what functions return that only add and multiply their integers in the place of their calls:
-    `a[at(i, j, n)]` with `int at(int i, int j, int n) { return i * n + j; }` is a[i * n + j].
+    """The kernel with what functions return that only add and multiply their integers in the place
+    of their calls: `a[at(i, j, n)]` with `int at(int i, int j, int n) { return i * n + j; }` is a[i
+    * n + j].
     """
     sums = _sums(kernel.functions)
     if not sums:
@@ -58,11 +59,11 @@ def _called(body: Block, functions: tuple[Function, ...]) -> Iterator[Function]:
     for function in reversed(functions):
         if function.name in names:
             names |= _callees(function.body)
-    return (one for one in functions if one.name in names)
+    return (function for function in functions if function.name in names)
 
 
 def _callees(node: Block) -> set[str]:
-    return {one.function for one in walk(node) if isinstance(one, Call)}
+    return {node.function for node in walk(node) if isinstance(node, Call)}
 
 
 def _sums(functions: Iterable[Function]) -> _Sums:
@@ -103,7 +104,7 @@ def _written_out(call: Call, sums: _Sums) -> Expression:
     if call.callee is not Callee.USER or call.function not in sums or call.implied:
         return call
     parameters, value = sums[call.function]
-    if any(isinstance(node, (Assignment, Increment, Call)) for one in call.arguments for node in walk(one)):
+    if any(isinstance(node, (Assignment, Increment, Call)) for argument in call.arguments for node in walk(argument)):
         return call
     arguments = {
         one: given if getattr(given, "type", None) == one.element else Cast(one.element, given)
@@ -113,10 +114,11 @@ def _written_out(call: Call, sums: _Sums) -> Expression:
 
 
 def with_stencils_written_out(kernel: Kernel) -> Kernel:
-    """The region with loops over a stencil's points written out, where it is a relaxation in place: they hide from the planner which points
-    wait for which. What users say of their loops keeps these.
+    """The region with loops over a stencil's points written out, where it is a relaxation in place:
+    they hide from the planner which points wait for which. What users say of their loops keeps
+    these.
     """
     changed = with_short_loops_written_out(kernel)
     if changed is kernel or loop_directives(kernel.body):
         return kernel
-    return changed if any(isinstance(one, SorNest) for one in relaxations(kernel)) else kernel
+    return changed if any(isinstance(relaxation, SorNest) for relaxation in relaxations(kernel)) else kernel

@@ -1,4 +1,5 @@
-"""Objects that the iterations of a loop share in the user's text, and have each for themselves in a plan.
+"""Objects that the iterations of a loop share in the user's text, and have each for themselves in a
+plan.
 
     double w[4], last;                             for (i) {
     for (i) {                                          double w[4], last_;
@@ -7,9 +8,10 @@
     }                                                  if (i is the last iteration) last = last_;
                                                    }
 
-The two compute the same where each iteration writes such an object before it reads it, and, where somebody reads it after the loop, writes
-all of what any iteration writes. Here are the loops that the user calls independent, and the arrays that `private` clauses name. Scalars,
-structs among them, whose values nobody wants afterwards, need no declaration of their own (`scalars`).
+The two compute the same where each iteration writes such an object before it reads it, and, where
+somebody reads it after the loop, writes all of what any iteration writes. Here are the loops that
+the user calls independent, and the arrays that `private` clauses name. Scalars, structs among them,
+whose values nobody wants afterwards, need no declaration of their own (`scalars`).
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ def with_member_names(kernel: Kernel, diagnostics: Diagnostics) -> Kernel:
 
 
 def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diagnostics) -> tuple[str, ...]:
-    hosts = [one.host for one in kernel.objects]
+    hosts = [object_.host for object_ in kernel.objects]
     if any(host.startswith(f"{name}->") for host in hosts):
         diagnostics.error(
             clause.range,
@@ -139,22 +141,22 @@ class _Privatization:
     def __post_init__(self) -> None:
         self.taken |= names_in(self.kernel)
 
-    # -- arrays that clauses name -------------------------------------------------------------------------------------
+    # -- arrays that clauses name
 
     def clauses(self) -> None:
         directive = self.kernel.directive
-        privates = tuple(self._clause(one, None) for one in directive.privates)
+        privates = tuple(self._clause(private, None) for private in directive.privates)
         self.kernel = replace(self.kernel, directive=replace(directive, privates=privates))
         for loop in tuple(loops_in(self.kernel.body)):
             if loop.directive is not None and loop.directive.privates:
-                privates = tuple(self._clause(one, loop) for one in loop.directive.privates)
+                privates = tuple(self._clause(private, loop) for private in loop.directive.privates)
                 now = self._current(loop)
                 said = replace(loop.directive, privates=privates)
                 self._replace(now, replace(now, directive=said))
 
     def _clause(self, clause: PrivateClause, loop: Loop | None) -> PrivateClause:
         """The clause without the arrays that are declared in loops because of it."""
-        arrays = {one.host: one for one in self.kernel.objects if one.storage is not Storage.SCALAR}
+        arrays = {object_.host: object_ for object_ in self.kernel.objects if object_.storage is not Storage.SCALAR}
         for name in clause.names:
             if name in arrays:
                 self._named(arrays[name], clause, loop)
@@ -180,13 +182,13 @@ class _Privatization:
     def _innermost(self, loop: Loop, array: DataObject) -> Loop:
         """The innermost loop that has all uses of the array under `loop` in its body, and where no iteration reads what another wrote."""
         now = self._current(loop)
-        inner = [one for one in now.body.statements if mentions(one, array)]
+        inner = [statement for statement in now.body.statements if mentions(statement, array)]
         only = inner[0] if len(inner) == 1 else None
         if not isinstance(only, Loop) or _bounds_mention(only, array) or self._is_own(only.body, array) is None:
             return now
         return self._innermost(only, array)
 
-    # -- loops that are called independent ----------------------------------------------------------------------------
+    # -- loops that are called independent
 
     def vouched(self) -> None:
         for head in _outermost(self.kernel.body):
@@ -248,7 +250,8 @@ class _Privatization:
         elif read or not _stores_one_value(loop, array):
             said = loop.directive
             if len(chain) > 1 and (said is None or said == LoopDirective(said.range)):
-                # The word is the kernel's, for the loops around: instances of those go through this one in order.
+                # The word is the kernel's, for the loops around: instances of those go through this
+                # one in order.
                 self.diagnostics.note(
                     shared[0].range,
                     f"the loop over '{loop.iterator.host}' runs in order: its iterations share this write of '{array.host}', whatever is said of "
@@ -327,7 +330,7 @@ class _Privatization:
         """Those that somebody reads after the loops: the last iteration stores its value."""
         loop = self._current(chain[-1])
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
-        iterators = {one.iterator for one in loops_in(self.kernel.body)}
+        iterators = {loop.iterator for loop in loops_in(self.kernel.body)}
         live = self.kernel.read_after | said_live_out(self.kernel)
         written = dict.fromkeys(use.object for use in uses(loop.body, self.kernel.functions) if use.writes)
         for one in written:
@@ -388,7 +391,7 @@ class _Privatization:
             "remove 'independent': what the loop may do at once is then found out",
         )
 
-    # -- declarations -------------------------------------------------------------------------------------------------
+    # -- declarations
 
     def _is_own(self, body: Block, array: DataObject) -> bool | None:
         """Whether each run of `body` writes all of the array; None where it may read what it has not written before."""
@@ -416,8 +419,8 @@ class _Privatization:
         stored: tuple[Statement, ...] = ()
         if chain:
             last = conjunction(map(_is_last, chain))
-            uses_of = (one for one in uses(loop.body, self.kernel.functions) if one.object == object_ and one.writes)
-            *_, place = (one.range for one in uses_of)
+            uses_of = (use for use in uses(loop.body, self.kernel.functions) if use.object == object_ and use.writes)
+            *_, place = (use.range for use in uses_of)
             stored = (If(last, Block(tuple(self._stores(loop.body, object_, own, place)), place), None, place),)
         body = replace(loop.body, statements=(declaration, *inside, *stored))
         self._replace(loop, replace(loop, body=body))
@@ -501,7 +504,7 @@ def _runs_in_order(loop: Loop) -> bool:
 
 
 def _has_literal_lengths(array: DataObject) -> bool:
-    return array.storage is Storage.CONTIGUOUS and all(isinstance(one, IntegerLiteral) for one in array.lengths)
+    return array.storage is Storage.CONTIGUOUS and all(isinstance(length, IntegerLiteral) for length in array.lengths)
 
 
 def _size(array: DataObject) -> int:

@@ -1,13 +1,15 @@
-"""Integers declared before the loops that only one iteration uses, declared in it instead, as C programs since C99 would have them.
+"""Integers declared before the loops that only one iteration uses, declared in it instead, as C
+programs since C99 would have them.
 
     int k;                                          for (i)
     for (i)                                             for (j) {
         for (j) { k = i * n + j; a[k] = b[k]; }             int k = i * n + j; a[k] = b[k];
                                                         }
 
-The two compute the same where each iteration writes the integer before it reads it and nobody reads it after the kernel. Of the second,
-subscripts are known (`local_values`, `named_subscripts`). Only integers that subscripts are made of are moved: other scalars are dealt
-with where launches are planned (`scalars`), and sums outside of their loops have plans of their own.
+The two compute the same where each iteration writes the integer before it reads it and nobody reads
+it after the kernel. Of the second, subscripts are known (`local_values`, `named_subscripts`). Only
+integers that subscripts are made of are moved: other scalars are dealt with where launches are
+planned (`scalars`), and sums outside of their loops have plans of their own.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def with_inner_scalars(kernel: Kernel) -> Kernel:
         if inner is not None:
             body = inner
             moved.append(one)
-    return replace(kernel, body=body, objects=tuple(one for one in kernel.objects if one not in moved))
+    return replace(kernel, body=body, objects=tuple(object_ for object_ in kernel.objects if object_ not in moved))
 
 
 def _named(kernel: Kernel) -> Iterator[DataObject]:
@@ -68,17 +70,23 @@ def _movable(kernel: Kernel) -> Iterator[DataObject]:
     elsewhere |= {loop.iterator for loop in loops_and_tiled(kernel.body)}
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
     needed = in_subscripts(kernel.body)
-    for one in kernel.objects:
-        outside = one.scope is Scope.EXTERNAL and one in written and one not in elsewhere and one in needed
-        forgotten = one.name not in kernel.read_after and one.host not in said
-        if outside and forgotten and is_local_index(replace(one, scope=Scope.LOCAL)):
-            yield one
+    for object_ in kernel.objects:
+        outside = (
+            object_.scope is Scope.EXTERNAL and object_ in written and object_ not in elsewhere and object_ in needed
+        )
+        forgotten = object_.name not in kernel.read_after and object_.host not in said
+        if outside and forgotten and is_local_index(replace(object_, scope=Scope.LOCAL)):
+            yield object_
 
 
 def in_subscripts(body: Block) -> frozenset[DataObject]:
     """The scalars that subscripts name, and those that are assigned to such."""
     needed = {
-        inner for node in walk(body) if isinstance(node, Access) for one in node.subscripts for inner in _objects(one)
+        inner
+        for node in walk(body)
+        if isinstance(node, Access)
+        for subscript in node.subscripts
+        for inner in _objects(subscript)
     }
     assigned = [node for node in walk(body) if isinstance(node, Assignment) and node.target.object.rank == 0]
     known = 0
@@ -101,7 +109,7 @@ class _Move:
 
     def into(self, block: Block, object_: DataObject, in_loop: bool) -> Block | None:
         """The block with the scalar declared in it, or in blocks of it; None where some iteration may read what another one, or nobody, wrote."""
-        places = [place for place, one in enumerate(block.statements) if mentions(one, object_)]
+        places = [place for place, statement in enumerate(block.statements) if mentions(statement, object_)]
         if all(_is_closed(block.statements[place], object_) for place in places):
             inner = self._into_each(block, places, object_)
             if inner is not None:

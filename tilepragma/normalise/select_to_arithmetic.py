@@ -1,7 +1,9 @@
-"""Choices between cells as sums: `up = y > 0 ? k - w : k` is k + (y > 0 ? -1 : 0) * w, which can be taken apart into rows and columns once k can.
+"""Choices between cells as sums: `up = y > 0 ? k - w : k` is k + (y > 0 ? -1 : 0) * w, which can be
+taken apart into rows and columns once k can.
 
-What only one side of a choice evaluates stays in it, unless it is the plain value of a variable: n / d may divide by zero where that side is not
-taken. Values are those that C gives the user's expression wherever it gives it any:
+What only one side of a choice evaluates stays in it, unless it is the plain value of a variable: n
+/ d may divide by zero where that side is not taken. Values are those that C gives the user's
+expression wherever it gives it any:
 
     sums of unsigned integers, which wrap, are nobody's to collect;
     in int a sum has two parts, each of which the user computes as well; longer ones, whose parts might not fit, are computed in long,

@@ -1,4 +1,5 @@
-"""Between which values a subscript lies, where it is no sum: remainders, values of tables and of small types, choices, and locals made of such.
+"""Between which values a subscript lies, where it is no sum: remainders, values of tables and of
+small types, choices, and locals made of such.
 
     { v(e, i) : i an iteration, along any path } subset of [low, high],     low and high being values that the launch knows
 
@@ -128,7 +129,7 @@ class ValueRanges:
         if value.path or object_.volatile:
             raise UnboundedError
         if object_.storage is not Storage.SCALAR:
-            integers = [one for one in object_.values if isinstance(one, int)]
+            integers = [value for value in object_.values if isinstance(value, int)]
             if object_.table and integers and len(integers) == len(object_.values):
                 return _between(min(*integers, 0), max(*integers, 0))
             return _of_type(value)

@@ -1,11 +1,13 @@
-"""Which points of a mesh a relaxation may compute at once, point by point: the colours of red-black and multi-colour orders.
+"""Which points of a mesh a relaxation may compute at once, point by point: the colours of red-black
+and multi-colour orders.
 
 With x' = x - the mesh's first point, and m the modulus,
 
     class of x = (x'_1 mod m, …, x'_d mod m),          m the least number >= 2 of which no neighbour's offset o != 0 is a multiple
 
-so that no point has a neighbour in its own class. Stars whose neighbours all have an odd sum of offsets have two colours, each of 2^(d-1)
-classes: red, where the sum of x' is even, and black. Others have as many colours as classes. The mesh's first point has the first colour.
+so that no point has a neighbour in its own class. Stars whose neighbours all have an odd sum of
+offsets have two colours, each of 2^(d-1) classes: red, where the sum of x' is even, and black.
+Others have as many colours as classes. The mesh's first point has the first colour.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Colouring:
 def colouring(sweep: Sweep) -> Colouring | None:
     """The colours of a sweep, those of a backward one in the opposite order; None where the stencil needs more than MOST_CLASSES classes."""
     centre = (0,) * len(sweep.axes)
-    offsets = [one.offset for one in sweep.neighbours if one.offset != centre]
+    offsets = [neighbour.offset for neighbour in sweep.neighbours if neighbour.offset != centre]
     modulus = next(
         number for number in itertools.count(2) if not any(_is_multiple(offset, number) for offset in offsets)
     )
@@ -47,9 +49,9 @@ def colouring(sweep: Sweep) -> Colouring | None:
         return None
     classes = tuple(itertools.product(range(modulus), repeat=len(sweep.axes)))
     if modulus == 2 and all(sum(offset) % 2 for offset in offsets):
-        colours = tuple(tuple(one for one in classes if sum(one) % 2 == parity) for parity in (0, 1))
+        colours = tuple(tuple(class_ for class_ in classes if sum(class_) % 2 == parity) for parity in (0, 1))
     else:
-        colours = tuple((one,) for one in classes)
+        colours = tuple((class_,) for class_ in classes)
     return Colouring(modulus, colours[::-1] if sweep.direction is Direction.BACKWARD else colours)
 
 

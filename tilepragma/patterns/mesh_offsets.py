@@ -1,12 +1,14 @@
-"""How the subscripts of an element that loops sweep over follow their iterators, and how far from it another element of the array lies.
+"""How the subscripts of an element that loops sweep over follow their iterators, and how far from
+it another element of the array lies.
 
 With the iterators i_1, …, i_d of the loops, the subscripts of the element that is written are
 
     e_s(i) = sum over the axes a of subscript s of  sign_a * stride_a * i_a  +  shift_s,        sign_a in {1, -1}, stride_a > 0,
 
-each iterator in one of them: `u[i][j]` has axes of stride 1 in two subscripts, `u[(i*n + j)*m + k]` axes of strides n*m, m and 1 in one. An
-element whose subscripts differ by sum stride_a * o_a in each lies at the offset o. In one subscript with several axes that is a statement on
-numbers: whether rows n apart really do not meet is the dependences' matter.
+each iterator in one of them: `u[i][j]` has axes of stride 1 in two subscripts, `u[(i*n + j)*m + k]`
+axes of strides n*m, m and 1 in one. An element whose subscripts differ by sum stride_a * o_a in
+each lies at the offset o. In one subscript with several axes that is a statement on numbers:
+whether rows n apart really do not meet is the dependences' matter.
 """
 
 from __future__ import annotations

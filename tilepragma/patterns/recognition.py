@@ -82,7 +82,11 @@ def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNes
         sweeps=tuple(around.sweeps),
         accumulations=tuple(dict.fromkeys(around.accumulations)),
         varying=tuple(
-            dict.fromkeys(_varying(first, around.changing, frozenset(one.object for one in around.accumulations)))
+            dict.fromkeys(
+                _varying(
+                    first, around.changing, frozenset(accumulation.object for accumulation in around.accumulations)
+                )
+            )
         ),
         range=statement.range,
         borders=tuple(statement_range(one) for one, _ in around.borders),
@@ -220,7 +224,7 @@ def _varying(sweep: Sweep, changing: frozenset[DataObject], accumulated: frozens
                     raise NoSweepError(
                         f"coefficients depend on '{node.object.host}', which the sweep changes", neighbour.range
                     )
-                if any(mentions(node, one) for one in iterators):
+                if any(mentions(node, iterator) for iterator in iterators):
                     yield Varying(node, Variation.SPACE, node.range)
                     break  # its subscripts are parts of it
                 if node.object in changing or any(mentions(node, one) for one in changing):
@@ -261,5 +265,5 @@ def _distance(written: Use, read: Use) -> Subscripts | None:
     distance = tuple(
         polynomial(one) - polynomial(other) for one, other in zip(read.subscripts, written.subscripts, strict=True)
     )
-    fixed = not any(mentions(atom, one) for part in distance for atom in part.atoms for one in iterators)
+    fixed = not any(mentions(atom, iterator) for part in distance for atom in part.atoms for iterator in iterators)
     return distance if fixed and any(part.terms for part in distance) else None

@@ -1,11 +1,14 @@
-"""What a relaxation in place is (Gauss-Seidel, SOR, symmetric SOR), as it is recognised in a user's loops.
+"""What a relaxation in place is (Gauss-Seidel, SOR, symmetric SOR), as it is recognised in a user's
+loops.
 
-A sweep replaces each element of a mesh, one after the other, by a linear form of its neighbours as they are at that moment:
+A sweep replaces each element of a mesh, one after the other, by a linear form of its neighbours as
+they are at that moment:
 
     u[x] = sum over offsets o of  c_o * u[x + o]  +  r,        with a neighbour before and behind x along each dimension
 
-thesis (6.4) for a forward sweep over five points with c_0 = 1 - w and c_o = w/4, (6.5) for a backward one. With w = 1 - c_0 that is
-u[x] = (1 - w) * u[x] + w * (...): w is the relaxation factor where it divides all other terms.
+thesis (6.4) for a forward sweep over five points with c_0 = 1 - w and c_o = w/4, (6.5) for a
+backward one. With w = 1 - c_0 that is u[x] = (1 - w) * u[x] + w * (...): w is the relaxation factor
+where it divides all other terms.
 """
 
 from __future__ import annotations
@@ -60,8 +63,9 @@ class SweepLoop:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The element at an offset (one entry a dimension, in the order of the array's subscripts), and what it is multiplied by; 0 is the
-    element itself."""
+    """The element at an offset (one entry a dimension, in the order of the array's subscripts), and
+    what it is multiplied by; 0 is the element itself.
+    """
 
     offset: Offset
     coefficient: LaurentPolynomial
@@ -90,11 +94,14 @@ class Varying:
 class Sweep:
     """One sweep over the mesh of `array`.
 
-    `loops` are its loops, outermost first, `order` the dimensions that they run along, `steps` which way: 1 or -1 a dimension. `axes` has the
-    dimensions in the array's order. `first` and `last` are the subscripts of the elements with least and greatest iterators, so to speak the
-    mesh's corners. `neighbours` are sorted by their offsets; a centre that the new value does not depend on has no entry.
-    `relaxation` is w = 1 - c_0, None where it does not divide the other terms. `range` is that of the assignment. Elements for which one of
-    `masks` is 0 keep their values. `wraps`: where a neighbour is read that at the mesh's end lies at its other end (a periodic mesh).
+    `loops` are its loops, outermost first, `order` the dimensions that they run along, `steps`
+    which way: 1 or -1 a dimension. `axes` has the dimensions in the array's order. `first` and
+    `last` are the subscripts of the elements with least and greatest iterators, so to speak the
+    mesh's corners. `neighbours` are sorted by their offsets; a centre that the new value does not
+    depend on has no entry. `relaxation` is w = 1 - c_0, None where it does not divide the other
+    terms. `range` is that of the assignment. Elements for which one of `masks` is 0 keep their
+    values. `wraps`: where a neighbour is read that at the mesh's end lies at its other end (a
+    periodic mesh).
     """
 
     array: DataObject
@@ -122,21 +129,23 @@ class Sweep:
     @property
     def points(self) -> int:
         """The points of the stencil, the element itself among them."""
-        return len({one.offset for one in self.neighbours} | {(0,) * len(self.axes)})
+        return len({neighbour.offset for neighbour in self.neighbours} | {(0,) * len(self.axes)})
 
     @property
     def radius(self) -> int:
         """How far along a dimension the farthest neighbour lies."""
-        return max(abs(part) for one in self.neighbours for part in one.offset)
+        return max(abs(part) for neighbour in self.neighbours for part in neighbour.offset)
 
 
 @dataclass(frozen=True)
 class SorNest:
     """A relaxation in place of `array`, whose dimensions (1 to 3) are those of the mesh.
 
-    `sweeps` are done in turn in each round of `sweep_loop` (None: once, what repeats them is not seen). All have the same neighbours with the
-    same coefficients. `accumulations` are those of the sweeps and of loops beside them that compute a residual. `varying` says which parts of
-    coefficients are no constants. `range` is that of the whole statement. `borders` is where elements at the mesh's border are set beside sweeps.
+    `sweeps` are done in turn in each round of `sweep_loop` (None: once, what repeats them is not
+    seen). All have the same neighbours with the same coefficients. `accumulations` are those of the
+    sweeps and of loops beside them that compute a residual. `varying` says which parts of
+    coefficients are no constants. `range` is that of the whole statement. `borders` is where
+    elements at the mesh's border are set beside sweeps.
     """
 
     array: DataObject
@@ -165,8 +174,9 @@ class SorNest:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Why a statement is no relaxation in place, and where that stands. `near`: it does update an element of an array
-    of floating-point numbers from others that lie opposite of it, so that the user may have meant one.
+    """Why a statement is no relaxation in place, and where that stands. `near`: it does update an
+    element of an array of floating-point numbers from others that lie opposite of it, so that the
+    user may have meant one.
     """
 
     reason: str

@@ -1,7 +1,8 @@
 """One nest of loops that sweeps over a mesh: what it does to each element, or why it is no sweep.
 
-A nest is a chain of loops, each over one dimension of one array and by one element at a time, between bounds that no sweep changes; its body
-computes variables, assigns one element, and adds to numbers that outlive it (residuals).
+A nest is a chain of loops, each over one dimension of one array and by one element at a time,
+between bounds that no sweep changes; its body computes variables, assigns one element, and adds to
+numbers that outlive it (residuals).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_
 from tilepragma.patterns.relaxation import Accumulation, Neighbour, Sweep
 from tilepragma.patterns.sweep_values import Integers, SweepValues, assignments_in, offset_of
 
-#: Statements of a nest that is looked at: nobody computes an element in more, and each of them may have to be seen with all others.
+#: Statements of a nest that is looked at: nobody computes an element in more, and each of them may
+#: have to be seen with all others.
 _MOST_STATEMENTS = 500
 _MOST_DIMENSIONS = 3
 _LAST = {"<": -1, "<=": 0, ">": 1, ">=": 0}
@@ -64,20 +66,21 @@ class _Nest:
 
     @property
     def accumulated(self) -> frozenset[DataObject]:
-        return frozenset(one.object for one in self.accumulations)
+        return frozenset(accumulation.object for accumulation in self.accumulations)
 
 
 def sweep_of(
     loop: Loop, functions: tuple[Function, ...], changing: frozenset[DataObject]
 ) -> Sweep | tuple[Accumulation, ...]:
-    """The sweep that a nest is, or what it accumulates where it writes no array. `changing` are the objects that anything around it writes.
+    """The sweep that a nest is, or what it accumulates where it writes no array. `changing` are the
+    objects that anything around it writes.
 
     Raises NoSweepError.
     """
     if sum(1 for _ in islice(without_expressions(loop), _MOST_STATEMENTS + 1)) > _MOST_STATEMENTS:
         raise NoSweepError(f"it has more than {_MOST_STATEMENTS} statements", loop.range)
     nest = _nest(written_out(loop, functions), functions)
-    originals = {one.index: one for one in loops_in(loop)}
+    originals = {loop.index: loop for loop in loops_in(loop)}
     targets = [node.target for node in walk(loop.body) if isinstance(node, Assignment) and node.target.object.rank]
     if not targets:
         return nest.accumulations
@@ -90,7 +93,7 @@ def sweep_of(
     try:
         written = _written(target, nest)
         axes = _axes(target, written, nest)
-        ends = {one.iterator: _ends(one, changing) for one in nest.loops}
+        ends = {loop.iterator: _ends(loop, changing) for loop in nest.loops}
         values = SweepValues(target.object, written, axes, expression_text(target), ends)
         for statement in (*nest.before, *nest.body):
             _run(statement, values, nest)
@@ -103,12 +106,12 @@ def sweep_of(
         ) from None
     _check_sides(coefficients, axes, target)
     places = {axis.iterator: place for place, axis in enumerate(axes)}
-    directions = {one.iterator: -1 if one.decreasing else 1 for one in nest.loops}
+    directions = {loop.iterator: -1 if loop.decreasing else 1 for loop in nest.loops}
     centre = (0,) * len(axes)
     return Sweep(
         array=target.object,
-        loops=tuple(originals[one.index] for one in nest.loops),
-        order=tuple(places[one.iterator] for one in nest.loops),
+        loops=tuple(originals[loop.index] for loop in nest.loops),
+        order=tuple(places[loop.iterator] for loop in nest.loops),
         steps=tuple(axis.sign * directions[axis.iterator] for axis in axes),
         axes=axes,
         first=_corner(written, axes, {iterator: least for iterator, (least, _) in ends.items()}),
@@ -126,7 +129,7 @@ def sweep_of(
     )
 
 
-# -- the loops ----------------------------------------------------------------------------------------------------------
+# -- the loops
 
 
 def _nest(loop: Loop, functions: tuple[Function, ...]) -> _Nest:
@@ -162,7 +165,7 @@ def statement_range(statement: Statement) -> SourceRange:
 
 def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumulation, ...]:
     """The numbers from outside that the nest updates; variables that it computes anew for each element are none."""
-    iterators = {one.iterator for one in loops_in(loop)}
+    iterators = {loop.iterator for loop in loops_in(loop)}
     declared = {node.object for node in walk(loop) if isinstance(node, Declarator)}
     written = [use.object for use in uses(loop.body, functions) if use.writes and not use.object.rank]
     found = []
@@ -197,8 +200,8 @@ def _integers_before(target: Access, statements: Iterable[Statement], integers: 
                 branch = next(one for one in inside if any(node is target for node in walk(one)))
                 _integers_before(target, flat(branch.statements), integers)
             return
-        for one in assignments_in(statement):
-            integers.take(*one)
+        for assignment in assignments_in(statement):
+            integers.take(*assignment)
         if isinstance(statement, If):
             for use in uses(statement):
                 if use.writes:
@@ -247,7 +250,7 @@ def _corner(written: Subscripts, axes: tuple[MeshAxis, ...], values: dict[DataOb
     return tuple(corner)
 
 
-# -- the body -----------------------------------------------------------------------------------------------------------
+# -- the body
 
 
 def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
@@ -262,9 +265,11 @@ def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
         raise NoSweepError(f"this loop is not of the form that sweeps have: {statement.reason}", statement.reason_range)
     if isinstance(statement, Declaration):
         meant = {one.object for one in statement.declarators}
-        for one in statement.declarators:
-            if one.object.rank or isinstance(one.initializer, tuple):
-                raise NoSweepError(f"'{one.object.host}' is an array of its own for each element", statement.range)
+        for declarator in statement.declarators:
+            if declarator.object.rank or isinstance(declarator.initializer, tuple):
+                raise NoSweepError(
+                    f"'{declarator.object.host}' is an array of its own for each element", statement.range
+                )
     elif isinstance(statement, ExpressionStatement) and isinstance(statement.expression, Assignment):
         meant = {statement.expression.target.object}
     else:

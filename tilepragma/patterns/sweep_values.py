@@ -1,7 +1,8 @@
 """What a sweep's body assigns to an element, as a linear form of the array's elements around it.
 
-Variables of the body stand for what was assigned to them (`double r = …; u[i][j] += w * r;`), integers in subscripts too
-(`int c = i * n + j; u[c] = …`). Elements of the array are atoms `u[o_1]…[o_d]` whose subscripts are their offsets.
+Variables of the body stand for what was assigned to them (`double r = …; u[i][j] += w * r;`),
+integers in subscripts too (`int c = i * n + j; u[c] = …`). Elements of the array are atoms
+`u[o_1]…[o_d]` whose subscripts are their offsets.
 """
 
 from __future__ import annotations
@@ -87,9 +88,9 @@ def _is_short(value: Expression, most: int) -> bool:
 def assignments_in(statement: object) -> Iterator[tuple[Access, str, Expression]]:
     """(target, operator, value) of a declaration's initialised variables, or of an assignment that is a statement."""
     if isinstance(statement, Declaration):
-        for one in statement.declarators:
-            if one.initializer is not None and not isinstance(one.initializer, tuple):
-                yield access_to(one.object), "=", one.initializer
+        for declarator in statement.declarators:
+            if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
+                yield access_to(declarator.object), "=", declarator.initializer
     elif isinstance(statement, ExpressionStatement) and isinstance(statement.expression, Assignment):
         yield statement.expression.target, statement.expression.operator, statement.expression.value
 
@@ -129,8 +130,9 @@ class SweepValues:
         return before * inverse
 
     def change(self, target: Access, operator: str, value: Expression) -> None:
-        """A variable is assigned. What is no linear form is an error only if the element's new value needs it. Raises NotPolynomialError where
-        an integer is too long."""
+        """A variable is assigned. What is no linear form is an error only if the element's new
+        value needs it. Raises NotPolynomialError where an integer is too long.
+        """
         try:
             before = LaurentPolynomial() if operator == "=" else self._variable(target)
             self.numbers[target.object] = self.assigned(before, operator, value)
@@ -208,7 +210,7 @@ class SweepValues:
             return self._chosen(access)
         return self._at(offset, access)
 
-    # -- conditions -----------------------------------------------------------------------------------------------------
+    # -- conditions
 
     def mask(self, condition: Expression, *, holds: bool) -> None:
         """The element is computed only where the condition holds, or where it does not. Raises NotPolynomialError."""
@@ -216,8 +218,9 @@ class SweepValues:
         self.masks.append(said if holds else _negated(said))
 
     def choice(self, condition: Expression, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
-        """What is assigned in two branches. Under a condition that says nothing which a linear form could, that is an error only if the element's
-        new value needs it. Raises NotPolynomialError, and what the branches raise.
+        """What is assigned in two branches. Under a condition that says nothing which a linear form
+        could, that is an error only if the element's new value needs it. Raises NotPolynomialError,
+        and what the branches raise.
         """
         before = self._state()
         then()
@@ -309,8 +312,9 @@ class SweepValues:
         )
 
     def _either_element(self, condition: Expression, then: Access, otherwise: Access) -> LaurentPolynomial:
-        """One of two elements. Where one of them lies at a distance that is the same at the mesh's end only, that is its distance; where it is not
-        even that, the mesh is taken to go on there. Raises NotPolynomialError.
+        """One of two elements. Where one of them lies at a distance that is the same at the mesh's
+        end only, that is its distance; where it is not even that, the mesh is taken to go on there.
+        Raises NotPolynomialError.
         """
         parts = []
         for one, other in ((then, otherwise), (otherwise, then)):
@@ -333,7 +337,7 @@ class SweepValues:
                 end = self.ends[axis.iterator][0 if part * axis.sign < 0 else 1]
                 atom = access_to(axis.iterator)
                 read, written = (
-                    tuple(one.substitute(atom, end) for one in subscripts) for subscripts in (read, written)
+                    tuple(subscript.substitute(atom, end) for subscript in subscripts) for subscripts in (read, written)
                 )
         return offset_between(read, written, self.axes)
 

@@ -27,7 +27,7 @@ class ArrayBytes:
 def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayBytes, ...] | None:
     """The arrays of a plan where its scalars have these values, by name; None where a section's length is not known."""
     try:
-        return tuple(_array(one, scalars) for one in plan.arrays)
+        return tuple(_array(array, scalars) for array in plan.arrays)
     except UncountableError:
         return None
 

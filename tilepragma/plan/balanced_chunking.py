@@ -1,11 +1,14 @@
-"""What is dealt to threads in even parts: the default size is changed at launch where threads would otherwise have different numbers of rows.
+"""What is dealt to threads in even parts: the default size is changed at launch where threads would
+otherwise have different numbers of rows.
 
-Blocks of rows are dealt in turn. With blocks of 96 rows two threads have 288 and 212 of 500. The size that is taken instead is the one of which the
-busiest thread has least to do, its rows and what each of its blocks costs besides. Where one block would hold all rows, and these are known to be
+Blocks of rows are dealt in turn. With blocks of 96 rows two threads have 288 and 212 of 500. The
+size that is taken instead is the one of which the busiest thread has least to do, its rows and what
+each of its blocks costs besides. Where one block would hold all rows, and these are known to be
 much work, each thread has a part of them.
 
-Tiles of wavefronts are in columns, in which each tile waits for the one before: no more threads can be at work than there are columns, and all wait
-for the one that has most. With 3 time steps a tile 5 steps are columns of 3 and 2; with 2 a tile they take 0.83 of the time on two threads.
+Tiles of wavefronts are in columns, in which each tile waits for the one before: no more threads can
+be at work than there are columns, and all wait for the one that has most. With 3 time steps a tile
+5 steps are columns of 3 and 2; with 2 a tile they take 0.83 of the time on two threads.
 
 runtime/even_blocks.c has the same rules, word for word; a test holds both equal.
 """
@@ -32,20 +35,25 @@ from tilepragma.plan.kernel_plan import (
 )
 from tilepragma.plan.summary import all_steps
 
-#: A block costs as much as so small a part of the default size's rows, since panels are packed for each, and so many times the default size is the
-#: most, since what a block goes through must stay in the cache. Of products of 400 to 1000 a side on two and four cores blocks of 200 and 256 rows
-#: take 0.89 to 0.96 of the time of 104 to 136 where threads have as many rows; 1000 a side on two cores 0.99 to 1.01 of that of 168.
+#: A block costs as much as so small a part of the default size's rows, since panels are packed for
+#: each, and so many times the default size is the most, since what a block goes through must stay
+#: in the cache. Of products of 400 to 1000 a side on two and four cores blocks of 200 and 256 rows
+#: take 0.89 to 0.96 of the time of 104 to 136 where threads have as many rows; 1000 a side on two
+#: cores 0.99 to 1.01 of that of 168.
 BLOCK_COST, MOST_TIMES = 5, 3
-#: The same where the operations of a kernel are not known, as below diagonals, where rows are not all as much work: smaller blocks are dealt in turn.
+#: The same where the operations of a kernel are not known, as below diagonals, where rows are not
+#: all as much work: smaller blocks are dealt in turn.
 OTHER_COST, OTHER_TIMES = 12, 2
-#: Blocks may have so many rows whatever the default where operations are known: of batches of products, whose
-#: default is 4, blocks of 20 take 0.98 of the time of 10.
+#: Blocks may have so many rows whatever the default where operations are known: of batches of
+#: products, whose default is 4, blocks of 20 take 0.98 of the time of 10.
 FEW_ROWS = 24
-#: A column costs as much as a twelfth: of 3-D Jacobi 2 steps a tile take 0.97 to 1.14 times as long as 3 where both are even, of SOR on a line 84 and
-#: 63 steps take 1.07 and 1.27 times as long as 125. Columns are no wider than by default; so many for each thread are looked at.
+#: A column costs as much as a twelfth: of 3-D Jacobi 2 steps a tile take 0.97 to 1.14 times as long
+#: as 3 where both are even, of SOR on a line 84 and 63 steps take 1.07 and 1.27 times as long as
+#: 125. Columns are no wider than by default; so many for each thread are looked at.
 COLUMN_COST, COLUMNS_EACH = 12, 2
-#: Floating-point operations that are worth a thread where one block would hold all rows: products of 96 a side, which make 2.6 million in 13 us,
-#: take as long on two threads as on one; 80 rows by matrices of 1000 a side a quarter of it on four.
+#: Floating-point operations that are worth a thread where one block would hold all rows: products
+#: of 96 a side, which make 2.6 million in 13 us, take as long on two threads as on one; 80 rows by
+#: matrices of 1000 a side a quarter of it on four.
 LEAST_OPERATIONS = 2**20
 #: Of more rows the cost has no 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
@@ -54,8 +62,9 @@ _DEALT = (TileKind.DYNAMIC, TileKind.THREAD)
 
 @dataclass(frozen=True)
 class EvenParts:
-    """Blocks, or `columns`, of the size at `place` among a plan's cover the rows from `lower` to `upper`, expressions over its scalars; a size is a
-    multiple of `unit`. `once`: the launch runs once in a call, so that the operations of the kernel are its own.
+    """Blocks, or `columns`, of the size at `place` among a plan's cover the rows from `lower` to
+    `upper`, expressions over its scalars; a size is a multiple of `unit`. `once`: the launch runs
+    once in a call, so that the operations of the kernel are its own.
     """
 
     place: int
@@ -77,22 +86,22 @@ class EvenParts:
 def _operations(counts: tuple[OperationCount, ...], known: Evaluation) -> float:
     """As the call of a kernel has them, in its order of multiplications. Raises UncountableError."""
     total = 0.0
-    for one in counts:
-        product = float(one.count)
-        for loop in one.loops:
+    for count in counts:
+        product = float(count.count)
+        for loop in count.loops:
             product *= int(known.trips(loop))
         total += product
     return total
 
 
 def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator[EvenParts]:
-    """The sizes that launches of these steps change, with the rows that they deal out; none where sums are rounded in an order that follows
-    the tiles, which no number of threads may change.
+    """The sizes that launches of these steps change, with the rows that they deal out; none where
+    sums are rounded in an order that follows the tiles, which no number of threads may change.
     """
     launches = launches_in(steps)
     if any(reduction.rounds for launch in launches for reduction in launch.reductions):
         return
-    waves = [one.loop.upper for one in all_steps(steps) if isinstance(one, HostLoop) and _goes_through_waves(one)]
+    waves = [step.loop.upper for step in all_steps(steps) if isinstance(step, HostLoop) and _goes_through_waves(step)]
     for place, size in enumerate(sizes):
         if size.unit < 1:
             continue
@@ -102,14 +111,14 @@ def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator
         rows = _rows(blocks[0], size)
         last = {one for upper in waves for node in walk(upper) for one in divided(node, size)}
         if rows is not None:
-            once = any(isinstance(one, Launch) and blocks[0] in one.loops for one in steps)
+            once = any(isinstance(step, Launch) and blocks[0] in step.loops for step in steps)
             yield EvenParts(place, *rows, size.unit, columns=False, once=once)
         elif len(last) == 1 and _known(last):
             yield EvenParts(place, integer(0), last.pop(), size.unit, columns=True)
 
 
 def _goes_through_waves(loop: HostLoop) -> bool:
-    return any(isinstance(one, Launch) and one.pipelined for one in loop.steps)
+    return any(isinstance(step, Launch) and step.pipelined for step in loop.steps)
 
 
 def divided(node: object, size: TileSize) -> tuple[Expression, ...]:
@@ -138,10 +147,12 @@ def _rows(blocks: TiledLoop, size: TileSize) -> tuple[Expression, Expression] | 
 
 
 def even_blocks(usual: int, rows: tuple[int, int], unit: int, threads: int, operations: float = 0.0) -> int:
-    """The size of blocks of the rows between these two (both included), dealt to so many threads, in place of the `usual` one.
+    """The size of blocks of the rows between these two (both included), dealt to so many threads,
+    in place of the `usual` one.
 
-    Rows begin with 0 at the begin of a block. The usual size stays where the first blocks are empty, and where one block holds all rows, unless
-    so many `operations` are worth several threads.
+    Rows begin with 0 at the begin of a block. The usual size stays where the first blocks are
+    empty, and where one block holds all rows, unless so many `operations` are worth several
+    threads.
     """
     lower, upper = rows
     if unit < 1 or not 0 <= lower <= upper or lower >= usual or not _can_be_even(min(usual, upper), upper, threads):
@@ -182,7 +193,8 @@ def _blocks_cost(usual: int, size: int, count: int, threads: int, part: int) -> 
 def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
     """The width of columns of the rows up to that one in place of the `usual` one.
 
-    Of each number of columns from the least on, while there are no more than threads and a few, the narrowest that makes no more.
+    Of each number of columns from the least on, while there are no more than threads and a few, the
+    narrowest that makes no more.
     """
     if unit < 1 or upper < 0 or not _can_be_even(min(usual, upper), upper, threads):
         return usual
@@ -203,15 +215,16 @@ def _columns_cost(usual: int, size: int, count: int, threads: int) -> int:
 def with_even_sizes(
     plan: KernelPlan, sizes: tuple[int, ...], scalars: Mapping[str, int], threads: int
 ) -> tuple[int, ...]:
-    """What a launch on so many threads takes for these sizes, where TILEK_SIZES says nothing: those that are the default become even.
+    """What a launch on so many threads takes for these sizes, where TILEK_SIZES says nothing: those
+    that are the default become even.
 
     Raises UncountableError where the scalars do not say how many rows there are.
     """
     found = list(sizes)
-    for one in even_parts(plan.host_steps, plan.sizes):
-        usual = plan.sizes[one.place].host
-        if found[one.place] == usual:
-            found[one.place] = one.size(usual, scalars, threads, plan.operations)
+    for part in even_parts(plan.host_steps, plan.sizes):
+        usual = plan.sizes[part.place].host
+        if found[part.place] == usual:
+            found[part.place] = part.size(usual, scalars, threads, plan.operations)
     return tuple(found)
 
 

@@ -18,8 +18,8 @@ from tilepragma.model.device import Device, Gpu
 
 @dataclass(frozen=True)
 class PlanDefaults:
-    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles of time steps, `host_temporal` those
-    on cores where they are others; `device`: the one to plan
+    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles
+    of time steps, `host_temporal` those on cores where they are others; `device`: the one to plan
     for, None where nothing is known of it; `vectors`: those that the compiler's flags name.
     """
 

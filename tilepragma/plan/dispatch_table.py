@@ -11,14 +11,16 @@ from tilepragma.ir.loop_tree import Block, ForLoop, Loop, While
 from tilepragma.ir.traversal import mentions
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, MeasuredSizes, SizeChoice
 
-#: The largest tile size that TILEK_SIZES takes, and the limit of `tilek_choice` that stands for none.
+#: The largest tile size that TILEK_SIZES takes, and the limit of `tilek_choice` that stands for
+#: none.
 MOST_SIZE = 2**31 - 1
 NO_LIMIT = 2**63 - 1
 
 
 def outermost_loop(plan: KernelPlan) -> Loop | None:
-    """The loop whose iterations a SizeChoice means by `trips`: the first one in the text of the user's region that is inside no other statement but
-    blocks. None where there is none, or the host cannot count its iterations before the launch.
+    """The loop whose iterations a SizeChoice means by `trips`: the first one in the text of the
+    user's region that is inside no other statement but blocks. None where there is none, or the
+    host cannot count its iterations before the launch.
     """
     region = plan.stepped or plan.source or plan.kernel
     on_host = host_evaluable(written_objects(region))
@@ -45,8 +47,9 @@ def is_of_devices_only(plan: KernelPlan, argument: ArrayArgument) -> bool:
 def sizes_on_hosts(
     plan: KernelPlan, scalars: Mapping[str, int], threads: int | None = None, by_opencl: bool = False
 ) -> tuple[int, ...]:
-    """The tile sizes of a launch on a host where the plan's scalars have these values, by name: the runtime's, where TILEK_SIZES says nothing.
-    `by_opencl`: of the same launch on an OpenCL device that is a processor. Without its `threads` those that depend on them are the defaults.
+    """The tile sizes of a launch on a host where the plan's scalars have these values, by name: the
+    runtime's, where TILEK_SIZES says nothing. `by_opencl`: of the same launch on an OpenCL device
+    that is a processor. Without its `threads` those that depend on them are the defaults.
 
     Raises UncountableError where the values do not say which choice holds.
     """
@@ -66,16 +69,17 @@ def choices_on_hosts(plan: KernelPlan, by_opencl: bool) -> tuple[SizeChoice, ...
 
 
 def chosen_sizes(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:
-    """The tile sizes of the first choice that holds for the bytes and trips that a launch finds; None where none does, or that is one of another
-    version.
+    """The tile sizes of the first choice that holds for the bytes and trips that a launch finds;
+    None where none does, or that is one of another version.
     """
-    taken = next((one for one in choices if _within(found, _limits(one))), None)
+    taken = next((choice for choice in choices if _within(found, _limits(choice))), None)
     return None if taken is None or taken.version else taken.sizes
 
 
 def found_by_launch(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bool) -> tuple[int, int]:
-    """The bytes of its arrays and the iterations of its outermost loop that a launch on a host finds where the plan's scalars have these values, by
-    name; without the iterations, or where it cannot count them, 0 in their place.
+    """The bytes of its arrays and the iterations of its outermost loop that a launch on a host
+    finds where the plan's scalars have these values, by name; without the iterations, or where it
+    cannot count them, 0 in their place.
 
     Raises UncountableError where the values do not say them.
     """
@@ -85,10 +89,10 @@ def found_by_launch(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bo
     arrays = array_bytes(plan, scalars)
     if arrays is None:
         raise UncountableError("the length of a section is not known")
-    held = {one.object for one in plan.arrays if not is_of_devices_only(plan, one)}
+    held = {array.object for array in plan.arrays if not is_of_devices_only(plan, array)}
     outermost = outermost_loop(plan) if with_trips else None
     return (
-        sum(one.bytes for one in arrays if one.array in held),
+        sum(array.bytes for array in arrays if array.array in held),
         0 if outermost is None else int(Evaluation(scalars).trips(outermost)),
     )
 

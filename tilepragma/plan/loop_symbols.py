@@ -17,7 +17,8 @@ _DERIVED = re.compile(
 
 
 def loop_symbols(kernel: Kernel, bodies: Iterable[Block] | None = None) -> dict[int, str]:
-    """For each loop's index its symbol: unique over the region; `i`, then `i_2` for a second loop over `i`.
+    """For each loop's index its symbol: unique over the region; `i`, then `i_2` for a second loop
+    over `i`.
 
     The loops are those of `bodies` where these take the place of the region's own.
     """

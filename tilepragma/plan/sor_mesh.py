@@ -1,5 +1,5 @@
-"""One sweep over the whole mesh, as the user wrote it, in the terms of a region that goes through it by subdomains: it touches what all of them
-do, and is simple.
+"""One sweep over the whole mesh, as the user wrote it, in the terms of a region that goes through
+it by subdomains: it touches what all of them do, and is simple.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tilepragma.ir.substitution import with_accesses
 
 
 def one_sweep(kernel: Kernel, group: Statement) -> Block:
-    """The user's loops over the mesh around a copy of the first statements of the region's loop over groups of sweeps, in which a place of the first
-    subdomain is the column of it.
+    """The user's loops over the mesh around a copy of the first statements of the region's loop
+    over groups of sweeps, in which a place of the first subdomain is the column of it.
     """
     _, *rows, columns = kernel.swept
     chain = list(_chain(group))

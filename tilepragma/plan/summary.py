@@ -22,7 +22,8 @@ class PlanKind(Enum):
 
 
 def plan_kind(plan: KernelPlan) -> PlanKind:
-    """DOALL: launches one after the other. HOST_LOOPS: around launches, over iterations or rows. WAVEFRONTS: host loops over tiles.
+    """DOALL: launches one after the other. HOST_LOOPS: around launches, over iterations or rows.
+    WAVEFRONTS: host loops over tiles.
 
     Of a region whose host and device plans differ the device's is named.
     """
@@ -83,7 +84,7 @@ def copies_ahead(launch: Launch) -> bool:
 def staged_arrays(launch: Launch) -> tuple[Staged, ...]:
     """The boxes that a launch stages, in textual order."""
     stages = [node for node in walk(launch.staged) if isinstance(node, Stage)] if launch.staged is not None else []
-    return tuple(one for stage in stages for one in stage.arrays)
+    return tuple(array for stage in stages for array in stage.arrays)
 
 
 def points_of(launch: Launch) -> dict[Axis, int]:

@@ -14,7 +14,8 @@ from tilepragma.sizes.records import DEVICE, KeptChoice, KeptSizes, fitting, wit
 from tilepragma.verify.proofs import proof_of
 from tilepragma.verify.rules import PlanFault, verify
 
-#: Makes the plan of a version from its text, for the place where that stands, under a number. Raises RefusalError.
+#: Makes the plan of a version from its text, for the place where that stands, under a number.
+#: Raises RefusalError.
 MakeVersion = Callable[[str, SourceRange, int], PlanVersion]
 #: Versions besides the plan itself.
 MOST_VERSIONS = 3
@@ -23,8 +24,8 @@ MOST_VERSIONS = 3
 def with_kept_sizes(
     planned: Planned, kept: Iterable[KeptSizes], diagnostics: Diagnostics, make: MakeVersion | None = None
 ) -> Planned:
-    """What was planned, with what is kept for it; that is warned of, and left out, where the plan is not proven right with it. `make` plans versions,
-    which there are none of without it.
+    """What was planned, with what is kept for it; that is warned of, and left out, where the plan
+    is not proven right with it. `make` plans versions, which there are none of without it.
     """
     known = [one for one in kept if one.kernel == planned.plan.kernel.name]
     known, versions = _with_versions(known, diagnostics, make)
@@ -62,7 +63,7 @@ def _with_versions(
             continue
         found = mine
         right.append(entry)
-    for_devices = {one.version for entry in right if entry.size_class == DEVICE for one in entry.choices}
+    for_devices = {choice.version for entry in right if entry.size_class == DEVICE for choice in entry.choices}
     return right, tuple(replace(one, on_devices=text in for_devices) for text, one in found.items())
 
 

@@ -1,8 +1,10 @@
-"""The automatic planner: its strategies, in the order in which they are tried, and which answer is taken.
+"""The automatic planner: its strategies, in the order in which they are tried, and which answer is
+taken.
 
-The first answer is taken that leaves no launch sequential which has as many loops as the deepest parallel one; failing that, the
-first that gains anything; failing that, the region runs as written. A later answer takes its place whose innermost loops step through
-memory in fewer strides, and on cores one that does more of the work in a launch: their caches keep what its tiles come back to.
+The first answer is taken that leaves no launch sequential which has as many loops as the deepest
+parallel one; failing that, the first that gains anything; failing that, the region runs as written.
+A later answer takes its place whose innermost loops step through memory in fewer strides, and on
+cores one that does more of the work in a launch: their caches keep what its tiles come back to.
 """
 
 from __future__ import annotations
@@ -236,8 +238,8 @@ def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:
 
 def _keeps_planes(answer: Automatic) -> bool:
     """Whether register tiles of rows and columns are kept, which read what they share less often."""
-    buffers = (one for node in buffered(answer.host_steps) for one in node.buffers)
-    return any(one.stored and one.object.rank > 1 for one in buffers)
+    buffers = (buffer for node in buffered(answer.host_steps) for buffer in node.buffers)
+    return any(buffer.stored and buffer.object.rank > 1 for buffer in buffers)
 
 
 def reloads_less(answer: Automatic, other: Automatic) -> bool:
@@ -255,8 +257,8 @@ def is_settled(answer: Automatic | None) -> bool:
 
 
 def is_better(one: Automatic | None, other: Automatic | None) -> bool:
-    """Whether an answer that needs storage of its own is worth it against one that does not: less in order; then, no wavefronts of tiles;
-    then, more loops in one launch.
+    """Whether an answer that needs storage of its own is worth it against one that does not: less
+    in order; then, no wavefronts of tiles; then, more loops in one launch.
     """
     return one is not None and (other is None or _merits(one) > _merits(other))
 

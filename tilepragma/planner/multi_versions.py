@@ -1,5 +1,7 @@
-"""Versions that `tilepragma tune` tries in a program of the user's: a build that has `TILEK_CANDIDATES=FILE` in its environment embeds them in the
-kernels of one source, without rules, so that launches take the plan itself or what `TILEK_VERSION` says. What is kept beside sources is left out.
+"""Versions that `tilepragma tune` tries in a program of the user's: a build that has
+`TILEK_CANDIDATES=FILE` in its environment embeds them in the kernels of one source, without rules,
+so that launches take the plan itself or what `TILEK_VERSION` says. What is kept beside sources is
+left out.
 
 The form: {"source": PATH, "devices": BOOLEAN, "kernels": {KERNEL: [TEXT, …]}}.
 """

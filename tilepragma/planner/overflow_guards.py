@@ -1,9 +1,10 @@
 """What must hold at launch so that bounds of loops mean in C what they mean as numbers.
 
-Plans reason about mathematical integers. Signed overflow is undefined in C, but unsigned arithmetic wraps, and a comparison with
-an unsigned value converts a negative iterator: `for (unsigned i = n - 5; …)` with n = 3 starts at the top of the type, and
-`for (int i = -4; i < m; …)` with an unsigned m does not run at all. Iterators wrap too: in `for (unsigned char i = 0; i < n; i += s)` the
-value behind the last one must be one of the type. Such values must lie where C and arithmetic agree.
+Plans reason about mathematical integers. Signed overflow is undefined in C, but unsigned arithmetic
+wraps, and a comparison with an unsigned value converts a negative iterator: `for (unsigned i = n -
+5; …)` with n = 3 starts at the top of the type, and `for (int i = -4; i < m; …)` with an unsigned m
+does not run at all. Iterators wrap too: in `for (unsigned char i = 0; i < n; i += s)` the value
+behind the last one must be one of the type. Such values must lie where C and arithmetic agree.
 """
 
 from __future__ import annotations
@@ -47,21 +48,23 @@ def launch_conditions(
     automatic: bool,
     tiled: bool,
 ) -> tuple[Expression, ...]:
-    """Expressions over host objects that are all nonzero where the loops of a region run as plans see them, and then what these assume.
+    """Expressions over host objects that are all nonzero where the loops of a region run as plans
+    see them, and then what these assume.
 
-    `invariant` says what the host can evaluate. Where it cannot tell, that is an error of an `automatic` plan; the user who says
-    the tiles vouches for it. `tiled`: ends of loops are divided by sizes of tiles. What holds always is left out; of what never holds
-    there is a warning.
+    `invariant` says what the host can evaluate. Where it cannot tell, that is an error of an
+    `automatic` plan; the user who says the tiles vouches for it. `tiled`: ends of loops are divided
+    by sizes of tiles. What holds always is left out; of what never holds there is a warning.
     """
     found: dict[Expression, None] = {}
     ends = _Ends(tiled)
     for loop, outer in _loops(kernel.body, ()):
-        found |= dict.fromkeys(one for one in ends.tests(loop) if invariant(one.left))
+        found |= dict.fromkeys(test for test in ends.tests(loop) if invariant(test.left))
         for doubt in (*_doubtful(loop), *_doubtful_iterator(loop)):
             try:
                 found |= dict.fromkeys(_conditions(doubt, loop.iterator, outer, invariant))
             except NotExactError:
-                # The host cannot say at launch; where the engine cannot either, no plan counts on the value.
+                # The host cannot say at launch; where the engine cannot either, no plan counts on
+                # the value.
                 if automatic and may_leave(doubt.value, doubt.least, doubt.greatest, outer):
                     diagnostics.error(loop.header, f"a bound of the loop over '{loop.iterator.host}' may wrap around")
     result = (*undecided(found), *assumptions)
@@ -96,7 +99,7 @@ def _warn_of_what_never_holds(kernel: Kernel, conditions: tuple[Expression, ...]
 def never_holding(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
     """The conditions that no launch fulfils: one by itself, or else all of them where they cannot hold at once; empty where they may."""
     conditions = tuple(conditions)
-    alone = next(((one,) for one in conditions if not can_hold((one,))), None)
+    alone = next(((condition,) for condition in conditions if not can_hold((condition,))), None)
     return alone if alone is not None else () if can_hold(conditions) else conditions
 
 
@@ -139,14 +142,14 @@ def _doubtful(loop: Loop) -> Iterator[_Doubt]:
 
 
 def _wrapping_subscripts(kernel: Kernel) -> Iterator[tuple[Use, _Doubt]]:
-    """Sums in unsigned numbers of 32 bits that are subscripts: `a[i + offset]` is a[i - 1] where the offset is 4294967295. What is less than 0
-    is beyond any array unless it is that much less.
+    """Sums in unsigned numbers of 32 bits that are subscripts: `a[i + offset]` is a[i - 1] where
+    the offset is 4294967295. What is less than 0 is beyond any array unless it is that much less.
     """
     last = (1 << INT.bits) - 1
     least: dict[Any, tuple[int, Use, Expression]] = {}
     most: dict[Any, tuple[int, Use, Expression]] = {}
     for use in uses(kernel.body, kernel.functions):
-        for part in (one for subscript in use.subscripts for one in _unsigned_parts(subscript)):
+        for part in (part for subscript in use.subscripts for part in _unsigned_parts(subscript)):
             value = polynomial(part)
             constant = sum(factor for monomial, factor in value.terms if not monomial)
             # Of those that differ by numbers the least and the greatest tell of all.
@@ -172,9 +175,10 @@ def _unsigned_parts(value: Expression) -> Iterator[Expression]:
 
 @dataclass
 class _Ends:
-    """Tests that variables of 64 bits in the ends of loops are numbers that launches can count with, which do so in signed ones: none without a
-    sign beyond half of them, and where `tiled`, so that they are multiplied, none near the ends. No test where such a number would end the loop after
-    2**40 rounds at the earliest: `for (size_t i = 0; i < n; i++)`.
+    """Tests that variables of 64 bits in the ends of loops are numbers that launches can count
+    with, which do so in signed ones: none without a sign beyond half of them, and where `tiled`, so
+    that they are multiplied, none near the ends. No test where such a number would end the loop
+    after 2**40 rounds at the earliest: `for (size_t i = 0; i < n; i++)`.
     """
 
     tiled: bool

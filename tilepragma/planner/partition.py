@@ -1,8 +1,11 @@
-"""`device(all)`: how the iterations of a plan's device launches are dealt to several devices, block by block, and which rows each block touches.
+"""`device(all)`: how the iterations of a plan's device launches are dealt to several devices, block
+by block, and which rows each block touches.
 
-The loop that is divided is one over gangs, whose iterations may run at once whatever device has them. Rows are indices of arrays' first dimensions:
-an access in row scale * i + c of iteration i is all that is looked for, so that the rows of a block lie between those of its first and its last
-iteration, and the runtime knows from these numbers alone what a device lacks before a launch (runtime/divided.c).
+The loop that is divided is one over gangs, whose iterations may run at once whatever device has
+them. Rows are indices of arrays' first dimensions: an access in row scale * i + c of iteration i is
+all that is looked for, so that the rows of a block lie between those of its first and its last
+iteration, and the runtime knows from these numbers alone what a device lacks before a launch
+(runtime/divided.c).
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import Division, HostLoop, KernelPlan, Launch, RowUse, launches_in
 
-#: Numbers in subscripts beyond this are no borders of stencils; the runtime's sums of them stay far from the ends of 64 bits.
+#: Numbers in subscripts beyond this are no borders of stencils; the runtime's sums of them stay far
+#: from the ends of 64 bits.
 _FARTHEST = 1 << 31
 
 
@@ -33,8 +37,9 @@ Ranges = Mapping[Expression, tuple[int, int]]
 
 @dataclass(frozen=True)
 class _Known:
-    """What scalars of a launch's body stand for; the values of iterators that have known ones; which expressions the host can evaluate before the
-    first launch; objects that functions touch, by an address or by their name: any element of them.
+    """What scalars of a launch's body stand for; the values of iterators that have known ones;
+    which expressions the host can evaluate before the first launch; objects that functions touch,
+    by an address or by their name: any element of them.
     """
 
     values: Values
@@ -49,8 +54,8 @@ class _UndividedError(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """The rows that one use touches, scale * i + base + offset, the least offset to the greatest, where `base` has no number; without offsets all
-    rows.
+    """The rows that one use touches, scale * i + base + offset, the least offset to the greatest,
+    where `base` has no number; without offsets all rows.
     """
 
     use: Use
@@ -100,7 +105,7 @@ def _check_traffic(plan: KernelPlan, divisions: tuple[Division, ...]) -> None:
 def _division(plan: KernelPlan, launch: Launch) -> Division:
     """Raises _UndividedError."""
     if launch.reductions:
-        names = ", ".join(f"'{one.object.host}'" for one in launch.reductions)
+        names = ", ".join(f"'{reduction.object.host}'" for reduction in launch.reductions)
         raise _UndividedError(f"launch {launch.name} reduces {names}, whose order would be another on several devices")
     if launch.windows and not asks_for_layers(plan.kernel):
         raise _UndividedError(f"launch {launch.name} has tiles of several time steps, each with borders of its own")

@@ -102,7 +102,8 @@ if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop
 
 
-#: Statements of a region that is settled with storage of its own, up to which hyperplanes are asked for better strides: they may take long.
+#: Statements of a region that is settled with storage of its own, up to which hyperplanes are asked
+#: for better strides: they may take long.
 _MOST_RESCHEDULED = 6
 #: Statements of a region up to which scalars are expanded for better strides.
 _MOST_EXPANDED = 16
@@ -119,8 +120,8 @@ class Planned:
 def make_plan(
     kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
 ) -> Planned | None:
-    """The plan of one region, or None where it, or anything before it in `diagnostics`, is refused: no plan of a run with
-    errors is used, but each region's errors are reported.
+    """The plan of one region, or None where it, or anything before it in `diagnostics`, is refused:
+    no plan of a run with errors is used, but each region's errors are reported.
 
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
@@ -173,8 +174,9 @@ def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
 def _vouched(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
-    """The plan of a region whose loops the user calls independent: the engine's own where that keeps elements in registers and is
-    proven without the user's word, which then is right and says no more.
+    """The plan of a region whose loops the user calls independent: the engine's own where that
+    keeps elements in registers and is proven without the user's word, which then is right and says
+    no more.
     """
     plain = without_vouching(kernel)
     if plain is not None:
@@ -205,8 +207,8 @@ def _least_as_written(
 def _as_it_stands(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
-    """The same of a region whose loops are what they are; conditions on data go inside loops only where it
-    would run as written else, since they cost more there.
+    """The same of a region whose loops are what they are; conditions on data go inside loops only
+    where it would run as written else, since they cost more there.
     """
     rows = with_rows(kernel)
     if rows.seen:
@@ -427,8 +429,8 @@ def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
 
 
 def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan by hyperplanes of the region with scalars expanded, where its innermost loops step in fewer strides or keep in registers what
-    those of the user's do not; None elsewhere.
+    """The plan by hyperplanes of the region with scalars expanded, where its innermost loops step
+    in fewer strides or keep in registers what those of the user's do not; None elsewhere.
     """
     taken = attempt.choice(STRATEGIES).taken
     if taken is None or (
@@ -505,7 +507,7 @@ def _plan(
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(as_seen(one, kernel) for one in arrays), *map(own_argument, steps.storage)),
+        (*(as_seen(array, kernel) for array in arrays), *map(own_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

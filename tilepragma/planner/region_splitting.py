@@ -59,7 +59,7 @@ def _whole(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned | No
         diagnostics.warning(
             why.range,
             f"a loop of kernel '{kernel.name}' that ends with a condition runs in order, with all that is in it: {why.message}",
-            *(one.message for one in why.notes),
+            *(note.message for note in why.notes),
         )
     return made
 
@@ -80,14 +80,14 @@ def _apart(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
     """The region as kernels in the user's text."""
     check_names(parts.data, diagnostics)
     regions = [plan_region(one, make, diagnostics) for one in _with_condition(kernel, _with_method(parts.kernels))]
-    needed = [one for region in regions for each in region.planned for one in each.plan.arrays]
+    needed = [array for region in regions for each in region.planned for array in each.plan.arrays]
     held = HeldRegion(kernel, held_arrays(parts, needed), parts.reads)
-    names = frozenset(one.object.host for one in held.arrays)
+    names = frozenset(array.object.host for array in held.arrays)
     names |= {
         one.host for group in parts.exchanged for one in group.used if names & {there.host for there in group.there}
     }
     return PlannedRegion(
-        tuple(one for region in regions for one in region.kernels),
+        tuple(kernel for region in regions for kernel in region.kernels),
         tuple(_in_region(one, names) for region in regions for one in region.planned),
         (held, *(one for region in regions for one in region.held)),
     )
@@ -104,9 +104,12 @@ def _in_region(planned: Planned, held: frozenset[str]) -> Planned:
 
 def _with_method(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
     """A clause `sor` is of the kernels that are relaxations, or come near one; of all where there are none, which is an error of theirs."""
-    if all(one.directive.sor is None for one in kernels):
+    if all(kernel.directive.sor is None for kernel in kernels):
         return kernels
-    found = [[one for one in relaxations(kernel) if isinstance(one, SorNest) or one.near] for kernel in kernels]
+    found = [
+        [relaxation for relaxation in relaxations(kernel) if isinstance(relaxation, SorNest) or relaxation.near]
+        for kernel in kernels
+    ]
     if not any(found):
         return kernels
     return tuple(

@@ -44,8 +44,9 @@ def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostic
 
 
 def preferred_target(directive: KernelDirective, clauses: Clauses, targets: tuple[Target, ...]) -> Target:
-    """The explicit choice, else what tiles and counts imply, else AUTO. For gangs and workers this is CUDA, by which the
-    runtime means an accelerator: CUDA where a CUDA device is present, else OpenCL.
+    """The explicit choice, else what tiles and counts imply, else AUTO. For gangs and workers this
+    is CUDA, by which the runtime means an accelerator: CUDA where a CUDA device is present, else
+    OpenCL.
     """
     named = [target for target in directive.targets if target is not Target.AUTO]
     if len(named) == 1 and named[0] in targets:

@@ -1,8 +1,9 @@
-"""How many points a worker of a register tile has on the GPU that is planned for, and so how its loops over them are unrolled: by the registers
-that a compiler gives the emitted kernel, and what it spills.
+"""How many points a worker of a register tile has on the GPU that is planned for, and so how its
+loops over them are unrolled: by the registers that a compiler gives the emitted kernel, and what it
+spills.
 
-A launch keeps POINTS unless the model takes others to be much faster. Only those are compiled that could be, if a compiler needed no more
-registers than hold the sums.
+A launch keeps POINTS unless the model takes others to be much faster. Only those are compiled that
+could be, if a compiler needed no more registers than hold the sums.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ Compiler = Callable[[KernelPlan], RegisterCounts]
 
 
 def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Planned:
-    """What was planned with what the compiler says of its launches, and with other points for workers where that is worth it. Changed launches
-    are proven anew; where that fails, they stay as they were.
+    """What was planned with what the compiler says of its launches, and with other points for
+    workers where that is worth it. Changed launches are proven anew; where that fails, they stay as
+    they were.
     """
     plan = planned.plan
     if plan.as_written is not None or not plan.device or _DEVICES.isdisjoint(plan.targets):
@@ -143,6 +145,6 @@ def register_tile(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterTile | 
 def _staged_loop(launch: Launch) -> Loop | None:
     """The loop over the tile that a stage copies for: behind the stage in the body of the loop over tiles."""
     for node in walk(launch.staged) if launch.staged is not None else ():
-        if isinstance(node, Loop) and any(isinstance(one, Stage) for one in node.body.statements):
-            return next((one for one in node.body.statements if isinstance(one, Loop)), None)
+        if isinstance(node, Loop) and any(isinstance(statement, Stage) for statement in node.body.statements):
+            return next((statement for statement in node.body.statements if isinstance(statement, Loop)), None)
     return None

@@ -24,8 +24,8 @@ def plan_version(
     floating: FloatingRules,
     defaults: PlanDefaults,
 ) -> PlanVersion:
-    """The version of a kernel whose plan is the `usual` one elsewhere; its launches have a `name` of their own. Raises RefusalError with a clause on
-    the version.
+    """The version of a kernel whose plan is the `usual` one elsewhere; its launches have a `name`
+    of their own. Raises RefusalError with a clause on the version.
     """
     if usual.as_written is not None or usual.reordered is not None:
         raise RefusalError("is of a kernel that runs the original loops, or in another order than that")
@@ -61,7 +61,7 @@ def plan_version(
 
 def _sums_reals(plan: KernelPlan) -> bool:
     """Whether a launch combines real numbers, in an order that its tiles say."""
-    return any(one.rounds for launch in (*plan.host, *plan.device) for one in launch.reductions)
+    return any(reduction.rounds for launch in (*plan.host, *plan.device) for reduction in launch.reductions)
 
 
 def _launches(plan: KernelPlan) -> tuple[object, ...]:

@@ -4,8 +4,8 @@
     anti      read  -> the next write to what it read
     output    write -> the next write to the same place
 
-each as { S[i] -> T[i'] } for a pair of accesses, between different instances. Their transitive closure orders all that
-memory-based dependences order.
+each as { S[i] -> T[i'] } for a pair of accesses, between different instances. Their transitive
+closure orders all that memory-based dependences order.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Which elements neighbouring workers touch at the same time: the adjacency constraints of ICS'08, section 4.2.
+"""Which elements neighbouring workers touch at the same time: the adjacency constraints of ICS'08,
+section 4.2.
 
     F(x) + (0, ..., 0, 1) = F(y)   =>   theta(x) = theta(y)          (1), time schedule adjacency
                                    =>   pi(y) = pi(x) + 1            (2), space partition adjacency
 
-for an access F of a statement, its time schedule theta and its innermost space partition pi. They speak of every pair of
-instances. What one transaction serves is seen from the workers instead, where everything but pi is the same:
+for an access F of a statement, its time schedule theta and its innermost space partition pi. They
+speak of every pair of instances. What one transaction serves is seen from the workers instead,
+where everything but pi is the same:
 
     { a' - a : a = F(x), a' = F(y), pi(y) = pi(x) + 1, all other rows equal }
 """

@@ -1,8 +1,10 @@
-"""C expressions as quasi-affine functions of iterators and parameters: { [i] -> [e(i)] }, or the reason why not.
+"""C expressions as quasi-affine functions of iterators and parameters: { [i] -> [e(i)] }, or the
+reason why not.
 
-Parameters are scalars that the region does not write, and whole invariant sub-expressions that are not affine in
-them (`n * m`, `(int)x`), which become parameters of their own, named by their text. Integers are mathematical: signed
-overflow is undefined in C, and what unsigned operations would wrap is refused where the wrapped value could matter.
+Parameters are scalars that the region does not write, and whole invariant sub-expressions that are
+not affine in them (`n * m`, `(int)x`), which become parameters of their own, named by their text.
+Integers are mathematical: signed overflow is undefined in C, and what unsigned operations would
+wrap is refused where the wrapped value could matter.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ from tilepragma.ir.quotients import unguarded, with_guarded_quotients
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 
-#: Every division and choice doubles the cases of a function; isl's work grows faster than their number.
+#: Every division and choice doubles the cases of a function; isl's work grows faster than their
+#: number.
 _MOST_PIECES = 32
 
 _IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
@@ -73,10 +76,12 @@ class ReturnedValue:
 
 @dataclass(frozen=True)
 class Frame:
-    """{ [i_1, …, i_n] } over parameters: the space in which expressions under the loops of `iterators` are functions.
+    """{ [i_1, …, i_n] } over parameters: the space in which expressions under the loops of
+    `iterators` are functions.
 
-    `written` are the objects that the region changes; a scalar among neither is a parameter. `parameters` collects what
-    each parameter that was asked for stands for; frames inside each other share it.
+    `written` are the objects that the region changes; a scalar among neither is a parameter.
+    `parameters` collects what each parameter that was asked for stands for; frames inside each
+    other share it.
     """
 
     context: isl.Context
@@ -141,7 +146,8 @@ class Frame:
             name = f"({name})"
         if value is not None:
             self.parameters[name] = with_guarded_quotients(value)
-        # By name: an isl.Id made in Python carries an object of its own, and would differ from the same name parsed.
+        # By name: an isl.Id made in Python carries an object of its own, and would differ from the
+        # same name parsed.
         space = self.space.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, 0, name)
         return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, 0))
 
@@ -199,7 +205,7 @@ def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl
 
 def affine_tuple(expressions: Iterable[Expression], frame: Frame) -> isl.Map:
     """{ [i] -> [expressions(i)] }. Raises NotAffineError."""
-    return product_of((affine(one, frame) for one in expressions), frame)
+    return product_of((affine(expression, frame) for expression in expressions), frame)
 
 
 def product_of(parts: Iterable[isl.PwAff | None], frame: Frame) -> isl.Map:
@@ -334,7 +340,7 @@ def constant_value(expression: Expression, frame: Frame) -> int | None:
     """The expression's value where it is one number, if only for what the frame knows."""
     value = polynomial(expression)
     if value.constant is None and any(
-        isinstance(one, Access) and one.object in frame.known for one in walk(expression)
+        isinstance(node, Access) and node.object in frame.known for node in walk(expression)
     ):
         function = affine_polynomial(value, expression, frame)
         least = function.min_val()
@@ -347,7 +353,8 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
     left = affine(atom.arguments[0], frame)
     if atom.function in ("tilek_minimum", "tilek_maximum"):
         right = affine(atom.arguments[1], frame)
-        # Of many cases, each of which has its own pieces: whoever takes the least of eight has hundreds.
+        # Of many cases, each of which has its own pieces: whoever takes the least of eight has
+        # hundreds.
         return (left.min(right) if atom.function == "tilek_minimum" else left.max(right)).coalesce()
     divisor = constant_value(atom.arguments[1], frame)
     if divisor is None or divisor <= 0 or atom.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
@@ -393,8 +400,9 @@ def _never_wraps(expression: Expression, frame: Frame) -> bool:
 
 
 def _begins_anywhere(dividend: Expression, divisor: int, frame: Frame) -> bool:
-    """Whether an unsigned sum of less than 64 bits begins at a value of the launch's: a seed may be close to where the type ends, and unless the
-    divisor divides 2^32 what follows is out of step with it.
+    """Whether an unsigned sum of less than 64 bits begins at a value of the launch's: a seed may be
+    close to where the type ends, and unless the divisor divides 2^32 what follows is out of step
+    with it.
     """
     type_, atoms = dividend.type, polynomial(dividend).atoms
     narrow = isinstance(type_, ScalarType) and not type_.signed and INT.bits <= type_.bits < LONG.bits

@@ -1,12 +1,13 @@
-"""Array copying: reads of an array are redirected to a copy, so that a later write need not wait for them.
+"""Array copying: reads of an array are redirected to a copy, so that a later write need not wait
+for them.
 
     for j                                          for j
       for i                                          for x   C:  copy[x] = A[x]
         S:  A[i] = f(A[i], A[i + 1])       ->        for i   S:  A[i] = f(A[i], copy[i + 1])
 
-thesis Figure 4.4, after Xue and Huang (ICPP 2005). The copy is made at the start of each iteration of the loops that the
-anti dependence { S[j, i] -> S[j, i + 1] } does not leave. It may be made wherever what those reads see was written
-before that iteration began.
+thesis Figure 4.4, after Xue and Huang (ICPP 2005). The copy is made at the start of each iteration
+of the loops that the anti dependence { S[j, i] -> S[j, i + 1] } does not leave. It may be made
+wherever what those reads see was written before that iteration began.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from tilepragma.poly.program_model import Access, Dependence, DependenceKind, St
 
 @dataclass(frozen=True)
 class ArrayCopy:
-    """`copy` receives `array` by the statement named `statement`, at the start of each iteration of `level` loops.
+    """`copy` receives `array` by the statement named `statement`, at the start of each iteration of
+    `level` loops.
 
-    `readers`: (statement, index of the access) of the reads that go to the copy.
-    `cells` = { C[prefix, x] }: what is copied in each iteration, the domain of the statement.
-    `once` = { array[x] }: cells read but never written here, copied once before all else ("A0[I+1] = A[I+1]").
-    `buffers`: the copy is kept that many times, iteration j of the innermost of the loops using number j mod buffers.
+    `readers`: (statement, index of the access) of the reads that go to the copy. `cells` = {
+    C[prefix, x] }: what is copied in each iteration, the domain of the statement. `once` = {
+    array[x] }: cells read but never written here, copied once before all else ("A0[I+1] = A[I+1]").
+    `buffers`: the copy is kept that many times, iteration j of the innermost of the loops using
+    number j mod buffers.
     """
 
     array: str
@@ -99,7 +102,8 @@ def _equal_in(relation: isl.Map, level: int) -> isl.Map:
 def with_copies(
     statements: tuple[Statement, ...], removed: Sequence[Dependence], buffers: int
 ) -> tuple[tuple[Statement, ...], tuple[ArrayCopy, ...]]:
-    """The statements with the anti dependences `removed` gone: each has been found copyable by `refusal`.
+    """The statements with the anti dependences `removed` gone: each has been found copyable by
+    `refusal`.
 
     Reads of one array under the same loops share one copy.
     """
@@ -134,7 +138,8 @@ def _with_copy(
     needed = _united(cells)
     written = _written(statements, place.array)
     inside = _cells_of(needed, level, array_dims, place.array)
-    # The hull of what is needed is one simple nest; what it adds is written here too, so it may be read.
+    # The hull of what is needed is one simple nest; what it adds is written here too, so it may be
+    # read.
     kept = needed.simple_hull().to_set().intersect(_lifted(written, level, array_dims, name)).coalesce()
     buffers = buffers if level else 1
     target = _copy_map(needed.get_space(), level, array_dims, copy, buffers)

@@ -49,9 +49,11 @@ class Layouts:
     assumed: isl.Set
 
     def including(self, object_: DataObject, used: Sequence[Subscript], *, assuming: bool) -> Layouts:
-        """With one more array, if its subscripts can be taken apart: those that are affine themselves need not be.
+        """With one more array, if its subscripts can be taken apart: those that are affine
+        themselves need not be.
 
-        All of them by themselves, or else some of them with what may be assumed (`assuming`) or without.
+        All of them by themselves, or else some of them with what may be assumed (`assuming`) or
+        without.
         """
         chains = stride_chains((one.value, one.frame) for one in used)
         by_themselves = sorted(used, key=lambda one: one.sweeps)
@@ -60,7 +62,8 @@ class Layouts:
                 assumed = self._assumed(by, by_themselves, may_assume, all_of_them)
                 if assumed is not None:
                     return Layouts({**self.strides, object_: by}, assumed)
-        # Lengths of rows that no iterator counts are guesses: that elements are inside of them must be known.
+        # Lengths of rows that no iterator counts are guesses: that elements are inside of them must
+        # be known.
         for by in longer_chains(chains, [(one.value, one.frame) for one in used]):
             for may_assume in (False, True) if assuming else (False,):
                 assumed = self._assumed(by, by_themselves, may_assume, all_of_them=True, within_rows=True)

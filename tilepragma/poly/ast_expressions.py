@@ -1,7 +1,9 @@
-"""What isl's code generation writes, as expressions of ours: sums over iterators and parameters, quotients, conditions.
+"""What isl's code generation writes, as expressions of ours: sums over iterators and parameters,
+quotients, conditions.
 
-Values are collected as polynomials, 64-bit whatever the types of the scalars in them. isl divides by positive constants
-only; where its dividend may be negative the quotient is a helper's of tilek.h.
+Values are collected as polynomials, 64-bit whatever the types of the scalars in them. isl divides
+by positive constants only; where its dividend may be negative the quotient is a helper's of
+tilek.h.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ class AstReader:
         elif does == _Op.minus:
             yield from self._terms(operands(ast)[0], -sign)
         elif does == _Op.fdiv_q and sign < 0:
-            dividend, divisor = (self.value(one) for one in operands(ast))
+            dividend, divisor = (self.value(operand) for operand in operands(ast))
             yield 1, helper("tilek_ceiling_quotient", -dividend, divisor)
         else:
             yield sign, self.value(ast)

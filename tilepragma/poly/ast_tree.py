@@ -17,7 +17,8 @@ _COMPARISONS: dict[isl.ast_expr_op_type | None, str] = {isl.ast_expr_op_type.le:
 
 @dataclass(frozen=True)
 class AstLoop:
-    """`for (iterator = start; iterator comparison end; iterator += step) body`; `once` where it runs exactly once.
+    """`for (iterator = start; iterator comparison end; iterator += step) body`; `once` where it
+    runs exactly once.
 
     isl's loops count up: `step` is positive, `comparison` < or <=.
     """
@@ -56,7 +57,7 @@ def ast_nodes(node: isl.AstNode) -> tuple[AstNode, ...]:
     kind = isl.ast_node_type(node.get_type())
     if kind == isl.ast_node_type.block:
         children = node.block_get_children()
-        return tuple(one for place in range(children.n_ast_node()) for one in ast_nodes(children.get_at(place)))
+        return tuple(node for place in range(children.n_ast_node()) for node in ast_nodes(children.get_at(place)))
     if kind == _FOR:
         return (_loop(node),)
     if kind == _IF:

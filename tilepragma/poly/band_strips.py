@@ -1,4 +1,5 @@
-"""Which parts can take turns on strips of what they stream through, so that it is read from memory once.
+"""Which parts can take turns on strips of what they stream through, so that it is read from memory
+once.
 
 P(i);  then Q(j), both reading { A[a] : i = r } and { A[a] : j = r } for each r, and Q(r) waiting for no P(r') of r' > r
 """
@@ -28,7 +29,8 @@ class StripRow:
 
 
 def rows_in_strips(parts: Sequence[Part | RowLoop], dependences: Iterable[Dependence]) -> tuple[StripRow, ...]:
-    """Of the first of the parts, that can take turns on strips: the rows that the strips are made of, some of them dealt to threads.
+    """Of the first of the parts, that can take turns on strips: the rows that the strips are made
+    of, some of them dealt to threads.
 
     None where fewer than two parts can.
     """
@@ -57,9 +59,11 @@ def _chain(
 
 
 def _ways(part: Part | RowLoop) -> Iterator[tuple[StripRow, Streams]]:
-    """The rows of the part that strips can be made of, with what it streams through along them, that which is dealt first.
+    """The rows of the part that strips can be made of, with what it streams through along them,
+    that which is dealt first.
 
-    Register tiles of planes come back to what they read themselves; those of rows alone must be of what is dealt.
+    Register tiles of planes come back to what they read themselves; those of rows alone must be of
+    what is dealt.
     """
     if not isinstance(part, Part) or part.kind is not PartKind.DOALL or part.outer or not part.at_once:
         return

@@ -1,11 +1,13 @@
-"""Where a program is parallel: its statements in parts, each with the rows that Algorithm 4.1 finds for it.
+"""Where a program is parallel: its statements in parts, each with the rows that Algorithm 4.1 finds
+for it.
 
     Phi_S : { S[i] -> [outer rows, rows of the part] }
 
-Statements that depend on each other in a circle stay together, others are taken apart, and put together again where that
-costs no parallelism. Of a part's outermost band, rows that carry nothing (Theorem 3.2) run at once without synchronisation;
-two rows that carry something make wavefronts of tiles ((3.17), the band being permutable); a band of one carrying row is
-stepped through, and what is below it is taken apart anew, with the dependences that the row leaves tied.
+Statements that depend on each other in a circle stay together, others are taken apart, and put
+together again where that costs no parallelism. Of a part's outermost band, rows that carry nothing
+(Theorem 3.2) run at once without synchronisation; two rows that carry something make wavefronts of
+tiles ((3.17), the band being permutable); a band of one carrying row is stepped through, and what
+is below it is taken apart anew, with the dependences that the row leaves tied.
 """
 
 from __future__ import annotations
@@ -45,9 +47,10 @@ class PartKind(Enum):
 class Part:
     """Statements that one launch runs, for each value of the first `outer` rows.
 
-    `band`: the levels of its outermost band, `carrying` those of them that carry a dependence which the outer rows leave
-    tied. DOALL: the levels `free` run at once; WAVEFRONT: tiles of the levels `carrying`; SERIAL: in order. `alone`: the parts that could
-    run one after another in its place, where some of them would keep elements in registers.
+    `band`: the levels of its outermost band, `carrying` those of them that carry a dependence which
+    the outer rows leave tied. DOALL: the levels `free` run at once; WAVEFRONT: tiles of the levels
+    `carrying`; SERIAL: in order. `alone`: the parts that could run one after another in its place,
+    where some of them would keep elements in registers.
     """
 
     kind: PartKind
@@ -162,7 +165,8 @@ class _Decision:
         group = tuple(each.statement for each in part.statements)
         if part.kind is not PartKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
             return (part,)
-        # Searches number their bands from 0: rows that are stepped through have numbers of their own.
+        # Searches number their bands from 0: rows that are stepped through have numbers of their
+        # own.
         stepped = {
             each.statement.name: (*each.rows[: part.outer], replace(each.rows[part.outer], band=-1 - part.outer))
             for each in part.statements
@@ -246,8 +250,8 @@ def _tied(
 def _moves_on(statements: tuple[StatementSchedule, ...], level: int) -> bool:
     """Whether the row at this level takes any of the statements further than the rows before it do.
 
-    What a search gave up on stays in the order of its text, rows that were stepped through already included: to step through
-    them again would go on for ever.
+    What a search gave up on stays in the order of its text, rows that were stepped through already
+    included: to step through them again would go on for ever.
     """
     matrices = [tuple(row.coefficients for row in each.rows[: level + 1]) for each in statements]
     return any(rank(matrix) > rank(matrix[:level]) for matrix in matrices)

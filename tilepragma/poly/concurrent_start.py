@@ -1,14 +1,16 @@
-"""Rows whose tiles can all start at once: diamond tiles (Bondhugula, Bandishti, Pananilath 2014), of two rows of a band.
+"""Rows whose tiles can all start at once: diamond tiles (Bondhugula, Bandishti, Pananilath 2014),
+of two rows of a band.
 
     f             a row that is one loop of the program, along which the instances' domain ends: time
     h             another row of the band
     h' = c f - h  with the least c >= 1, and with constants, for which h' is legal as well, (3.16):
                   h'_T(t) - h'_S(s) >= 0                                     for all (s, t) in P_e
 
-The band with h' in the place of f is permutable as before, and h + h' = c f is parallel to time: of the tiles of h and h' those of one
-wavefront t_h + t_h' begin at the same time step, so that none waits for a border of the domain. That is concurrent start, where
-skewed tiles of f and h begin with one tile and grow by one a wavefront. No such row exists where instances of one
-time step depend on each other (Gauss-Seidel): a pair (s, t) with f(t) = f(s) would have h'(t) - h'(s) = -(h(t) - h(s)).
+The band with h' in the place of f is permutable as before, and h + h' = c f is parallel to time: of
+the tiles of h and h' those of one wavefront t_h + t_h' begin at the same time step, so that none
+waits for a border of the domain. That is concurrent start, where skewed tiles of f and h begin with
+one tile and grow by one a wavefront. No such row exists where instances of one time step depend on
+each other (Gauss-Seidel): a pair (s, t) with f(t) = f(s) would have h'(t) - h'(s) = -(h(t) - h(s)).
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ GREATEST_FACTOR = 64
 
 @dataclass(frozen=True)
 class ConcurrentStart:
-    """`part` is `skewed` with h' in the place of f: `pair` are the levels of h' and h, whose tiles of one sum begin together.
+    """`part` is `skewed` with h' in the place of f: `pair` are the levels of h' and h, whose tiles
+    of one sum begin together.
 
     `factor` is c.
     """

@@ -1,12 +1,14 @@
-"""`a[640*y + x]`, `a[w*y + x]` seen as a[y][x]: arrays of one dimension whose rows all have one length, a number or a sum of parameters.
+"""`a[640*y + x]`, `a[w*y + x]` seen as a[y][x]: arrays of one dimension whose rows all have one
+length, a number or a sum of parameters.
 
-With strides s_1 > … > s_k, each a multiple of the next, a subscript e is e = q_1 s_1 + … + q_k s_k + r. The map e -> (q_1, …, q_k, r) is
-one to one on
+With strides s_1 > … > s_k, each a multiple of the next, a subscript e is e = q_1 s_1 + … + q_k s_k
++ r. The map e -> (q_1, …, q_k, r) is one to one on
 
     { [q_1, …, q_k, r] : 0 <= q_(l+1) < s_l / s_(l+1),  0 <= r < s_k }
 
-so each access may be seen so if its domain implies that. Unlike `delinearise`, which takes single accesses apart for the model and may
-assume something of the parameters, this is for plan and code: it is all accesses to the array, without assumption, or none of them.
+so each access may be seen so if its domain implies that. Unlike `delinearise`, which takes single
+accesses apart for the model and may assume something of the parameters, this is for plan and code:
+it is all accesses to the array, without assumption, or none of them.
 """
 
 from __future__ import annotations
@@ -26,9 +28,11 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
 #: Strides among which those of the rows are looked for.
 _MOST_STRIDES = 5
-#: What a part may hand to the one before it: 640*y + x + 500 is column x - 140 of row y + 1, or rather x + 500 of row y.
+#: What a part may hand to the one before it: 640*y + x + 500 is column x - 140 of row y + 1, or
+#: rather x + 500 of row y.
 _CARRIES = (0, -1, 1)
-#: A factor that differs from a multiple of the stride by less than this share of it goes along a diagonal.
+#: A factor that differs from a multiple of the stride by less than this share of it goes along a
+#: diagonal.
 _NEAR = 8
 
 Parts = tuple[Polynomial, ...]
@@ -56,11 +60,12 @@ class Leaving:
 
 
 def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> Rows | Leaving | None:
-    """The rows that all subscripts of one array agree on; None where nothing suggests any. `written_out` puts what locals stand for in their
-    place, as far as it is known; whether that is what the subscript has is proven. Raises OperationLimitError.
+    """The rows that all subscripts of one array agree on; None where nothing suggests any.
+    `written_out` puts what locals stand for in their place, as far as it is known; whether that is
+    what the subscript has is proven. Raises OperationLimitError.
     """
     sums = _sums(used, written_out)
-    chains = [*_parametric_chains(used), *_chains(one.value for one in sums)] if sums is not None else []
+    chains = [*_parametric_chains(used), *_chains(sum_.value for sum_ in sums)] if sums is not None else []
     if sums is None or not chains:
         return None
     leaving: Leaving | None = None
@@ -69,7 +74,8 @@ def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial],
             found = _taken_apart(sums, strides)
             if isinstance(found, Rows):
                 return found
-            # What the most convincing rows fail for is worth telling, unless their length is anyone's guess.
+            # What the most convincing rows fail for is worth telling, unless their length is
+            # anyone's guess.
             if found is not None and found.length.constant is not None:
                 leaving = leaving or found
     return leaving
@@ -111,8 +117,10 @@ def _parametric_chains(used: Iterable[Subscript]) -> Iterator[Strides]:
     """The strides that are no numbers, the most of them first."""
     found = stride_chains((one.value, one.frame) for one in used)
     for size in range(max(map(len, found), default=0), 0, -1):
-        chains = (one for chain in found for one in itertools.combinations(chain[-_MOST_STRIDES:], size))
-        yield from (one for one in dict.fromkeys(chains) if _nested(one))
+        chains = (
+            combination for chain in found for combination in itertools.combinations(chain[-_MOST_STRIDES:], size)
+        )
+        yield from (chain for chain in dict.fromkeys(chains) if _nested(chain))
 
 
 def _chains(values: Iterable[Polynomial]) -> Iterator[Strides]:
@@ -140,11 +148,11 @@ def _lengths(strides: Strides) -> tuple[Polynomial, ...]:
 
 def _taken_apart(sums: Sequence[_Sum], strides: Strides) -> Rows | Leaving | None:
     parts: dict[Polynomial, Parts] = {}
-    for one in sums:
-        found = _parts(one, strides)
+    for sum_ in sums:
+        found = _parts(sum_, strides)
         if not isinstance(found, tuple):
             return found
-        parts[one.written] = found
+        parts[sum_.written] = found
     # Where nobody goes along a dimension there is none.
     if not all(any(each[place].constant is None for each in parts.values()) for place in range(len(strides) + 1)):
         return None

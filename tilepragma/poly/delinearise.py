@@ -1,8 +1,10 @@
-"""`a[i*m + j]` seen as a[i][j]: one subscript taken apart by the array's parametric strides, where that is provable.
+"""`a[i*m + j]` seen as a[i][j]: one subscript taken apart by the array's parametric strides, where
+that is provable.
 
-With strides s_1 > s_2 > … > s_k (polynomials of parameters), a subscript e is e = q_1 s_1 + … + q_k s_k + r. The map
-e -> (q_1, …, q_k, r) is one to one where 0 <= q_(l+1) < floor(s_l / s_(l+1)) and 0 <= r < s_k. The domain of the access must
-imply that, or it is assumed of the parameters, and tested at launch: `a[i*m + j]` with j < w is a[i][j] where w <= m.
+With strides s_1 > s_2 > … > s_k (polynomials of parameters), a subscript e is e = q_1 s_1 + … + q_k
+s_k + r. The map e -> (q_1, …, q_k, r) is one to one where 0 <= q_(l+1) < floor(s_l / s_(l+1)) and 0
+<= r < s_k. The domain of the access must imply that, or it is assumed of the parameters, and tested
+at launch: `a[i*m + j]` with j < w is a[i][j] where w <= m.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_
 from tilepragma.ir.types import LONG
 from tilepragma.poly.affine import Frame, NotAffineError, affine_polynomial
 
-#: What a part may hand to the one before it: division by n + 2 makes the last column i*(n + 2) + n + 1 the column -1 of row i + 1.
+#: What a part may hand to the one before it: division by n + 2 makes the last column i*(n + 2) + n
+#: + 1 the column -1 of row i + 1.
 _CARRIES = (0, -1, 1)
 
 #: Of the lengths that rows may have where no iterator counts the rows.
@@ -31,12 +34,13 @@ Strides = tuple[Polynomial, ...]
 
 
 def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
-    """The chains of parametric strides, greatest first, by which the subscripts of one array may be taken apart; none where
-    the factor of some iterator is no polynomial of parameters.
+    """The chains of parametric strides, greatest first, by which the subscripts of one array may be
+    taken apart; none where the factor of some iterator is no polynomial of parameters.
 
-    Strides are the factors of iterators, without the numbers in them (2*i*m is row 2*i of length m) or with what these have in common
-    ((i*m + j)*3 + k is row i of length 3*m). Of two that are no multiples of each other that of the outer iterator is the greater.
-    Behind these chains come those without a stride that may be a diagonal's.
+    Strides are the factors of iterators, without the numbers in them (2*i*m is row 2*i of length m)
+    or with what these have in common ((i*m + j)*3 + k is row i of length 3*m). Of two that are no
+    multiples of each other that of the outer iterator is the greater. Behind these chains come
+    those without a stride that may be a diagonal's.
     """
     found: dict[Polynomial, tuple[int, int]] = {}
     for subscript, frame in subscripts:
@@ -47,7 +51,8 @@ def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strid
             parts = value.split(atom)
             if parts is None or not all(frame.invariant(other) for other in parts[0].atoms):
                 return ()
-            # What is chosen between two rows is as far as these are apart, which need not be a stride.
+            # What is chosen between two rows is as far as these are apart, which need not be a
+            # stride.
             if parts[0].constant is None and not isinstance(atom, Conditional):
                 primitive, content = _primitive(parts[0])
                 common, depth = found.get(primitive, (0, len(frame.iterators)))
@@ -62,8 +67,9 @@ def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strid
 
 
 def _sums_of_others(chain: Strides) -> Iterator[Polynomial]:
-    """The strides that are a whole number of times another one and something of a lower degree: those of diagonals, as n + 1 is in
-    a[i*n + j] = a[j*(n + 1)]. Which of the two is the length of rows, n or n + 1, nothing tells.
+    """The strides that are a whole number of times another one and something of a lower degree:
+    those of diagonals, as n + 1 is in a[i*n + j] = a[j*(n + 1)]. Which of the two is the length of
+    rows, n or n + 1, nothing tells.
     """
     for stride, other in permutations(chain, 2):
         count, rest = divide(stride, other)
@@ -72,9 +78,11 @@ def _sums_of_others(chain: Strides) -> Iterator[Polynomial]:
 
 
 def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
-    """The chains with one more stride at the end: the length of rows that no iterator counts, as in u[h*(w + 2) + j] for row h.
+    """The chains with one more stride at the end: the length of rows that no iterator counts, as in
+    u[h*(w + 2) + j] for row h.
 
-    It is a factor of a product of parameters that is added to what iterators make, most likely first; none where there is no such product.
+    It is a factor of a product of parameters that is added to what iterators make, most likely
+    first; none where there is no such product.
     """
     fixed = dict.fromkeys(_without_iterators(subscript, frame) for subscript, frame in subscripts)
     products = [one for one in fixed if one.terms and _degree(one) > 1]
@@ -85,7 +93,11 @@ def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expressi
             if not rest.terms:
                 lengths |= dict.fromkeys((_primitive(quotient)[0], of_atom(atom)))
     wholes = [*products, *dict.fromkeys(stride for chain in chains for stride in chain)]
-    divided = {one: sum(not divide(whole, one)[1].terms for whole in wholes) for one in lengths if one.constant is None}
+    divided = {
+        length: sum(not divide(whole, length)[1].terms for whole in wholes)
+        for length in lengths
+        if length.constant is None
+    }
     likely = sorted((one for one, count in divided.items() if count and products), key=lambda one: -divided[one])
     return tuple(
         (*chain, length)
@@ -97,7 +109,7 @@ def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expressi
 
 def _without_iterators(subscript: Expression, frame: Frame) -> Polynomial:
     terms = frame.written_out(polynomial(subscript)).terms
-    return Polynomial(tuple(one for one in terms if all(frame.invariant(atom) for atom in one[0])))
+    return Polynomial(tuple(term for term in terms if all(frame.invariant(atom) for atom in term[0])))
 
 
 def _depth(atom: Expression, frame: Frame) -> int:
@@ -124,8 +136,8 @@ def split_subscript(
 ) -> Split | None:
     """The subscript taken apart where `domain` implies the ranges of its parts; else None.
 
-    `assuming`: where it does not, but would if the strides were no less than something, that may be assumed; `within_rows`: not
-    of the last one.
+    `assuming`: where it does not, but would if the strides were no less than something, that may be
+    assumed; `within_rows`: not of the last one.
     """
     rest = frame.written_out(polynomial(subscript))
     parts: list[Polynomial] = []
@@ -176,7 +188,8 @@ def _carried(
 
 
 def extent(by: Strides, place: int) -> Polynomial:
-    """How many values the part of this place has: s_l / s_(l+1), rounded down where the one is no multiple of the other.
+    """How many values the part of this place has: s_l / s_(l+1), rounded down where the one is no
+    multiple of the other.
 
     Where a stride is less than 1 the value does not matter: no remainder is in range then.
     """
@@ -203,9 +216,10 @@ def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
 def _needed(
     domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str], *, borders: bool = False
 ) -> isl.Set | None:
-    """{ [p] : for all i in domain(p): inside(p, i) }, where that says only that the extent `limit` is no less than something,
-    and than none of its `multiples`. With `borders` it may say too that other parameters are no less than numbers: a row's columns
-    from r on, and up to r before its end, are inside of it where r >= 0.
+    """{ [p] : for all i in domain(p): inside(p, i) }, where that says only that the extent `limit`
+    is no less than something, and than none of its `multiples`. With `borders` it may say too that
+    other parameters are no less than numbers: a row's columns from r on, and up to r before its
+    end, are inside of it where r >= 0.
     """
     needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
     pieces = needed.get_basic_sets()
@@ -215,8 +229,8 @@ def _needed(
     piece = pieces[0].remove_redundancies()
     if piece.dim(isl.dim_type.div):
         return None
-    for one in piece.get_constraints():
-        if not _grows(one, extents[0], multiples) and not (borders and _is_least(one)):
+    for constraint in piece.get_constraints():
+        if not _grows(constraint, extents[0], multiples) and not (borders and _is_least(constraint)):
             return None
     return isl.Set.from_basic_set(piece)
 

@@ -21,18 +21,20 @@ class Carried:
 
     def by(self, loop: Loop, statements: Collection[str]) -> Iterator[Dependence]:
         """The dependences between these statements that `loop` carries."""
-        for number, one in enumerate(self.dependences):
-            if one.source_statement.name not in statements or one.sink_statement.name not in statements:
+        for number, dependence in enumerate(self.dependences):
+            if dependence.source_statement.name not in statements or dependence.sink_statement.name not in statements:
                 continue
-            if one.source.object.storage is Storage.SCALAR and one.source.object.scope is not Scope.LOCAL:
+            if dependence.source.object.storage is Storage.SCALAR and dependence.source.object.scope is not Scope.LOCAL:
                 continue
-            if any(each.index == loop.index for each in one.loops) and loop.index in self._loops(number):
-                yield one
+            if any(each.index == loop.index for each in dependence.loops) and loop.index in self._loops(number):
+                yield dependence
 
     def statements_under(self, loop: Loop) -> frozenset[str]:
         """The names of the statements that stand in the loop."""
         return frozenset(
-            one.name for one in self.scop.statements if any(each.index == loop.index for each in one.loops)
+            statement.name
+            for statement in self.scop.statements
+            if any(each.index == loop.index for each in statement.loops)
         )
 
     def _loops(self, number: int) -> frozenset[int]:

@@ -1,7 +1,8 @@
-"""Dependences between accesses (thesis 3.2.4): who must wait for whom, at which distance, and which loops carry it.
+"""Dependences between accesses (thesis 3.2.4): who must wait for whom, at which distance, and which
+loops carry it.
 
-Memory-based dependences relate every two conflicting instances; value-based ones leave out those with a write that
-surely happens strictly between them, which are implied by the others.
+Memory-based dependences relate every two conflicting instances; value-based ones leave out those
+with a write that surely happens strictly between them, which are implied by the others.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class DependenceKind(Enum):
     INPUT = "input"
 
 
-#: isl's operations for one number of a distance; it does not count all of its work, which grows with the divisions in a set.
+#: isl's operations for one number of a distance; it does not count all of its work, which grows
+#: with the divisions in a set.
 _NAMING = 20_000
 _MOST_DIVISIONS = 6
 
@@ -40,10 +42,12 @@ FALSE_AND_TRUE = (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPU
 
 @dataclass(frozen=True)
 class Dependence:
-    """{ S[i] -> T[j] : the sink T[j] touches what the source S[i] touched before it }, the dependence polyhedron.
+    """{ S[i] -> T[j] : the sink T[j] touches what the source S[i] touched before it }, the
+    dependence polyhedron.
 
-    `loops` are those around both statements; `distances` is { [d] : d = j - i on them }, counted in iterations and in the
-    order of execution. `exact` where both accesses are: then the dependence exists, for the parameters that `relation` admits.
+    `loops` are those around both statements; `distances` is { [d] : d = j - i on them }, counted in
+    iterations and in the order of execution. `exact` where both accesses are: then the dependence
+    exists, for the parameters that `relation` admits.
     """
 
     kind: DependenceKind
@@ -91,9 +95,11 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_T
 
 
 def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
-    """The memory-based dependences without those that a must-write strictly between source and sink implies.
+    """The memory-based dependences without those that a must-write strictly between source and sink
+    implies.
 
-    { S[i] -> T[j] } minus { S[i] -> K[k] } . { K[k] -> T[j] } for every must-write of K to the element.
+    { S[i] -> T[j] } minus { S[i] -> K[k] } . { K[k] -> T[j] } for every must-write of K to the
+    element.
     """
     memory = memory_dependences(scop, frozenset(kinds) | set(FALSE_AND_TRUE))
     wanted = frozenset(kinds)
@@ -115,14 +121,15 @@ def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TR
 
 
 def together(dependences: Iterable[Dependence]) -> isl.Map:
-    """The union of the relations of dependences, which are some, between the same two statements. Coalesced where it has few pieces: that takes
-    time by their square.
+    """The union of the relations of dependences, which are some, between the same two statements.
+    Coalesced where it has few pieces: that takes time by their square.
     """
     found: list[isl.Map] = []
-    for one in dependences:
-        # What is written and then read at a distance is often what is read and then written at the opposite one.
-        if not any(one.relation.plain_is_equal(other) for other in found):
-            found.append(one.relation)
+    for dependence in dependences:
+        # What is written and then read at a distance is often what is read and then written at the
+        # opposite one.
+        if not any(dependence.relation.plain_is_equal(other) for other in found):
+            found.append(dependence.relation)
     union = reduce(isl.Map.union, found)
     return union.coalesce() if union.n_basic_map() <= _MOST_COALESCED else union
 
@@ -156,7 +163,8 @@ def with_zero(distances: isl.Set, place: int) -> isl.Set:
 
 
 def distance_text(distances: isl.Set) -> str:
-    """`(1, -1)`: a number where a distance is constant, else `+` `-` `0+` `0-` `*` for its possible signs.
+    """`(1, -1)`: a number where a distance is constant, else `+` `-` `0+` `0-` `*` for its possible
+    signs.
 
     Words for people are worth little work: `*` also where isl would need long.
     """
@@ -317,9 +325,11 @@ def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ..
 
 
 def distances_between(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
-    """{ [d] : exists S[i] -> T[j] in relation: d = (j - i) / step on the common loops, rounded away from 0 }
+    """{ [d] : exists S[i] -> T[j] in relation: d = (j - i) / step on the common loops, rounded away
+    from 0 }
 
-    There is something to round only where a step other than 1 meets a start that depends on the loops around.
+    There is something to round only where a step other than 1 meets a start that depends on the
+    loops around.
     """
     depth = len(loops)
     for side in (isl.dim_type.in_, isl.dim_type.out):

@@ -1,9 +1,11 @@
-"""Which elements of an array a region touches: exact bounds of affine subscripts over (triangular) loop nests.
+"""Which elements of an array a region touches: exact bounds of affine subscripts over (triangular)
+loop nests.
 
-For an access under loops i1 … ik, the iteration set { (i1, …, ik) : lower_j <= i_j <= last_j } is projected, innermost
-iterator first (Fourier-Motzkin elimination; exact over the integers, as every coefficient met is 1 or -1). The least and
-the greatest value of a subscript are attained at the bounds, by the sign of each iterator's coefficient. A set that may be
-empty contributes under the condition that it is not.
+For an access under loops i1 … ik, the iteration set { (i1, …, ik) : lower_j <= i_j <= last_j } is
+projected, innermost iterator first (Fourier-Motzkin elimination; exact over the integers, as every
+coefficient met is 1 or -1). The least and the greatest value of a subscript are attained at the
+bounds, by the sign of each iterator's coefficient. A set that may be empty contributes under the
+condition that it is not.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ class Box:
 
 @dataclass(frozen=True)
 class _Range:
-    """What is known of one iterator: it lies between each of `lows` and each of `highs`; `dense` for steps of ±1.
+    """What is known of one iterator: it lies between each of `lows` and each of `highs`; `dense`
+    for steps of ±1.
 
     The loop runs iff `room` >= 0, given which the first of `lows` and of `highs` are reached.
     """
@@ -86,7 +89,7 @@ def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
         for room in ranges[place].rooms:
             _constrain(room, ranges, place, nonempty)
     eliminator = _Eliminator(invariant, tuple(nonempty))
-    subscripts = [eliminator.bounds(polynomial(one), ranges) for one in use.subscripts]
+    subscripts = [eliminator.bounds(polynomial(subscript), ranges) for subscript in use.subscripts]
     for bounds in subscripts:
         for atom in bounds.low.atoms | bounds.high.atoms:
             if not invariant(atom):
@@ -136,7 +139,9 @@ def _merged(boxes: Sequence[Box]) -> list[Box]:
     """One box in place of those that differ by constants only: the terms of a stencil may be thousands."""
     alike: dict[object, list[Box]] = {}
     for box in boxes:
-        ends = tuple((_without_constant(one.low), _without_constant(one.high)) for one in box.dimensions)
+        ends = tuple(
+            (_without_constant(dimension.low), _without_constant(dimension.high)) for dimension in box.dimensions
+        )
         alike.setdefault((box.nonempty, ends), []).append(box)
     return [
         Box(tuple(_hull_of(one) for one in zip(*(box.dimensions for box in ones), strict=True)), ones[0].nonempty)
@@ -145,7 +150,7 @@ def _merged(boxes: Sequence[Box]) -> list[Box]:
 
 
 def _hull_of(bounds: Sequence[Bounds]) -> Bounds:
-    return Bounds(minimum(one.low for one in bounds), maximum(one.high for one in bounds))
+    return Bounds(minimum(bound.low for bound in bounds), maximum(bound.high for bound in bounds))
 
 
 def _without_constant(value: Polynomial) -> tuple[object, ...]:
@@ -233,7 +238,8 @@ def _reached(lower: Polynomial, limit: Polynomial, step: Polynomial, down: bool)
     distance = limit - lower
     if distance.constant is not None and constant is not None:
         return lower + number(abs(distance.constant) // abs(constant) * constant)
-    # Both of one sign: of a constant step both positive, so that the engine knows what the quotient is.
+    # Both of one sign: of a constant step both positive, so that the engine knows what the quotient
+    # is.
     apart, size = (-distance, -step) if constant is not None and constant < 0 else (distance, step)
     quotient = Binary("/", expression(apart), expression(size), LONG)
     return lower + of_atom(quotient) * step

@@ -41,7 +41,8 @@ from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apa
 #: Distances of deeper nests take isl minutes, which its count of operations does not see.
 MOST_LOOPS = 8
 
-#: References that may meet, one of them a write: each pair is a question to isl, and passes ask several times.
+#: References that may meet, one of them a write: each pair is a question to isl, and passes ask
+#: several times.
 MOST_PAIRS = 400_000
 
 
@@ -55,15 +56,17 @@ def extract_scop(
     assuming: bool = True,
     around: Iterable[Statement] = (),
 ) -> Scop:
-    """The Scop of statements that run one after another; `written` are the objects that the region changes.
+    """The Scop of statements that run one after another; `written` are the objects that the region
+    changes.
 
-    `assuming`: arrays that are written may be seen through strides (a[i*m + j] as a[i][j]) where that is right if
-    the Scop's `assumptions` hold. Of statements that are a part of `around` both are what they are for all of it, and not repeated.
-    `context` is that of another Scop with which this one is to be compared.
+    `assuming`: arrays that are written may be seen through strides (a[i*m + j] as a[i][j]) where
+    that is right if the Scop's `assumptions` hold. Of statements that are a part of `around` both
+    are what they are for all of it, and not repeated. `context` is that of another Scop with which
+    this one is to be compared.
 
-    With `movable`, for code that is to be transformed, each statement's `node` can be moved on its own: it holds all of a
-    control structure that is not affine, all uses of the variables that it declares, and nothing is a statement that is
-    not a leaf. Raises OperationLimitError.
+    With `movable`, for code that is to be transformed, each statement's `node` can be moved on its
+    own: it holds all of a control structure that is not affine, all uses of the variables that it
+    declares, and nothing is a statement that is not a leaf. Raises OperationLimitError.
     """
     context = context if context is not None else isl.Context()
     body = tuple(body)
@@ -84,7 +87,7 @@ def scop_under(
     """The Scop of statements where nothing but these conditions holds. Raises OperationLimitError."""
     body = tuple(body)
     scop = extract_scop(body, functions, written)
-    if all(one in conditions for one in scop.assumptions):
+    if all(assumption in conditions for assumption in scop.assumptions):
         return scop
     return extract_scop(body, functions, written, assuming=False)
 
@@ -192,7 +195,7 @@ class _Extraction:
             self.seen.assumed,
         )
 
-    # -- the walk ---------------------------------------------------------------------------------------------------
+    # -- the walk
 
     def _statements(self, statements: Iterable[Statement], at: _Place, count: list[int]) -> None:
         """`count` numbers the statements of the innermost loop around, braces and conditions looked through."""
@@ -236,7 +239,7 @@ class _Extraction:
         inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons, once=self.once)
         count_inside = [0]
         inside._statements((node,), at, count_inside)
-        for loop in (one for one in loops_in(node) if one.iterator in self.exposed):
+        for loop in (loop for loop in loops_in(node) if loop.iterator in self.exposed):
             left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
             inside._add((left,), at, count_inside, loop.header, node)
         self.depths |= inside.depths
@@ -325,7 +328,7 @@ class _Extraction:
         inside = _Place(frame, domain, (*at.loops, loop), position, exact, conditional, known)
         self._statements((loop.body,), inside, [0])
 
-    # -- loops ------------------------------------------------------------------------------------------------------
+    # -- loops
 
     def _lower(self, loop: Loop, frame: Frame) -> isl.Set | None:
         start = self._affine(loop.lower, frame)
@@ -362,7 +365,7 @@ class _Extraction:
             self.reasons[error.why] = None
             return None
 
-    # -- accesses ---------------------------------------------------------------------------------------------------
+    # -- accesses
 
     def subscripts(self) -> dict[DataObject, list[Subscript]]:
         """All subscripts of arrays of one dimension."""
@@ -378,7 +381,8 @@ class _Extraction:
     def _layouts(self) -> Layouts:
         """The strides of every array of one dimension whose subscripts can be taken apart by them."""
         subscripts, layouts = self.subscripts(), self.seen
-        # What is read only needs no more than its extent, which sums of iterators say by themselves.
+        # What is read only needs no more than its extent, which sums of iterators say by
+        # themselves.
         worth = {one: one in self.written or not all(each.is_sum for each in used) for one, used in subscripts.items()}
         # What is assumed for others may be enough for these.
         for object_ in sorted(subscripts, key=lambda one: not worth[one]):
@@ -488,7 +492,11 @@ def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
 def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:
     """Local integers that nothing but their declaration writes: they hold its value throughout their scope."""
     declarators = [node for statement in body for node in walk(statement) if isinstance(node, Declarator)]
-    candidates = {one.object for one in declarators if one.initializer is not None and _holds_integers(one.object)}
+    candidates = {
+        declarator.object
+        for declarator in declarators
+        if declarator.initializer is not None and _holds_integers(declarator.object)
+    }
     if not candidates:
         return frozenset()
     writes = Counter(use.object for statement in body for use in uses(statement, functions) if use.writes)
@@ -538,7 +546,7 @@ def _is_whole(use: Use, member: str | None) -> bool:
     """Whether all of the element is meant, or all of the `member`; a number as large as the union that it is in is all of that."""
     element = use.object.element
     if member is None and len(use.path) == 1 and isinstance(element, RecordType) and element.is_union:
-        meant = next((one.type for one in element.fields if Member(one.name) == use.path[0]), None)
+        meant = next((field.type for field in element.fields if Member(field.name) == use.path[0]), None)
         return isinstance(meant, ScalarType) and meant.bits == 8 * element.size
     return len(use.path) == (0 if member is None else 1)
 

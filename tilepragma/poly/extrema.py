@@ -1,9 +1,11 @@
-"""Comparisons with minima, maxima and quotients as conjunctions of affine ones, where they are that:
+"""Comparisons with minima, maxima and quotients as conjunctions of affine ones, where they are
+that:
 
     x <= min_k floor(e_k / s_k)    iff    s_k x <= e_k for all k
     x >= max_k ceil(e_k / s_k)     iff    s_k x >= e_k for all k
 
-As functions such bounds come in pieces, and sets made of them too; made so, bounds of tiles give one convex set.
+As functions such bounds come in pieces, and sets made of them too; made so, bounds of tiles give
+one convex set.
 """
 
 from __future__ import annotations
@@ -109,14 +111,14 @@ def _call(call: Call, frame: Frame, sign: int) -> tuple[Quotient, ...] | None:
     if divisor is None or divisor <= 0:
         return None
     if call.function == ("tilek_floor_quotient" if sign > 0 else "tilek_ceiling_quotient"):
-        return tuple(Quotient(one.dividend, one.divisor * divisor) for one in parts)
+        return tuple(Quotient(part.dividend, part.divisor * divisor) for part in parts)
     # The other way of rounding: floor(e / d) = ceil((e - d + 1) / d).
     up = frame.number(sign * (divisor - 1))
-    return tuple(Quotient(one.dividend.add(up), divisor) for one in parts) if _all_whole(parts) else None
+    return tuple(Quotient(part.dividend.add(up), divisor) for part in parts) if _all_whole(parts) else None
 
 
 def _negated(parts: tuple[Quotient, ...]) -> tuple[Quotient, ...]:
-    return tuple(Quotient(one.dividend.neg(), one.divisor) for one in parts)
+    return tuple(Quotient(part.dividend.neg(), part.divisor) for part in parts)
 
 
 def _sums(left: tuple[Quotient, ...], right: tuple[Quotient, ...], frame: Frame) -> tuple[Quotient, ...] | None:

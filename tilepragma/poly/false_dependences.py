@@ -1,10 +1,12 @@
-"""Thesis Algorithm 4.2: false dependences that keep Algorithm 4.1 from better hyperplanes, and their removal by array copying.
+"""Thesis Algorithm 4.2: false dependences that keep Algorithm 4.1 from better hyperplanes, and
+their removal by array copying.
 
     E_p = { e in E, false : H(E - e) != H(E) }                               Definition 4.2, Algorithm 4.2 steps 3 to 9
 
-H(E) is the linear part of what Algorithm 4.1 finds for the dependences E. A stencil wider than a cross has many anti
-dependences that ask for the same: none of them hinders alone, and the definition, taken one dependence at a time, sees
-none. So the set is also taken as a whole: E_p is what cannot be put back without losing H(E - all that can be removed).
+H(E) is the linear part of what Algorithm 4.1 finds for the dependences E. A stencil wider than a
+cross has many anti dependences that ask for the same: none of them hinders alone, and the
+definition, taken one dependence at a time, sees none. So the set is also taken as a whole: E_p is
+what cannot be put back without losing H(E - all that can be removed).
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ MOST_BUFFERS = 2
 
 @dataclass(frozen=True)
 class Elimination:
-    """What Algorithm 4.2 did: the program that results, with its dependences, and the schedules before and after.
+    """What Algorithm 4.2 did: the program that results, with its dependences, and the schedules
+    before and after.
 
     Where nothing is gained `copies` is empty and the program is the one given.
     """
@@ -92,7 +95,8 @@ def eliminate_false_dependences(
     dependences: tuple[Dependence, ...],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
 ) -> Elimination:
-    """Algorithm 4.2: E_p found, and removed by array copying where the program that results has the better hyperplanes.
+    """Algorithm 4.2: E_p found, and removed by array copying where the program that results has the
+    better hyperplanes.
 
     `statements` carry their accesses. The dependences of the result are value-based.
     """

@@ -2,9 +2,9 @@
 
     { (c0, cp, cs, ct) : c0 + cp . p + cs . s + ct . t >= 0 for all (s, t) in P_e and all parameters p }
 
-is a cone; isl's `coefficients` writes it with one multiplier per constraint of P_e and projects the multipliers out
-(thesis Algorithm 4.1, steps 2 to 4). Legality (3.16), balance (4.1) and the bounding function are three linear images of
-the same cone, so each polyhedron is eliminated once.
+is a cone; isl's `coefficients` writes it with one multiplier per constraint of P_e and projects the
+multipliers out (thesis Algorithm 4.1, steps 2 to 4). Legality (3.16), balance (4.1) and the
+bounding function are three linear images of the same cone, so each polyhedron is eliminated once.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class ConeRow:
 def cone(relation: isl.Map) -> tuple[ConeRow, ...]:
     """The rows of the cone of a relation { S[s] -> T[t] }: those of all its convex pieces together.
 
-    Existentially quantified variables are dropped first, which only makes the relation larger: what holds on it still
-    holds on the dependence.
+    Existentially quantified variables are dropped first, which only makes the relation larger: what
+    holds on it still holds on the dependence.
     """
     pieces = relation.coalesce().get_basic_maps()
     if len(pieces) > PIECES:

@@ -1,6 +1,8 @@
-"""What a region touches of an object as a whole: all elements, those surely written, and those whose old values it needs.
+"""What a region touches of an object as a whole: all elements, those surely written, and those
+whose old values it needs.
 
-An object that is seen through strides (`a[i*m + j]` as a[i][j], see delinearise) has the elements A[q_1, …, q_k, r] here.
+An object that is seen through strides (`a[i*m + j]` as a[i][j], see delinearise) has the elements
+A[q_1, …, q_k, r] here.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class _Access:
 
 
 def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval] | None) -> bool:
-    """Whether the region writes all of the section (of None: what it writes), whatever the parameters, and reads no old values.
+    """Whether the region writes all of the section (of None: what it writes), whatever the
+    parameters, and reads no old values.
 
         { A[a] : section } subset of { A[a] : exists S[i]: S[i] surely writes A[a] }
         { S[i] -> A[a] : S[i] reads A[a] } subset of { S[i] -> A[a] : exists T[j] before S[i]: T[j] surely writes A[a] }
@@ -59,10 +62,11 @@ def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval] | No
 
 
 def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
-    """(lower, length) by dimension of the smallest section that holds { A[a] : exists S[i]: S[i] touches A[a] }.
+    """(lower, length) by dimension of the smallest section that holds { A[a] : exists S[i]: S[i]
+    touches A[a] }.
 
-    The length is 0 where nothing is touched. None where that set is not known exactly, or is no simple function of the parameters.
-    Raises OperationLimitError.
+    The length is 0 where nothing is touched. None where that set is not known exactly, or is no
+    simple function of the parameters. Raises OperationLimitError.
     """
     accesses = _accesses(scop, object_)
     if accesses is None:
@@ -124,21 +128,22 @@ class Side:
 
 
 def shadows(cells: Sequence[isl.Set]) -> isl.Set:
-    """{ [x] : in each dimension some cell has x's place }: a box where there are no gaps. Of an array whose rows have one length all of it is
-    memory of the array if the cells are.
+    """{ [x] : in each dimension some cell has x's place }: a box where there are no gaps. Of an
+    array whose rows have one length all of it is memory of the array if the cells are.
     """
     rank = cells[0].dim(isl.dim_type.set)
     result = isl.Set.universe(cells[0].get_space())
     for place in range(rank):
         kept = isl.Map.identity(result.get_space().map_from_set())
         kept = kept.project_out(isl.dim_type.out, place + 1, rank - place - 1).project_out(isl.dim_type.out, 0, place)
-        side = reduce(isl.Set.union, [one.apply(kept) for one in cells]).coalesce()
+        side = reduce(isl.Set.union, [cell.apply(kept) for cell in cells]).coalesce()
         result = result.intersect(side.apply(kept.reverse()))
     return result.coalesce()
 
 
 def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[Side, ...] | None:
-    """A box that holds { [x] : [o, x] in cells }, o being the first `around` dimensions, and is the smallest where there are no gaps.
+    """A box that holds { [x] : [o, x] in cells }, o being the first `around` dimensions, and is the
+    smallest where there are no gaps.
 
     None where its sides are no simple functions of the parameters. Raises OperationLimitError.
     """
@@ -192,7 +197,12 @@ def _flat(place: Sequence[Polynomial | None], strides: Sequence[Polynomial]) -> 
 
 def _accesses(scop: Scop, object_: DataObject) -> list[_Access] | None:
     """All references to the object, if all see it with the same dimensions."""
-    found = [_Access(one, each) for one in scop.statements for each in one.references if each.object == object_]
+    found = [
+        _Access(statement, each)
+        for statement in scop.statements
+        for each in statement.references
+        if each.object == object_
+    ]
     ranks = {each.reference.relation.dim(isl.dim_type.out) for each in found}
     return found if len(ranks) == 1 else None
 

@@ -1,7 +1,8 @@
-"""How far tiles of several time steps must reach into their neighbours, so that each computes all that it needs by itself.
+"""How far tiles of several time steps must reach into their neighbours, so that each computes all
+that it needs by itself.
 
-A stencil's statement S[t, i] writes one element w(S[t, i]) of a grid. A tile's last step computes the elements of its home [f, l] and the
-step r before it, in each dimension,
+A stencil's statement S[t, i] writes one element w(S[t, i]) of a grid. A tile's last step computes
+the elements of its home [f, l] and the step r before it, in each dimension,
 
     [f - (low r + a_S), l + (high r + b_S)]          `growth` (low, high), `margins` (a_S, b_S)
 
@@ -9,7 +10,8 @@ so that for every flow dependence P[t'] -> S[t] with w(S) - w(P) in [-c, d] and 
 
     a_P >= a_S + d - e low          b_P >= b_S + c - e high
 
-Of these the least growth, then the least margins. What the plan verifier proves does not rest on this.
+Of these the least growth, then the least margins. What the plan verifier proves does not rest on
+this.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ Sides = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class GridArray:
-    """An array that the statements write: the smallest boxes of what is touched and what is written. `carried`: a step reads what the one
-    before it left; `border`: elements that are never written are read.
+    """An array that the statements write: the smallest boxes of what is touched and what is
+    written. `carried`: a step reads what the one before it left; `border`: elements that are never
+    written are read.
     """
 
     object: DataObject
@@ -58,27 +61,29 @@ class Overlap:
 
 
 def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap | str:
-    """The overlap of tiles of a region all of whose statements S[t, ...] write one element of an array of this rank; a clause that says
-    why there is none. Raises OperationLimitError.
+    """The overlap of tiles of a region all of whose statements S[t, ...] write one element of an
+    array of this rank; a clause that says why there is none. Raises OperationLimitError.
     """
-    flow = [one for one in dependences if one.kind is DependenceKind.FLOW]
-    written = {one.name: written_by(one) for one in scop.statements}
+    flow = [dependence for dependence in dependences if dependence.kind is DependenceKind.FLOW]
+    written = {statement.name: written_by(statement) for statement in scop.statements}
     edges = []
     for one in flow:
         edge = edge_of(one, written, rank)
         if edge is None:
             return f"'{one.source.object.host}' is read at no fixed distance from where it is written"
         edges.append(edge)
-    names = [one.name for one in scop.statements]
+    names = [statement.name for statement in scop.statements]
     growth, margins = [], []
     for place in range(rank):
         for high in (False, True):
-            found = least_margins(names, [(one.source, one.sink, one.offset(place, high), one.steps) for one in edges])
+            found = least_margins(
+                names, [(edge.source, edge.sink, edge.offset(place, high), edge.steps) for edge in edges]
+            )
             if found is None:
                 return "a tile would have to grow without end"
             growth.append(found[0])
             margins.append(found[1])
-    by_name = {name: _paired([one[name] for one in margins]) for name in names}
+    by_name = {name: _paired([margin[name] for margin in margins]) for name in names}
     reach = [(0, 0)] * rank
     for statement in scop.statements:
         for reference in statement.references:
@@ -123,7 +128,7 @@ class Edge:
 
 def written_by(statement: ScopStatement) -> isl.Map:
     """{ S[t, i] -> [w] }"""
-    (reference,) = (one for one in statement.references if one.writes)
+    (reference,) = (reference for reference in statement.references if reference.writes)
     return reference.relation.reset_tuple_id(_OUT)
 
 
@@ -195,7 +200,12 @@ def least_margins(names: list[str], edges: list[tuple[str, str, int, int]]) -> t
 
 
 def _array(scop: Scop, object_: DataObject, flow: Iterable[Dependence]) -> GridArray | None:
-    pairs = [(statement, one) for statement in scop.statements for one in statement.references if one.object == object_]
+    pairs = [
+        (statement, reference)
+        for statement in scop.statements
+        for reference in statement.references
+        if reference.object == object_
+    ]
     if not all(one.exact and one.kind is not AccessKind.MAY_WRITE for _, one in pairs):
         return None
     all_of = reduce(isl.Set.union, (_elements(one) for _, one in pairs))

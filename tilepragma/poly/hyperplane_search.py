@@ -1,4 +1,5 @@
-"""One row of Phi for a group of statements at once: the integer program of thesis Algorithm 4.1, steps 2 to 10.
+"""One row of Phi for a group of statements at once: the integer program of thesis Algorithm 4.1,
+steps 2 to 10.
 
 Its unknowns, in the order that the lexicographic minimum takes them:
 
@@ -8,8 +9,9 @@ Its unknowns, in the order that the lexicographic minimum takes them:
     (4.1)       phi_S(t) - phi_S(s) >= 1                for all (s, t) in P_e of edges that must be strict: self dependences
     bounding    u . p + w - (phi_T(t) - phi_S(s)) >= 0  for all (s, t) in P_e: the least communication volume
 
-with every unknown >= 0. Inner coefficients come before outer ones, so that among equals the original outer loop stays outer.
-When no such row exists, coefficients of either sign are tried: c = c+ - c-, the sum of all c- minimised after w.
+with every unknown >= 0. Inner coefficients come before outer ones, so that among equals the
+original outer loop stays outer. When no such row exists, coefficients of either sign are tried: c =
+c+ - c-, the sum of all c- minimised after w.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ class FoundRow:
 
 @dataclass(frozen=True)
 class RowProblem:
-    """The group, the hyperplanes H_S that each statement has already, and what orders its instances.
+    """The group, the hyperplanes H_S that each statement has already, and what orders its
+    instances.
 
     `parameters` is how many parameters the cones have.
     """
@@ -77,9 +80,11 @@ class RowProblem:
 
 @dataclass(frozen=True)
 class _Independence:
-    """Which rows r of the orthogonal complement must satisfy what: a way to say r . h != 0 without a disjunction.
+    """Which rows r of the orthogonal complement must satisfy what: a way to say r . h != 0 without
+    a disjunction.
 
-    sign * r . h is >= 0 for each r (where `each`) and its sum over all r, or that of the one numbered `only`, >= 1.
+    sign * r . h is >= 0 for each r (where `each`) and its sum over all r, or that of the one
+    numbered `only`, >= 1.
     """
 
     sign: int
@@ -90,10 +95,12 @@ class _Independence:
 
 
 def find_row(problem: RowProblem, strict: frozenset[int] = frozenset()) -> dict[str, FoundRow] | None:
-    """The lexicographically least row independent of those found, or None; (4.1) is kept for the edges numbered `strict`.
+    """The lexicographically least row independent of those found, or None; (4.1) is kept for the
+    edges numbered `strict`.
 
-    Statements that have as many independent hyperplanes as loops may get any legal row. The number of integer programs
-    solved grows with the loops of the deepest statement and not with the number of statements.
+    Statements that have as many independent hyperplanes as loops may get any legal row. The number
+    of integer programs solved grows with the loops of the deepest statement and not with the number
+    of statements.
     """
     rows = _Rows(problem, strict)
     for way in _ways(problem):
@@ -279,9 +286,11 @@ def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way
     return [*forms, _cleaned(total)]
 
 
-#: isl's integer programs take long over great factors, which no operation limit counts: those beyond _GREAT are allowed as long as unknowns x
-#: constraints x the greatest factor stays below _MOST_WORK, about a second. Where there are more than _FEW_UNKNOWNS, less does: Yee's grid of
-#: 15 x 17 x 13 has 40, 692 and 15 (loops that are too short to be lifted), took 6 s for its first row, and its second never ended.
+#: isl's integer programs take long over great factors, which no operation limit counts: those
+#: beyond _GREAT are allowed as long as unknowns x constraints x the greatest factor stays below
+#: _MOST_WORK, about a second. Where there are more than _FEW_UNKNOWNS, less does: Yee's grid of 15
+#: x 17 x 13 has 40, 692 and 15 (loops that are too short to be lifted), took 6 s for its first row,
+#: and its second never ended.
 _GREAT, _MOST_WORK = 64, 2**20
 _GREAT_AMONG_MANY, _MOST_WORK_AMONG_MANY = 8, 2**18
 _MOST_UNKNOWNS = 160
@@ -309,7 +318,8 @@ def _lexicographic_minimum(
     if not many:
         point = polyhedron.lexmin().sample_point()
         return [point.get_coordinate_val(isl.dim_type.set, index).to_python() for index in range(unknowns)]
-    # One unknown after another: where there are many, isl's lexmin has been seen to take for ever and this no time.
+    # One unknown after another: where there are many, isl's lexmin has been seen to take for ever
+    # and this no time.
     least = isl.Set.from_basic_set(polyhedron)
     values = []
     for unknown in range(unknowns):

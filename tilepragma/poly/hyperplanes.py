@@ -1,11 +1,13 @@
-"""Thesis Algorithm 4.1: tiling hyperplanes of every statement, rows of Phi_S : { S[i] -> [phi_S^1(i), ..., phi_S^m(i)] }.
+"""Thesis Algorithm 4.1: tiling hyperplanes of every statement, rows of Phi_S : { S[i] ->
+[phi_S^1(i), ..., phi_S^m(i)] }.
 
-Each row is a lexicographic minimum (row_search.py) under legality (3.16), a bounding function, linear independence of
-the rows before it and, for the k-th row, the balance of intra-tile wavefronts (4.1). Rows found one after another under
-the same dependences form a band and may be tiled together (Theorem 3.3). When there is no further row, dependences that
-the band has ordered are dropped and a new band begins; when there is none even so, the strongly connected components of
-what is left are put one after another by a scalar dimension (fission). Where that too fails, the order of the program
-text is kept and a note says so: the result is legal always.
+Each row is a lexicographic minimum (row_search.py) under legality (3.16), a bounding function,
+linear independence of the rows before it and, for the k-th row, the balance of intra-tile
+wavefronts (4.1). Rows found one after another under the same dependences form a band and may be
+tiled together (Theorem 3.3). When there is no further row, dependences that the band has ordered
+are dropped and a new band begins; when there is none even so, the strongly connected components of
+what is left are put one after another by a scalar dimension (fission). Where that too fails, the
+order of the program text is kept and a note says so: the result is legal always.
 
 Loops that end at numbers are searched as if these were parameters (lifted_extents.py).
 """
@@ -40,7 +42,8 @@ Rows = Mapping[str, tuple[Row, ...]]
 
 @dataclass(frozen=True)
 class HyperplaneOptions:
-    """`balanced_row`: the k of (4.1), counted from 1; None asks for least communication alone (thesis section 4.2.1).
+    """`balanced_row`: the k of (4.1), counted from 1; None asks for least communication alone
+    (thesis section 4.2.1).
 
     `operations`: how many isl operations the search may take before the order of the text is kept.
     """
@@ -60,9 +63,10 @@ def tiling_hyperplanes(
 ) -> Schedule:
     """Algorithm 4.1: a legal schedule of all statements, in bands that may be tiled.
 
-    Input dependences are ignored. The schedule's notes say what was given up: balance, fusion, or, at isl's operation
-    limit, the search itself. `before` are rows that every statement has already, with as many for each; the dependences
-    are then those that these leave tied, and the rows found come after them.
+    Input dependences are ignored. The schedule's notes say what was given up: balance, fusion, or,
+    at isl's operation limit, the search itself. `before` are rows that every statement has already,
+    with as many for each; the dependences are then those that these leave tied, and the rows found
+    come after them.
     """
     if not statements:
         return Schedule(())
@@ -157,8 +161,10 @@ class _Search:
         return {name: Row(each.coefficients, each.constant, 0) for name, each in found.items()}
 
     def _balanced(self, problem: RowProblem) -> dict[str, FoundRow] | None:
-        """A row with (4.1) for self dependences; where statements of one wavefront then still wait for each other in a
-        circle, one where dependences against the order of the text are at least 1 too, which breaks every circle."""
+        """A row with (4.1) for self dependences; where statements of one wavefront then still wait
+        for each other in a circle, one where dependences against the order of the text are at least
+        1 too, which breaks every circle.
+        """
         own = [index for index, each in enumerate(problem.edges) if each.source == each.target]
         found = find_row(problem, frozenset(own))
         if found is None or not _circular(problem, found):
@@ -168,9 +174,11 @@ class _Search:
         return find_row(problem, frozenset(backwards))
 
     def _fission(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
-        """Algorithm 4.1, step 12: dependences between strongly connected components are ordered by a scalar dimension.
+        """Algorithm 4.1, step 12: dependences between strongly connected components are ordered by
+        a scalar dimension.
 
-        Neighbouring components stay together as long as they have a common hyperplane: one test for each.
+        Neighbouring components stay together as long as they have a common hyperplane: one test for
+        each.
         """
         components = strongly_connected(group, [each.ends for each in pending])
         if len(components) == 1:

@@ -1,7 +1,8 @@
-"""Which parts of a nest can be moved on their own: the leaves of a Scop whose code is to be transformed.
+"""Which parts of a nest can be moved on their own: the leaves of a Scop whose code is to be
+transformed.
 
-A statement that declares variables is kept together with all that uses them; control that is not affine stays whole, and
-so does a loop that ends early or whose iterator is used after it.
+A statement that declares variables is kept together with all that uses them; control that is not
+affine stays whole, and so does a loop that ends early or whose iterator is used after it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ def _nothing(statement: Statement) -> bool:
 
 @dataclass(frozen=True)
 class Movable:
-    """Asks for leaves that can be moved: simple statements, and loops and conditions that are not affine as wholes.
+    """Asks for leaves that can be moved: simple statements, and loops and conditions that are not
+    affine as wholes.
 
-    `whole` names further statements (loops, conditions, the bodies of either) that are one leaf each, with all inside them.
-    `together` are variables whose statements belong together: from where a value is assigned to where it is last read is one
-    leaf, as if the variable were declared there. Where no value is surely assigned before a read nothing is put together.
+    `whole` names further statements (loops, conditions, the bodies of either) that are one leaf
+    each, with all inside them. `together` are variables whose statements belong together: from
+    where a value is assigned to where it is last read is one leaf, as if the variable were declared
+    there. Where no value is surely assigned before a read nothing is put together.
     """
 
     whole: Callable[[Statement], bool] = _nothing
@@ -94,7 +97,9 @@ def _assigned(
     """From where a value of one of the variables is assigned, as late as may be, to each statement that reads it."""
     for object_ in together:
         users = [
-            place for place, one in enumerate(statements) if any(use.object == object_ for use in uses(one, functions))
+            place
+            for place, statement in enumerate(statements)
+            if any(use.object == object_ for use in uses(statement, functions))
         ]
         for end in users:
             if exposed_read(statements[end], object_, functions) is None:

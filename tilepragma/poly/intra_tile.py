@@ -2,7 +2,8 @@
 
     { S[i] -> [outer rows, e_1, rows of the part] },  e_1 = Theta_S phi's first component
 
-e_1 is stepped through; what has one e_1 runs at once, in groups of statements with a barrier between (Figure 4.7).
+e_1 is stepped through; what has one e_1 runs at once, in groups of statements with a barrier
+between (Figure 4.7).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from tilepragma.poly.wavefronts import band_wavefronts
 class IntraTile:
     """`part` with e_1 as the row at level `outer`, so that its own rows are one level further in.
 
-    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; none where it is a row that tiles do not have.
-    `parallel`: those that run at once, neighbours in memory along the last. `groups`: names of statements that may run at once; each
-    group follows the one before it.
+    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; none where it is a
+    row that tiles do not have. `parallel`: those that run at once, neighbours in memory along the
+    last. `groups`: names of statements that may run at once; each group follows the one before it.
     """
 
     part: Part
@@ -75,8 +76,9 @@ def concurrent_tile(
 def _at_once(
     stepped: tuple[StatementSchedule, ...], band: tuple[int, ...], summed: tuple[int, ...], private: frozenset[str]
 ) -> tuple[int, ...]:
-    """The rows of the band that workers step along: all but one of those that e_1 is the sum of, which follows from the others. That
-    one is left out without which neighbours' accesses take fewest transactions.
+    """The rows of the band that workers step along: all but one of those that e_1 is the sum of,
+    which follows from the others. That one is left out without which neighbours' accesses take
+    fewest transactions.
     """
     found: tuple[int, ...] = ()
     least: Cost | None = None

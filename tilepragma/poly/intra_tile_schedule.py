@@ -1,8 +1,8 @@
 """In which order the points of a tile run one after another.
 
-Any order does that keeps what depends on each other: the program's own, and every permutation of the rows of a band. The one is
-taken whose innermost loop steps through memory in fewest strides, so that compilers can vectorise it and lines of the
-cache are used up; among equals the program's own.
+Any order does that keeps what depends on each other: the program's own, and every permutation of
+the rows of a band. The one is taken whose innermost loop steps through memory in fewest strides, so
+that compilers can vectorise it and lines of the cache are used up; among equals the program's own.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True, order=True)
 class Steps:
-    """What a processor pays for along innermost loops, less first: accesses that step through memory in strides, statements that
-    wait for their own neighbour, and such as go to memory for elements that could stay in registers.
+    """What a processor pays for along innermost loops, less first: accesses that step through
+    memory in strides, statements that wait for their own neighbour, and such as go to memory for
+    elements that could stay in registers.
     """
 
     strides: int = 0
@@ -44,8 +45,9 @@ class Steps:
 class PointOrder:
     """`order`, and what its innermost loop runs along, where that is a row of the part's band.
 
-    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait for each other; `repeating`: of one whose
-    iterations come back to the very same elements, as time steps do. `steps` are those of the deepest statements.
+    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait
+    for each other; `repeating`: of one whose iterations come back to the very same elements, as
+    time steps do. `steps` are those of the deepest statements.
     """
 
     order: Order
@@ -119,7 +121,7 @@ def _repeats(leading: list[StatementSchedule], level: int) -> bool:
         if sorted(coefficients) != sorted(unit(each.statement.depth, 0)):
             return False
         step = step_by(each.statement.domain, coefficients)
-        if not all(stays_within(moves(one.relation, step), 0) for one in each.statement.accesses):
+        if not all(stays_within(moves(access.relation, step), 0) for access in each.statement.accesses):
             return False
     return True
 

@@ -1,9 +1,11 @@
-"""Tests that launches make, decided at translation where that is possible: for all values that their parameters may have.
+"""Tests that launches make, decided at translation where that is possible: for all values that
+their parameters may have.
 
     n / max(n + 1, 1) >= 1      holds for no n           m >= 0, m unsigned      holds for every m
 
-What is known of parameters are the ranges of their types, and of a quotient q = a / d with d >= 1: q <= 0 where a < 0, q = 0 where
-0 <= a < d, q = 1 where d <= a < 2 d, and 2 <= q <= a beyond. A test that is not affine in these is not decided.
+What is known of parameters are the ranges of their types, and of a quotient q = a / d with d >= 1:
+q <= 0 where a < 0, q = 0 where 0 <= a < d, q = 1 where d <= a < 2 d, and 2 <= q <= a beyond. A test
+that is not affine in these is not decided.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _MOST_QUOTIENTS = 3
 
 def undecided(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
     """The conditions without those that hold for all values of their parameters."""
-    return tuple(one for one in conditions if not _always(one))
+    return tuple(condition for condition in conditions if not _always(condition))
 
 
 def can_hold(conditions: Iterable[Expression]) -> bool:
@@ -48,7 +50,7 @@ def possible_values(frame: Frame) -> isl.Set:
     space = Frame(frame.context, (), frame.written)
     result = _universe(space)
     quotients = 0
-    for value in [unguarded(one) for one in frame.parameters.values()]:
+    for value in [unguarded(parameter) for parameter in frame.parameters.values()]:
         if isinstance(value, Access | Cast):
             result = result.intersect(_in_type(value, space))
         elif isinstance(value, Binary) and value.operator == "/" and quotients < _MOST_QUOTIENTS:
@@ -58,8 +60,8 @@ def possible_values(frame: Frame) -> isl.Set:
 
 
 def may_leave(value: Expression, least: int | None, greatest: int | None, loops: Sequence[Loop]) -> bool:
-    """Whether a value may be less or greater in some iteration of the loops, outermost first, as far as these are affine; False where the value
-    itself is not, so that no plan counts on it.
+    """Whether a value may be less or greater in some iteration of the loops, outermost first, as
+    far as these are affine; False where the value itself is not, so that no plan counts on it.
     """
     if not loops:
         return False

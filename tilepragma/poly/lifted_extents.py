@@ -2,9 +2,11 @@
 
     { S[i] -> T[i'] : i' = i + 1, 0 <= i < 1999 }   lies in   [p] -> { S[i] -> T[i'] : i' = i + 1, 0 <= i < p - 1 }      at p = 2000
 
-Over a domain that ends at a number every distance is bounded, so that the bounding function of Algorithm 4.1 weighs that number, and rows with
-factors as great as an extent are legal (`2000 i + j`): the integer programs grow hard and their answers useless. What is legal for
-all values of p is so for the one it has. Nothing that is found rests on a number being recognised: a constraint that is left alone is right too.
+Over a domain that ends at a number every distance is bounded, so that the bounding function of
+Algorithm 4.1 weighs that number, and rows with factors as great as an extent are legal (`2000 i +
+j`): the integer programs grow hard and their answers useless. What is legal for all values of p is
+so for the one it has. Nothing that is found rests on a number being recognised: a constraint that
+is left alone is right too.
 """
 
 from __future__ import annotations
@@ -55,8 +57,9 @@ class Extents:
 
 
 def extents_of(statements: Iterable[Statement]) -> Extents:
-    """The numbers below which domains end, whatever the parameters are: of neighbours the greatest, so that distances are less than it, as
-    those of a loop that ends at a parameter are less than that.
+    """The numbers below which domains end, whatever the parameters are: of neighbours the greatest,
+    so that distances are less than it, as those of a loop that ends at a parameter are less than
+    that.
     """
     ends = sorted({end + 1 for each in statements for end in _ends(each.domain) if end >= LEAST_EXTENT}, reverse=True)
     groups: list[int] = []
@@ -67,8 +70,8 @@ def extents_of(statements: Iterable[Statement]) -> Extents:
 
 
 def lifted(relation: isl.Map, extents: Extents) -> isl.Map:
-    """The relation with a parameter in the place of each number near an extent: a map that is the one given where these
-    parameters have their values.
+    """The relation with a parameter in the place of each number near an extent: a map that is the
+    one given where these parameters have their values.
     """
     if not extents.numbers:
         return relation

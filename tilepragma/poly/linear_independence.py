@@ -16,9 +16,10 @@ def rank(rows: Matrix) -> int:
 def orthogonal_complement(rows: Matrix, columns: int) -> Matrix:
     """A basis of { x : H x = 0 }, H = `rows`: what step 16 of Algorithm 4.1 projects on.
 
-    A hyperplane h is independent of H exactly where r . h != 0 for one of the basis vectors r. Each is primitive and
-    its last non-zero component is positive: r . h >= 1 then keeps the orientation of the original loops (for a 2-D
-    nest the determinant stays positive), so that within a wavefront addresses grow where they grew in the program.
+    A hyperplane h is independent of H exactly where r . h != 0 for one of the basis vectors r. Each
+    is primitive and its last non-zero component is positive: r . h >= 1 then keeps the orientation
+    of the original loops (for a 2-D nest the determinant stays positive), so that within a
+    wavefront addresses grow where they grew in the program.
     """
     reduced, pivots = _reduced(rows)
     basis = []

@@ -1,4 +1,5 @@
-"""What iterators hold after a region in which nothing but loops writes them, from the last time that one of their loops was entered.
+"""What iterators hold after a region in which nothing but loops writes them, from the last time
+that one of their loops was entered.
 
     ends        { [t] -> [v] : a loop over the iterator is entered at time t and leaves v behind }
     v           lower + step * max(0, trip), the bounds being those at t
@@ -35,8 +36,8 @@ class LoopEnd:
 
 
 def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]) -> LoopEnd | None:
-    """What the iterator holds after these statements, which change the objects `written`; None where that is no simple
-    function of parameters. Raises OperationLimitError.
+    """What the iterator holds after these statements, which change the objects `written`; None
+    where that is no simple function of parameters. Raises OperationLimitError.
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, f"finding the last value of '{iterator.host}'"):
@@ -56,7 +57,8 @@ def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset
 def is_loop_end(
     found: LoopEnd, body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]
 ) -> bool:
-    """Whether it is right, proven the other way: of all times, those that have none after them leave just this value.
+    """Whether it is right, proven the other way: of all times, those that have none after them
+    leave just this value.
 
     { [t] -> [v] in ends : no t' in dom(ends) with t' > t }  subset of  { [t] -> [value] : condition }
     and where the condition holds there is a t. Raises OperationLimitError.
@@ -90,18 +92,18 @@ class _Walk:
 
     def statements(self, statements: Iterable[Statement], at: _At, count: list[int]) -> None:
         """`count` numbers what stands in the innermost loop around. Raises NotAffineError."""
-        for one in statements:
-            if isinstance(one, Block):
-                self.statements(one.statements, at, count)
-            elif not any(use.object == self.iterator and use.writes for use in uses(one)):
+        for statement in statements:
+            if isinstance(statement, Block):
+                self.statements(statement.statements, at, count)
+            elif not any(use.object == self.iterator and use.writes for use in uses(statement)):
                 count[0] += 1
-            elif isinstance(one, Loop):
-                self.loop(one, at, count)
-            elif isinstance(one, If):
-                holds = condition(one.condition, at.frame)
-                self.statements((one.then,), _At(at.frame, at.domain.intersect(holds), at.times), count)
-                if one.otherwise is not None:
-                    self.statements((one.otherwise,), _At(at.frame, at.domain.subtract(holds), at.times), count)
+            elif isinstance(statement, Loop):
+                self.loop(statement, at, count)
+            elif isinstance(statement, If):
+                holds = condition(statement.condition, at.frame)
+                self.statements((statement.then,), _At(at.frame, at.domain.intersect(holds), at.times), count)
+                if statement.otherwise is not None:
+                    self.statements((statement.otherwise,), _At(at.frame, at.domain.subtract(holds), at.times), count)
             else:
                 raise _NoLoopError
 
@@ -121,7 +123,7 @@ class _Walk:
         domain = domain.intersect(compare(place, loop.holds_inside, upper))
         distance = place.sub(lower).mod_val(whole_number(frame.context, abs(step)))
         domain = domain.intersect(distance.eq_set(frame.number(0)))
-        outer = tuple(one.add_dims(isl.dim_type.in_, 1) for one in times)
+        outer = tuple(time.add_dims(isl.dim_type.in_, 1) for time in times)
         self.statements((loop.body,), _At(frame, domain, (*outer, place if step > 0 else place.neg())), [0])
 
     def _entered(self, at: _At, times: tuple[isl.PwAff, ...], value: isl.PwAff) -> None:

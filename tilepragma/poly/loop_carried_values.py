@@ -4,7 +4,8 @@
     reached   { [o] : the bounds of the loops around hold }
     meeting   { [o] : lower(o) <= value(o) and value(o) < upper(o) }
 
-The loop meets the value whenever it is reached if reached <= meeting; `runs` cannot tell, which has nothing where the loop does not run.
+The loop meets the value whenever it is reached if reached <= meeting; `runs` cannot tell, which has
+nothing where the loop does not run.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _SET = isl.dim_type.set
 
 @dataclass(frozen=True)
 class Passing:
-    """A loop and a value of its iterator: whether it is `always` met where the loop is reached, and whether there may be iterations `before` and
-    `after` it.
+    """A loop and a value of its iterator: whether it is `always` met where the loop is reached, and
+    whether there may be iterations `before` and `after` it.
     """
 
     always: bool

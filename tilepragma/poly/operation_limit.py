@@ -10,7 +10,8 @@ import islpy as isl
 DEFAULT_LIMIT = 4_000_000
 """isl's own operations; some seconds of work, as a rule"""
 
-#: How isl says it: its reader, which is given nothing malformed here, calls the text wrong when it stops in the middle.
+#: How isl says it: its reader, which is given nothing malformed here, calls the text wrong when it
+#: stops in the middle.
 _SIGNS = ("maximal number of operations", "syntax error")
 
 
@@ -20,7 +21,8 @@ class OperationLimitError(Exception):
 
 @contextmanager
 def operation_limit(context: isl.Context, limit: int, what: str) -> Iterator[None]:
-    """At most `limit` isl operations inside; OperationLimitError, naming `what` was sought, when they did not suffice.
+    """At most `limit` isl operations inside; OperationLimitError, naming `what` was sought, when
+    they did not suffice.
 
     A limit around this one goes on afterwards, with its count started anew.
     """

@@ -48,8 +48,8 @@ class ParameterReader:
     def constraints(self, holds: isl.BasicSet) -> tuple[Expression, ...]:
         """{ [p] : holds } as tests that all hold, one for each constraint."""
         universe = isl.BasicSet.universe(holds.get_space())
-        sets = (isl.Set.from_basic_set(universe.add_constraint(one)) for one in holds.get_constraints())
-        return tuple(self._ast.condition(self._build.expr_from_set(one)) for one in sets)
+        sets = (isl.Set.from_basic_set(universe.add_constraint(constraint)) for constraint in holds.get_constraints())
+        return tuple(self._ast.condition(self._build.expr_from_set(set_)) for set_ in sets)
 
     @property
     def _build(self) -> isl.AstBuild:

@@ -24,7 +24,8 @@ from tilepragma.poly.scop import Scop, ScopStatement
 class Program:
     """`statements` and `dependences` of a Scop, by the names that it gives.
 
-    `reversals`: for each of its statements { S[i] -> S[i'] }, its iterators to those used here. It is its own inverse.
+    `reversals`: for each of its statements { S[i] -> S[i'] }, its iterators to those used here. It
+    is its own inverse.
     """
 
     statements: tuple[Statement, ...]

@@ -1,4 +1,5 @@
-"""What the polyhedral engine reasons about: statements with their domains, and the dependences between them.
+"""What the polyhedral engine reasons about: statements with their domains, and the dependences
+between them.
 
 Relations are isl's, and carry the names of statements and arrays as tuple names:
 
@@ -35,10 +36,11 @@ class DependenceKind(Enum):
 
 @dataclass(frozen=True)
 class Access:
-    """One reference: `relation` = { S[i] -> A[x] }, a function of the iteration for an exact affine subscript.
+    """One reference: `relation` = { S[i] -> A[x] }, a function of the iteration for an exact affine
+    subscript.
 
-    `exact`: it happens whenever the statement runs, and to what the relation says. `floating`: the element is a floating-point number,
-    whose sums keep their order.
+    `exact`: it happens whenever the statement runs, and to what the relation says. `floating`: the
+    element is a floating-point number, whose sums keep their order.
     """
 
     array: str
@@ -50,11 +52,13 @@ class Access:
 
 @dataclass(frozen=True)
 class Statement:
-    """`domain` = [params] -> { name[iterators] : ... }, thesis (3.5); iterators grow in the order of execution.
+    """`domain` = [params] -> { name[iterators] : ... }, thesis (3.5); iterators grow in the order
+    of execution.
 
-    `position` is the textual order: as many numbers as there are loops and one more, so that the original order of the
-    program is the lexicographic order of (position[0], i1, position[1], i2, ..., in, position[n]). Two statements share
-    their first k loops where their first k numbers are equal.
+    `position` is the textual order: as many numbers as there are loops and one more, so that the
+    original order of the program is the lexicographic order of (position[0], i1, position[1], i2,
+    ..., in, position[n]). Two statements share their first k loops where their first k numbers are
+    equal.
     """
 
     name: str
@@ -71,7 +75,7 @@ class Statement:
     @property
     def elements_read(self) -> int:
         """How many of its accesses read elements of arrays."""
-        return sum(not one.write and one.relation.dim(isl.dim_type.out) > 0 for one in self.accesses)
+        return sum(not access.write and access.relation.dim(isl.dim_type.out) > 0 for access in self.accesses)
 
     def shared_loops(self, other: Statement) -> int:
         """How many of the outermost loops are the same loop in the text of both."""
@@ -87,7 +91,8 @@ class Statement:
 class Dependence:
     """`relation` = P_e = { source[i] -> target[i'] : i' must run after i }, thesis section 3.2.4.
 
-    `source_access` and `target_access` index the accesses of the two statements, where that is known.
+    `source_access` and `target_access` index the accesses of the two statements, where that is
+    known.
     """
 
     kind: DependenceKind

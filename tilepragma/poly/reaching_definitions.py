@@ -1,11 +1,12 @@
-"""What is known of local integers where a subscript reads them: values that straight-line code gave them.
+"""What is known of local integers where a subscript reads them: values that straight-line code gave
+them.
 
     int x = i + k;                  x = i + k
     if (x < 0) x = 0;               x = max(i + k, 0)
     const size_t at = y * w + x;    at = y*w + x, which is no affine function, but a subscript that can be taken apart
 
-A value is known from its assignment to the end of the block, until something there may write it again. Only subscripts are read so:
-conditions and bounds stay as they are written.
+A value is known from its assignment to the end of the block, until something there may write it
+again. Only subscripts are read so: conditions and bounds stay as they are written.
 """
 
 from __future__ import annotations
@@ -51,9 +52,11 @@ _MOST_CASES = 8
 
 @dataclass(frozen=True)
 class LocalValues:
-    """`functions`: { [i] -> [value(i)] } of locals that are affine; `sums` are polynomials of iterators and invariant values.
+    """`functions`: { [i] -> [value(i)] } of locals that are affine; `sums` are polynomials of
+    iterators and invariant values.
 
-    `tracked` are the locals that nothing but plain assignments writes, `returned` is what functions return, by name.
+    `tracked` are the locals that nothing but plain assignments writes, `returned` is what functions
+    return, by name.
     """
 
     tracked: frozenset[DataObject] = frozenset()
@@ -91,9 +94,13 @@ class LocalValues:
             return self
         kept = self.without(written)
         if isinstance(statement, Declaration):
-            for one in statement.declarators:
-                if one.object in written and one.initializer is not None and not isinstance(one.initializer, tuple):
-                    kept = kept._with(one.object, one.initializer, kept.frame(frame))
+            for declarator in statement.declarators:
+                if (
+                    declarator.object in written
+                    and declarator.initializer is not None
+                    and not isinstance(declarator.initializer, tuple)
+                ):
+                    kept = kept._with(declarator.object, declarator.initializer, kept.frame(frame))
             return kept
         assigned = _assigned(statement)
         if assigned is not None and written == {assigned[0]}:
@@ -118,7 +125,8 @@ class LocalValues:
                 )
         collected = frame.written_out(polynomial(value))
         known = (atom for atom in collected.atoms if not frame.invariant(atom))
-        # Choices are not written out: one that asks for what the local held before says nothing of it any more.
+        # Choices are not written out: one that asks for what the local held before says nothing of
+        # it any more.
         if all(_has_value(atom, frame) for atom in known) and not _mentions(collected, frozenset({object_})):
             return replace(self, sums={**self.sums, object_: collected})
         return self
@@ -190,9 +198,9 @@ def returned_values(functions: Iterable[Function]) -> dict[str, ReturnedValue]:
     """What functions of signed integers return that do nothing but choose it, by their names."""
     found = {}
     for function in functions:
-        if all(is_local_index(one) and is_signed_int(one.element) for one in function.parameters) and is_signed_int(
-            function.result
-        ):
+        if all(
+            is_local_index(parameter) and is_signed_int(parameter.element) for parameter in function.parameters
+        ) and is_signed_int(function.result):
             value = _returned(function.body.statements, function.result)
             if value is not None:
                 found[function.name] = ReturnedValue(function.parameters, value)

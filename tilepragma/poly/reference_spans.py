@@ -1,7 +1,9 @@
-"""What a nest reads of arrays that it does not write, and the boxes that hold it: subscripts as sums of iterators.
+"""What a nest reads of arrays that it does not write, and the boxes that hold it: subscripts as
+sums of iterators.
 
-Of a subscript p the iterators of inner loops are taken out, the innermost first: where p has the coefficient c > 0 for an iterator with
-lower <= i <= last, the least value of p has `lower` in its place, the greatest `last`; for c < 0 the other way round.
+Of a subscript p the iterators of inner loops are taken out, the innermost first: where p has the
+coefficient c > 0 for an iterator with lower <= i <= last, the least value of p has `lower` in its
+place, the greatest `last`; for c < 0 the other way round.
 """
 
 from __future__ import annotations
@@ -42,8 +44,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Reading:
-    """One access. `spans` has one entry a dimension, None where a subscript is no sum of iterators, or an inner loop has bounds that are
-    none. `certain`: it is made in every iteration of the loops that were not taken out.
+    """One access. `spans` has one entry a dimension, None where a subscript is no sum of iterators,
+    or an inner loop has bounds that are none. `certain`: it is made in every iteration of the loops
+    that were not taken out.
     """
 
     access: Access
@@ -91,13 +94,17 @@ def readings(body: Block, objects: frozenset[DataObject], outer: Values | None =
 
 def _declared(declaration: Declaration, known: Values, changed: frozenset[DataObject]) -> dict[DataObject, Polynomial]:
     found = {}
-    for one in declaration.declarators:
-        value = one.initializer
-        plain = one.object not in changed and one.object.rank == 0 and isinstance(one.object.element, ScalarType)
+    for declarator in declaration.declarators:
+        value = declarator.initializer
+        plain = (
+            declarator.object not in changed
+            and declarator.object.rank == 0
+            and isinstance(declarator.object.element, ScalarType)
+        )
         if plain and value is not None and not isinstance(value, tuple) and _is_integer(value):
             resolved = written_out(polynomial(value), known)
             if resolved is not None:
-                found[one.object] = resolved
+                found[declarator.object] = resolved
     return found
 
 

@@ -1,8 +1,10 @@
-"""Which rows of a permutable band make register tiles: rows and columns of the elements that a statement updates again and again.
+"""Which rows of a permutable band make register tiles: rows and columns of the elements that a
+statement updates again and again.
 
 { S[i] -> [r, c, k] }, S updating X[f(r, c)]
 
-Sums of which each addition waits for the one before it have tiles of rows alone, { S[i] -> [r, k] }, S updating X[f(r)].
+Sums of which each addition waits for the one before it have tiles of rows alone, { S[i] -> [r, k]
+}, S updating X[f(r)].
 """
 
 from __future__ import annotations
@@ -18,14 +20,17 @@ from tilepragma.poly.schedule import StatementSchedule, unit
 
 @dataclass(frozen=True)
 class RegisterRows:
-    """Which rows of a part's band a register tile has: the levels `row` and `column`, along which the element moves across and along
-    its array's last dimension; along those `through` it stays. Those `outside` move it too, and have one value in a tile.
-    `array` is the array's name. `packed` are the accesses, by their places among the statement's, that step through memory in strides along
-    a column: what they read of a tile's columns is the same for all of its rows, and can be packed. So can what those read that are `crossing`,
-    along a column but from one row of memory to another along what runs through: rows that are a power of two apart share few sets of a cache.
+    """Which rows of a part's band a register tile has: the levels `row` and `column`, along which
+    the element moves across and along its array's last dimension; along those `through` it stays.
+    Those `outside` move it too, and have one value in a tile. `array` is the array's name. `packed`
+    are the accesses, by their places among the statement's, that step through memory in strides
+    along a column: what they read of a tile's columns is the same for all of its rows, and can be
+    packed. So can what those read that are `crossing`, along a column but from one row of memory to
+    another along what runs through: rows that are a power of two apart share few sets of a cache.
     `alike`: where all of these are packed, what else is read is the same for all columns.
 
-    Without a `column` a tile is a few values of the row alone, each with a sum of its own, which the same values run through.
+    Without a `column` a tile is a few values of the row alone, each with a sum of its own, which
+    the same values run through.
     """
 
     array: str
@@ -46,9 +51,10 @@ class RegisterRows:
 def register_rows(
     each: StatementSchedule, outer: int, band: tuple[int, ...], dealt: int | None = None
 ) -> RegisterRows | None:
-    """The rows of register tiles of a statement that runs alone, for each value of the first `outer` rows, all other loops around it being
-    a permutable band; the row `dealt` to threads becomes the tile's only where no other does as well. None where no element is come back
-    to, and where neither rows and columns nor rows alone gain anything by it.
+    """The rows of register tiles of a statement that runs alone, for each value of the first
+    `outer` rows, all other loops around it being a permutable band; the row `dealt` to threads
+    becomes the tile's only where no other does as well. None where no element is come back to, and
+    where neither rows and columns nor rows alone gain anything by it.
     """
     levels = tuple(level for level in range(outer, len(each.rows)) if not each.rows[level].scalar)
     if set(levels) != set(band) or outer + len(levels) != each.statement.depth:
@@ -60,8 +66,8 @@ def register_rows(
 
 
 def comes_back(statement: Statement) -> bool:
-    """Whether the statement updates elements again and again, those of a plane or by sums that wait for themselves, so that register tiles
-    could be found for it.
+    """Whether the statement updates elements again and again, those of a plane or by sums that wait
+    for themselves, so that register tiles could be found for it.
     """
     update = _update(statement, {place: unit(statement.depth, place) for place in range(statement.depth)})
     return update is not None and (len(update.moving) > 1 or _rows_alone(update, None) is not None)
@@ -88,7 +94,7 @@ class _Update:
 
     def shared(self, level: int) -> int:
         """How many elements besides the one that is updated stay the same from one value of the row to the next."""
-        others = [one for one in self.statement.accesses if one.relation.dim(isl.dim_type.out)]
+        others = [access for access in self.statement.accesses if access.relation.dim(isl.dim_type.out)]
         others = [one for one in others if not one.relation.is_equal(self.target.relation)]
         return sum(not any(_move(one, self.statement, self.directions[level]) or (1,)) for one in others)
 
@@ -109,12 +115,12 @@ class _Update:
 
     def alike(self, column: int, packed: frozenset[int]) -> bool:
         """Whether all but the element that is updated, and what is packed, is read and stays along the column."""
-        others = [one for place, one in enumerate(self.statement.accesses) if place not in packed]
+        others = [access for place, access in enumerate(self.statement.accesses) if place not in packed]
         others = [one for one in others if not one.relation.is_equal(self.target.relation)]
         moves = [
             _move(one, self.statement, self.directions[column]) for one in others if one.relation.dim(isl.dim_type.out)
         ]
-        return not any(one.write for one in others) and all(one is not None and not any(one) for one in moves)
+        return not any(move.write for move in others) and all(move is not None and not any(move) for move in moves)
 
     def outside(self, *tile: int) -> tuple[int, ...]:
         """The rows that move the element and are none of the tile's."""
@@ -137,8 +143,8 @@ def _update(statement: Statement, directions: dict[int, Vector]) -> _Update | No
 
 
 def _rows_and_columns(update: _Update, dealt: int | None) -> RegisterRows | None:
-    """Tiles of a plane of elements; None where rows have nothing in common that they read, or where a column would step through memory in
-    strides and cannot be packed.
+    """Tiles of a plane of elements; None where rows have nothing in common that they read, or where
+    a column would step through memory in strides and cannot be packed.
     """
     columns = [level for level, move in update.moves.items() if _is_along(move)]
     rows = [level for level, move in update.moves.items() if any(move[:-1])]
@@ -171,8 +177,9 @@ def _can_be_packed(update: _Update, access: Access, still: tuple[int, ...]) -> b
 
 
 def _rows_alone(update: _Update, dealt: int | None) -> RegisterRows | None:
-    """A few sums at a time, where each addition waits for the one before it: those of floating-point numbers, in loops that step through
-    memory one by one and that no vectors could run across.
+    """A few sums at a time, where each addition waits for the one before it: those of
+    floating-point numbers, in loops that step through memory one by one and that no vectors could
+    run across.
     """
     if not update.target.floating or update.strides(update.through[-1]):
         return None
@@ -190,13 +197,13 @@ def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
 
 def _updated(accesses: tuple[Access, ...]) -> Access | None:
     """The element that the statement reads and writes, of known place."""
-    writes = [one for one in accesses if one.write]
-    if len({one.array for one in writes}) != 1:
+    writes = [access for access in accesses if access.write]
+    if len({write.array for write in writes}) != 1:
         return None
     target, *others = writes
     if not all(one.exact and one.relation.is_equal(target.relation) for one in (target, *others)):
         return None
-    read = any(not one.write and one.relation.is_equal(target.relation) for one in accesses)
+    read = any(not access.write and access.relation.is_equal(target.relation) for access in accesses)
     return target if read and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
 
 

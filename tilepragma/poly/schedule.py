@@ -22,8 +22,9 @@ Matrix = tuple[tuple[int, ...], ...]
 class Row:
     """phi_S^d(i) = coefficients . i + constant, thesis (3.7).
 
-    Rows of one `band` number are permutable with each other (Theorem 3.3), also across the statements that have it;
-    `band` is None for a scalar dimension (section 3.2.3), whose coefficients are all zero.
+    Rows of one `band` number are permutable with each other (Theorem 3.3), also across the
+    statements that have it; `band` is None for a scalar dimension (section 3.2.3), whose
+    coefficients are all zero.
     """
 
     coefficients: tuple[int, ...]

@@ -43,8 +43,8 @@ def ordering(dependences: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
 def untilable(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
     """The pairs that a band's rectangular tiles would break, Theorem 3.3.
 
-    Of P_e, what rows before the band leave unordered, with { phi_T^k(t) - phi_S^k(s) < 0 } for a row k of the band: the
-    negation of (3.16).
+    Of P_e, what rows before the band leave unordered, with { phi_T^k(t) - phi_S^k(s) < 0 } for a
+    row k of the band: the negation of (3.16).
     """
     found = []
     for dependence in ordering(dependences):
@@ -84,10 +84,11 @@ def _row_map(schedule: Schedule, name: str, level: int) -> isl.Map:
 
 
 def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1) -> bool:
-    """Whether (4.1) holds for every self dependence at each statement's k-th hyperplane (counted from 1, without scalars).
+    """Whether (4.1) holds for every self dependence at each statement's k-th hyperplane (counted
+    from 1, without scalars).
 
-    Then statement S runs as often in all intra-tile wavefronts along it (Theorem 4.1). A statement with fewer than k
-    hyperplanes fails it if it depends on itself at all.
+    Then statement S runs as often in all intra-tile wavefronts along it (Theorem 4.1). A statement
+    with fewer than k hyperplanes fails it if it depends on itself at all.
     """
     return not any(
         violated_orders({each.source: _hyperplane(schedule, each.source, k)}, (each,))

@@ -1,7 +1,8 @@
 """The mathematics of a region: statements with domains, schedules and access relations, by name.
 
-What is not affine is over-approximated where that is sound: a bound is left out of the domain, a subscript may be any,
-a condition on data may hold or not (its writes are may-writes). `Scop.reasons` names every such expression.
+What is not affine is over-approximated where that is sound: a bound is left out of the domain, a
+subscript may be any, a condition on data may hold or not (its writes are may-writes).
+`Scop.reasons` names every such expression.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ class AccessKind(Enum):
 class Reference:
     """{ S[i] -> A[a] : domain(i) and a = subscripts(i) }, one access of a statement.
 
-    A scalar has rank 0: { S[i] -> x[] }. An object declared inside loops has their iterators as leading dimensions, since
-    every iteration has its own. `exact` where the relation is no over-approximation, neither in its subscripts nor in its
-    domain, and the access is not conditional. `member` is the name of the record's member that is meant, if one is; `whole` where all of it is
-    meant, or all of the element, not a part of a part, or of a union.
-    `linear` is { S[i] -> A[e] } where the array is seen through strides and its one subscript e is affine too: two such accesses meet
-    only where they do in both views.
+    A scalar has rank 0: { S[i] -> x[] }. An object declared inside loops has their iterators as
+    leading dimensions, since every iteration has its own. `exact` where the relation is no
+    over-approximation, neither in its subscripts nor in its domain, and the access is not
+    conditional. `member` is the name of the record's member that is meant, if one is; `whole` where
+    all of it is meant, or all of the element, not a part of a part, or of a union. `linear` is {
+    S[i] -> A[e] } where the array is seen through strides and its one subscript e is affine too:
+    two such accesses meet only where they do in both views.
     """
 
     object: DataObject
@@ -59,11 +61,12 @@ class Reference:
 class ScopStatement:
     """A statement S under `loops` (outermost first) and its instances.
 
-    `domain`: { S[i_1, …, i_n] : bounds, steps and affine conditions }, i being values of the iterators.
-    `schedule`: { S[i_1, …, i_n] -> [c_0, ±i_1, c_1, …, ±i_n, c_n, 0, …] }, lexicographic order being that of execution
-    (thesis (3.8), scalar dimensions included; -i where the loop counts down).
-    `node` is what it stands for in the LoopTree: the leaf, or the loop or condition whose bounds or condition it evaluates.
-    `parts` are the statements inside a leaf of several, in order, with the iterators of loops inside the leaf after `loops`.
+    `domain`: { S[i_1, …, i_n] : bounds, steps and affine conditions }, i being values of the
+    iterators. `schedule`: { S[i_1, …, i_n] -> [c_0, ±i_1, c_1, …, ±i_n, c_n, 0, …] }, lexicographic
+    order being that of execution (thesis (3.8), scalar dimensions included; -i where the loop
+    counts down). `node` is what it stands for in the LoopTree: the leaf, or the loop or condition
+    whose bounds or condition it evaluates. `parts` are the statements inside a leaf of several, in
+    order, with the iterators of loops inside the leaf after `loops`.
     """
 
     name: str
@@ -80,9 +83,11 @@ class ScopStatement:
 class Scop:
     """All statements of a region, in textual order, and what could not be said exactly of them.
 
-    `parameters`: what each parameter of the sets stands for, by its name. `written` are the objects that the region changes;
-    `layouts` has, of each array of one dimension that is seen as one of several (a[i*m + j] as a[i][j]), the strides, greatest first.
-    `assumptions` are tests of parameters, and `assumed` is { [p] : they hold }; where one of them fails nothing is said of the region.
+    `parameters`: what each parameter of the sets stands for, by its name. `written` are the objects
+    that the region changes; `layouts` has, of each array of one dimension that is seen as one of
+    several (a[i*m + j] as a[i][j]), the strides, greatest first. `assumptions` are tests of
+    parameters, and `assumed` is { [p] : they hold }; where one of them fails nothing is said of the
+    region.
     """
 
     context: isl.Context
@@ -100,15 +105,16 @@ class Scop:
 
 
 def apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...], ...]:
-    """A key for each of some references to one object; those with different keys surely touch no common element.
+    """A key for each of some references to one object; those with different keys surely touch no
+    common element.
 
     Keys are the members, and the subscripts that are numbers, where all references have such.
     """
-    ranks = {one.relation.dim(isl.dim_type.out) for one in references}
-    parts: list[list[str | int | None]] = [[one.member for one in references]]
+    ranks = {reference.relation.dim(isl.dim_type.out) for reference in references}
+    parts: list[list[str | int | None]] = [[reference.member for reference in references]]
     if len(ranks) == 1:
         for place in range(ranks.pop()):
-            fixed = (one.relation.plain_get_val_if_fixed(isl.dim_type.out, place) for one in references)
+            fixed = (reference.relation.plain_get_val_if_fixed(isl.dim_type.out, place) for reference in references)
             parts.append([int(value.to_python()) if value.is_int() else None for value in fixed])
     return tuple(zip(*(part for part in parts if None not in part), strict=True)) or ((),) * len(references)
 

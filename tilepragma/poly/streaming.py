@@ -1,26 +1,30 @@
-"""When the planes of a stencil may be computed by a gang that walks along the outermost dimension of its grids, and what it must keep.
+"""When the planes of a stencil may be computed by a gang that walks along the outermost dimension
+of its grids, and what it must keep.
 
-At position p the gang has the plane p of what was there before, and computes of every one of `r` = 0, 1, … time steps and each statement S
+At position p the gang has the plane p of what was there before, and computes of every one of `r` =
+0, 1, … time steps and each statement S
 
     the plane p - (shift r + delay_S)
 
-so that for every dependence P[t'] -> S[t] of any kind with w(S) - w(P) >= -c along that dimension and t - t' >= e, and for every read of an
-element up to d beyond w(S):
+so that for every dependence P[t'] -> S[t] of any kind with w(S) - w(P) >= -c along that dimension
+and t - t' >= e, and for every read of an element up to d beyond w(S):
 
     delay_S >= delay_P + c - e shift            delay_S >= d
 
-Workers wait between statements then. Or they wait `once` for a position: where w(S) and w(P), or what is read, differ in other dimensions too,
-so that two workers may have them,
+Workers wait between statements then. Or they wait `once` for a position: where w(S) and w(P), or
+what is read, differ in other dimensions too, so that two workers may have them,
 
     delay_S >= delay_P + c - e shift + 1        delay_S >= d + 1
 
 while a worker does what it has of a column in its order.
 
-Of these the least shift, then the least delays. Then the elements of an array that are touched at p are those of the planes
+Of these the least shift, then the least delays. Then the elements of an array that are touched at p
+are those of the planes
 
     p - oldest - shift (T - 1), ..., p + newest           of T time steps
 
-and no others, so that as many places for planes are enough. What the plan verifier proves does not rest on this.
+and no others, so that as many places for planes are enough. What the plan verifier proves does not
+rest on this.
 """
 
 from __future__ import annotations
@@ -57,8 +61,9 @@ class Ring:
 
 @dataclass(frozen=True)
 class Stream:
-    """Delays in planes behind the position; what is left in the end is taken at `store`, behind all statements. `once`: workers, each of
-    which has the same columns throughout, wait for each other once for a position, and not between statements.
+    """Delays in planes behind the position; what is left in the end is taken at `store`, behind all
+    statements. `once`: workers, each of which has the same columns throughout, wait for each other
+    once for a position, and not between statements.
     """
 
     shift: int
@@ -80,13 +85,13 @@ class Stream:
 def stream(scop: Scop, dependences: Iterable[Dependence], found: Overlap, *, once: bool) -> Stream | str:
     """The delays for a region that has overlapped tiles; a clause that says why there are none. Raises OperationLimitError."""
     rank = len(found.growth)
-    written = {one.name: written_by(one) for one in scop.statements}
+    written = {statement.name: written_by(statement) for statement in scop.statements}
     edges: list[tuple[str, str, int, int]] = []
-    for one in dependences:
-        for part, more in _by_worker(distances(one, written), 1, once=once):
-            edge = edge_within(one, part, rank)
+    for dependence in dependences:
+        for part, more in _by_worker(distances(dependence, written), 1, once=once):
+            edge = edge_within(dependence, part, rank)
             if edge is None:
-                return f"'{one.source.object.host}' is accessed again at no fixed distance"
+                return f"'{dependence.source.object.host}' is accessed again at no fixed distance"
             edges.append((edge.sink, edge.source, edge.offset(0, high=True) + more, edge.steps))
     reads = list(_accesses(scop, written, found))
     for name, _, offsets in reads:
@@ -113,8 +118,9 @@ def stream(scop: Scop, dependences: Iterable[Dependence], found: Overlap, *, onc
 
 
 def _by_worker(offsets: isl.Set, leading: int, *, once: bool) -> Iterator[tuple[isl.Set, int]]:
-    """Parts of a set of distances, the first of the grid's dimensions being `leading`, and how many positions must lie between besides: where
-    workers wait once for a position, none of what is one worker's, and one of the rest.
+    """Parts of a set of distances, the first of the grid's dimensions being `leading`, and how many
+    positions must lie between besides: where workers wait once for a position, none of what is one
+    worker's, and one of the rest.
     """
     if not once:
         yield offsets, 0
@@ -129,7 +135,7 @@ def _by_worker(offsets: isl.Set, leading: int, *, once: bool) -> Iterator[tuple[
 
 def _accesses(scop: Scop, written: Mapping[str, isl.Map], found: Overlap) -> Iterator[tuple[str, DataObject, isl.Set]]:
     """Of each access to an array that is written, how far it is from what the statement writes."""
-    arrays = {one.object for one in found.arrays}
+    arrays = {array.object for array in found.arrays}
     for statement in scop.statements:
         for reference in statement.references:
             if reference.object in arrays:

@@ -11,8 +11,9 @@ from tilepragma.poly.scop import AccessKind, ScopStatement
 
 
 def streams(statements: Iterable[ScopStatement], loop: int) -> dict[DataObject, isl.Map]:
-    """{ [o, i] -> A[a] }: what the deepest of the statements stream through in iteration i of the loop of this index, o being the loops
-    around it. Of an array that is read in several ways the first counts.
+    """{ [o, i] -> A[a] }: what the deepest of the statements stream through in iteration i of the
+    loop of this index, o being the loops around it. Of an array that is read in several ways the
+    first counts.
     """
     inside = tuple(statements)
     deepest = max((len(each.loops) for each in inside), default=0)
@@ -21,10 +22,10 @@ def streams(statements: Iterable[ScopStatement], loop: int) -> dict[DataObject, 
         place = next((at for at, one in enumerate(each.loops) if one.index == loop), None)
         if len(each.loops) < deepest or place is None or place + 1 == deepest:
             continue
-        for one in each.references:
-            if one.kind is AccessKind.READ and one.exact and one.relation.is_injective():
-                inner = one.relation.project_out(isl.dim_type.in_, place + 1, deepest - place - 1)
-                found.setdefault(one.object, inner.reset_tuple_id(isl.dim_type.in_))
+        for reference in each.references:
+            if reference.kind is AccessKind.READ and reference.exact and reference.relation.is_injective():
+                inner = reference.relation.project_out(isl.dim_type.in_, place + 1, deepest - place - 1)
+                found.setdefault(reference.object, inner.reset_tuple_id(isl.dim_type.in_))
     return found
 
 

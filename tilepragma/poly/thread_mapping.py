@@ -1,7 +1,9 @@
-"""Algorithm 1 of ICS'08 for rows of a schedule: which of those that run at once neighbouring workers should take.
+"""Algorithm 1 of ICS'08 for rows of a schedule: which of those that run at once neighbouring
+workers should take.
 
-Its loop over subsets G of the accesses is not needed where the legal placements are few: each row satisfies the adjacency
-constraints for one greatest G, so that the rows themselves are weighed, by the transactions that their accesses take.
+Its loop over subsets G of the accesses is not needed where the legal placements are few: each row
+satisfies the adjacency constraints for one greatest G, so that the rows themselves are weighed, by
+the transactions that their accesses take.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ Cost = tuple[int, ...]
 def by_transactions(
     statements: Sequence[StatementSchedule], levels: Iterable[int], fixed: Iterable[int], private: frozenset[str]
 ) -> tuple[int, ...]:
-    """The levels, the one last along which workers' accesses take fewest transactions; among equals the order stays.
+    """The levels, the one last along which workers' accesses take fewest transactions; among equals
+    the order stays.
 
-    `fixed` are the levels of which all but the one in question stay between neighbouring workers. Objects named in `private` have no
-    place in global memory.
+    `fixed` are the levels of which all but the one in question stay between neighbouring workers.
+    Objects named in `private` have no place in global memory.
     """
     kept = tuple(fixed)
     return tuple(sorted(levels, key=lambda level: transactions(statements, level, kept, private), reverse=True))

@@ -1,6 +1,8 @@
-"""Which parts run one after another inside each block of rows that is dealt to threads, so that all of them are one launch.
+"""Which parts run one after another inside each block of rows that is dealt to threads, so that all
+of them are one launch.
 
-P(i); then Q(j), Q(j) waiting for P(i) where phi_Q(j) = phi_P(i) alone: { s -> t in P_e : phi_T(t) != phi_S(s) } is empty
+P(i); then Q(j), Q(j) waiting for P(i) where phi_Q(j) = phi_P(i) alone: { s -> t in P_e : phi_T(t)
+!= phi_S(s) } is empty
 """
 
 from __future__ import annotations
@@ -30,10 +32,12 @@ class DealtPart:
 
 
 def parts_in_blocks(parts: Sequence[Part | RowLoop], dependences: Iterable[Dependence]) -> tuple[DealtPart, ...]:
-    """The first of the parts and those after it that can share its blocks; none where these are fewer than two.
+    """The first of the parts and those after it that can share its blocks; none where these are
+    fewer than two.
 
-    One of them does most of the work. The others, which have fewer loops, set its elements or pass them on: as launches of their own they would
-    take what it has in the cache through memory again, and the threads would meet once more. A part that uses nothing of those before stays apart.
+    One of them does most of the work. The others, which have fewer loops, set its elements or pass
+    them on: as launches of their own they would take what it has in the cache through memory again,
+    and the threads would meet once more. A part that uses nothing of those before stays apart.
     """
     known = tuple(dependences)
     found: list[DealtPart] = []

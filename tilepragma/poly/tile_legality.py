@@ -1,7 +1,9 @@
-"""Which orders of tiles and which distributions the dependences allow, whatever the tiles' sizes are.
+"""Which orders of tiles and which distributions the dependences allow, whatever the tiles' sizes
+are.
 
-A tile of a loop holds one digit of the iteration's number (mixed radix, the first tile the most significant one), so a
-distance d > 0 makes the first digit that differs grow, d < 0 makes it shrink, and the digits after it may do either.
+A tile of a loop holds one digit of the iteration's number (mixed radix, the first tile the most
+significant one), so a distance d > 0 makes the first digit that differs grow, d < 0 makes it
+shrink, and the digits after it may do either.
 """
 
 from __future__ import annotations
@@ -51,8 +53,9 @@ def order_violation(
 ) -> Violation | None:
     """The first dependence that the order breaks for some sizes of tiles, if any.
 
-    `nest` holds the indices of perfectly nested loops, outermost first; `order` the (loop, position) of their tiles in order
-    of execution. Distances carried outside the nest are kept by any order inside.
+    `nest` holds the indices of perfectly nested loops, outermost first; `order` the (loop,
+    position) of their tiles in order of execution. Distances carried outside the nest are kept by
+    any order inside.
     """
     for dependence in dependences:
         first = _place(dependence, nest[0])
@@ -72,7 +75,8 @@ def _broken(distances: isl.Set, places: dict[int, int], order: Sequence[tuple[in
     waiting = {loop: sorted(position for one, position in order if one == loop) for loop in places}
     for step, (loop, position) in enumerate(order):
         place = places[loop]
-        # A digit that shrinks first: the distance is negative, or a more significant digit that grows comes later.
+        # A digit that shrinks first: the distance is negative, or a more significant digit that
+        # grows comes later.
         sign = 1 if waiting[loop][0] < position else -1
         for one in {sign, -1}:
             if has_sign(distances, place, one):
@@ -88,7 +92,8 @@ def _broken(distances: isl.Set, places: dict[int, int], order: Sequence[tuple[in
 def distribution_violation(
     dependences: Iterable[Dependence], loop: int, ordered: frozenset[int] = frozenset()
 ) -> Violation | None:
-    """The first dependence between different iterations of the loop, which distribution would run unordered.
+    """The first dependence between different iterations of the loop, which distribution would run
+    unordered.
 
     `ordered` are loops around it after each round of which all instances wait for each other.
     """
@@ -112,10 +117,12 @@ def distribution_violation(
 
 
 def shares_surely(dependence: Dependence, loop: int) -> bool:
-    """Whether different iterations of the loop, in one of each loop around it, meet in some element as soon as there are enough of them.
+    """Whether different iterations of the loop, in one of each loop around it, meet in some element
+    as soon as there are enough of them.
 
-    The parameters P for which they do are those of { d : d_outer = 0, d_loop != 0 }. For others the loop must have few iterations: they may be
-    as many as one likes where `a[i]` and `a[i + m]` are written, if m is no less.
+    The parameters P for which they do are those of { d : d_outer = 0, d_loop != 0 }. For others the
+    loop must have few iterations: they may be as many as one likes where `a[i]` and `a[i + m]` are
+    written, if m is no less.
     """
     place = _place(dependence, loop)
     if place is None or not (dependence.exact and dependence.source.whole and dependence.sink.whole):
@@ -153,9 +160,11 @@ def _longest(instances: isl.Set, place: int) -> float:
 
 
 def _start_moves(distances: isl.Set, loops: Sequence[Loop], place: int) -> isl.Set | None:
-    """{ d : d_outer != 0 } for a loop around on which the start of the loop at `place` depends, if it is not empty.
+    """{ d : d_outer != 0 } for a loop around on which the start of the loop at `place` depends, if
+    it is not empty.
 
-    Iterations are dealt by their number, counted from the start: where that moves, one value of the iterator is another instance's.
+    Iterations are dealt by their number, counted from the start: where that moves, one value of the
+    iterator is another instance's.
     """
     read = {node.object for node in walk(loops[place].lower) if isinstance(node, Access)}
     for outer in range(place):

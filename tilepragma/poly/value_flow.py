@@ -20,7 +20,8 @@ from tilepragma.ir.loop_tree import ExpressionStatement
 from tilepragma.ir.traversal import walk
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 
-#: isl's operations do not count all of its work, which grows with the divisions in a set, and with its factors.
+#: isl's operations do not count all of its work, which grows with the divisions in a set, and with
+#: its factors.
 _MOST_DIVISIONS, _GREATEST_FACTOR = 4, 10_000
 
 
@@ -123,7 +124,9 @@ def array_flow(scop: Scop, objects: Collection[DataObject]) -> ArrayFlow:
     wanted = frozenset(objects)
     sites = []
     for statement in scop.statements:
-        own = [Site(statement, place) for place, one in enumerate(statement.references) if one.object in wanted]
+        own = [
+            Site(statement, place) for place, reference in enumerate(statement.references) if reference.object in wanted
+        ]
         _check(statement, own)
         sites += own
     return ArrayFlow(wanted, tuple(sites))
@@ -149,15 +152,15 @@ def _check(statement: ScopStatement, sites: list[Site]) -> None:
 
 def _is_hard(relation: isl.Map) -> bool:
     pieces = relation.get_basic_maps()
-    if sum(one.dim(isl.dim_type.div) for one in pieces) > _MOST_DIVISIONS:
+    if sum(piece.dim(isl.dim_type.div) for piece in pieces) > _MOST_DIVISIONS:
         return True
     kinds = (isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.div)
     return any(
         abs(int(constraint.get_coefficient_val(kind, place).to_python())) > _GREATEST_FACTOR
-        for one in pieces
-        for constraint in one.get_constraints()
+        for piece in pieces
+        for constraint in piece.get_constraints()
         for kind in kinds
-        for place in range(one.dim(kind))
+        for place in range(piece.dim(kind))
     )
 
 
@@ -166,9 +169,9 @@ def _is_plain(statement: ScopStatement) -> bool:
     node = statement.node
     if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, (Assignment, Increment)):
         return False
-    changes = [one for one in walk(node) if isinstance(one, (Assignment, Increment))]
-    calls = (one for one in walk(node) if isinstance(one, Call))
-    return len(changes) == 1 and not any(one.callee is Callee.USER for one in calls)
+    changes = [node for node in walk(node) if isinstance(node, (Assignment, Increment))]
+    calls = (node for node in walk(node) if isinstance(node, Call))
+    return len(changes) == 1 and not any(call.callee is Callee.USER for call in calls)
 
 
 def _number(domain: isl.Set, value: int) -> isl.Map:
@@ -183,6 +186,6 @@ def _after_all(context: isl.Context, depth: int) -> isl.Set:
 
 def _union(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
     result = isl.UnionMap("{ }", context=context)
-    for one in maps:
-        result = result.union(isl.UnionMap.from_map(one))
+    for map_ in maps:
+        result = result.union(isl.UnionMap.from_map(map_))
     return result

@@ -4,10 +4,11 @@
     Theta    = (1 1 ... 1; 0 1 ... 0; ...; 0 ... 0 1)                                  thesis (3.17)
     Gamma'_S : { S[i] -> [Theta_T floor(Phi_S(i) / s), Theta_S Phi_S(i)] }             thesis (3.19)
 
-The first component of each half is sequential, all others are parallel: in a tile that is a wavefront of points, between
-tiles a wavefront of tiles. Where a row of the band orders all that a tile must order (Theorem 4.1), Theta_S is that row
-alone: the wavefronts are balanced. Rows that carry nothing take no part in the sum of (3.17), so that parallelism that
-needs no synchronisation is not lost.
+The first component of each half is sequential, all others are parallel: in a tile that is a
+wavefront of points, between tiles a wavefront of tiles. Where a row of the band orders all that a
+tile must order (Theorem 4.1), Theta_S is that row alone: the wavefronts are balanced. Rows that
+carry nothing take no part in the sum of (3.17), so that parallelism that needs no synchronisation
+is not lost.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from tilepragma.poly.strongly_connected import strongly_connected
 class BandWavefronts:
     """The two levels of one band of a schedule.
 
-    `levels`: the rows of the schedule that the band has; `statements`: who has them.
-    `inter` = Theta_T, on tile indices; `intra` = Theta_S, on points: m x m, the sequential row first.
-    `inter_sequential`, `intra_sequential`: whether that first row carries anything; else all rows are parallel, and no
-    synchronisation is needed.
-    `balanced`: intra-tile wavefronts are along a hyperplane of the band (Definition 4.1).
-    `order`: groups of statements that follow each other within one wavefront of points (thesis Figure 4.7).
-    `barriers`: for each group, whether it needs a barrier before it: what it waits for may be another point of the
-    wavefront. Without one, a group waits only for earlier groups at its own point.
+    `levels`: the rows of the schedule that the band has; `statements`: who has them. `inter` =
+    Theta_T, on tile indices; `intra` = Theta_S, on points: m x m, the sequential row first.
+    `inter_sequential`, `intra_sequential`: whether that first row carries anything; else all rows
+    are parallel, and no synchronisation is needed. `balanced`: intra-tile wavefronts are along a
+    hyperplane of the band (Definition 4.1). `order`: groups of statements that follow each other
+    within one wavefront of points (thesis Figure 4.7). `barriers`: for each group, whether it needs
+    a barrier before it: what it waits for may be another point of the wavefront. Without one, a
+    group waits only for earlier groups at its own point.
     """
 
     band: int
@@ -58,9 +59,11 @@ class _Edge:
 
 
 def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matrix:
-    """Theta of (3.17): the sum of the `carrying` rows (numbered from 0; all of them where None), then the others as they are.
+    """Theta of (3.17): the sum of the `carrying` rows (numbered from 0; all of them where None),
+    then the others as they are.
 
-    The unit row of the first carrying row is the one that the sum replaces. No carrying row: the identity.
+    The unit row of the first carrying row is the one that the sum replaces. No carrying row: the
+    identity.
     """
     summed = tuple(range(rows)) if carrying is None else carrying
     if not summed:
@@ -70,9 +73,11 @@ def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matr
 
 
 def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[BandWavefronts, ...]:
-    """The wavefronts of every band, each for one iteration of the rows before it; outer bands come before inner ones.
+    """The wavefronts of every band, each for one iteration of the rows before it; outer bands come
+    before inner ones.
 
-    The schedule is one that Algorithm 4.1 found for these dependences: its bands are tilable (Theorem 3.3).
+    The schedule is one that Algorithm 4.1 found for these dependences: its bands are tilable
+    (Theorem 3.3).
     """
     bands: dict[int, None] = {}
     for each in schedule.statements:

@@ -1,4 +1,5 @@
-"""What ptxas makes of CUDA programs, by NVRTC, which has it inside: registers of a thread and what is spilled of them. No GPU is needed.
+"""What ptxas makes of CUDA programs, by NVRTC, which has it inside: registers of a thread and what
+is spilled of them. No GPU is needed.
 
 Answers are kept in the cache folder, so that a program is compiled once for an architecture.
 """
@@ -38,8 +39,8 @@ class NvrtcError(Exception):
 
 @dataclass(frozen=True)
 class Compiled:
-    """Of an entry point: 32-bit registers of a thread, and the bytes of them that it spills: those stored, or those loaded again where these
-    are more.
+    """Of an entry point: 32-bit registers of a thread, and the bytes of them that it spills: those
+    stored, or those loaded again where these are more.
     """
 
     registers: int
@@ -54,7 +55,8 @@ class Nvrtc:
     version: str
 
     def compiled(self, text: str, architecture: int, options: Sequence[str] = ()) -> Mapping[str, Compiled]:
-        """What becomes of each entry point of a program for compute capability `architecture` (90: 9.0).
+        """What becomes of each entry point of a program for compute capability `architecture` (90:
+        9.0).
 
         Raises NvrtcError where NVRTC does not know the architecture, or does not take the program.
         """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
     """Lines on each launch for devices, by its name: `neighbours along i: x coalesced, a strided by n`."""
     found: dict[str, list[WorkerAccess]] = {}
-    for one in accesses_of(plan):
-        found.setdefault(one.launch, []).append(one)
+    for access in accesses_of(plan):
+        found.setdefault(access.launch, []).append(access)
     return {
         launch.name: (*_lines(found[launch.name]), *_left(plan, launch, found[launch.name]))
         for launch in plan.device
@@ -31,20 +31,20 @@ def _left(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Ite
     """What each worker has to fetch for itself."""
     from tilepragma.cost.tile_bytes import boxes_fit
 
-    staged = {one.object for one in staged_arrays(launch)}
-    staged |= {one.array for one in launch.staged_windows} if boxes_fit(plan, launch) else set()
+    staged = {array.object for array in staged_arrays(launch)}
+    staged |= {window.array for window in launch.staged_windows} if boxes_fit(plan, launch) else set()
     left = [one.host for one in uncoalesced(accesses, launch.name) if one not in staged]
     if left:
         yield f"neither coalesced nor staged: {', '.join(left)}"
 
 
 def _lines(accesses: list[WorkerAccess]) -> Iterator[str]:
-    alone = all(one.first for one in accesses) and not all(map(is_side_by_side, accesses))
-    for loop, arrays in _by_loop(one for one in accesses if one.first).items():
+    alone = all(access.first for access in accesses) and not all(map(is_side_by_side, accesses))
+    for loop, arrays in _by_loop(access for access in accesses if access.first).items():
         why = ", which alone runs at once" if alone else ""
         yield f"neighbours along {loop}{why}: {', '.join(_phrases(arrays))}"
     # What is no worse along another loop is no reason.
-    worse = _by_loop(one for one in accesses if not one.first and not is_side_by_side(one))
+    worse = _by_loop(access for access in accesses if not access.first and not is_side_by_side(access))
     for loop, arrays in worse.items():
         yield f"along {loop} they would have {', '.join(_phrases(arrays))}"
 
@@ -55,9 +55,9 @@ _Arrays = dict[str, dict[str, None]]
 def _by_loop(accesses: Iterable[WorkerAccess]) -> dict[str, _Arrays]:
     """By the iterator of the loop what becomes of every array, each said once."""
     found: dict[str, _Arrays] = {}
-    for one in accesses:
-        arrays = found.setdefault(one.along.loop.iterator.host, {})
-        arrays.setdefault(one.reference.object.host, {})[_reach(one)] = None
+    for access in accesses:
+        arrays = found.setdefault(access.along.loop.iterator.host, {})
+        arrays.setdefault(access.reference.object.host, {})[_reach(access)] = None
     return found
 
 

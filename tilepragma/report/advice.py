@@ -14,8 +14,8 @@ from tilepragma.report.relaxation_facts import faster_orders
 
 
 def as_written_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """A note for every kernel that runs as written, but for those that a diagnostic at its directive, or at a method for relaxations, is about
-    already.
+    """A note for every kernel that runs as written, but for those that a diagnostic at its
+    directive, or at a method for relaxations, is about already.
     """
     for plan in plans:
         place, method = plan.kernel.directive.range, plan.kernel.directive.sor

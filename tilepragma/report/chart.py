@@ -28,7 +28,8 @@ class Look(NamedTuple):
     marker: str
 
 
-#: Okabe and Ito's colours, darkened for thin lines on white; in grey the dashes and the markers tell the curves apart.
+#: Okabe and Ito's colours, darkened for thin lines on white; in grey the dashes and the markers
+#: tell the curves apart.
 LOOKS = (
     Look("#0060a8", "", "disc"),
     Look("#b84500", "7 3", "square"),

@@ -23,8 +23,9 @@ _RUNNERS_UP = 3
 
 @dataclass(frozen=True)
 class ChoiceFacts:
-    """`device` names the one that is planned for; the others are clauses on tile sizes, empty where there is nothing to say. All of them are without
-    sizes. `landscape` is None where nothing was predicted.
+    """`device` names the one that is planned for; the others are clauses on tile sizes, empty where
+    there is nothing to say. All of them are without sizes. `landscape` is None where nothing was
+    predicted.
     """
 
     device: str = ""

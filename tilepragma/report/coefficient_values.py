@@ -64,11 +64,13 @@ def _power(value: float, exponent: int) -> float:
 
 
 def best_factor(sweep: Sweep, extents: Sequence[int], values: CoefficientValues) -> Mapping[str, float]:
-    """{name: number} of the relaxation factor w where the coefficients have it as a name, or a multiple of one, that nobody said: the best one,
+    """{name: number} of the relaxation factor w where the coefficients have it as a name, or a
+    multiple of one, that nobody said: the best one,
 
         w = 2 / (1 + sqrt(1 - rho^2)),    rho = sum over o != 0 of  c_o / w * product over the dimensions d of cos(pi o_d / (n_d + 1)),
 
-    which it is for stars of equal coefficients and consistently ordered sweeps (Young), and is near it for others. Empty elsewhere.
+    which it is for stars of equal coefficients and consistently ordered sweeps (Young), and is near
+    it for others. Empty elsewhere.
     """
     if sweep.relaxation is None or len(sweep.relaxation.terms) != 1:
         return {}
@@ -81,7 +83,9 @@ def best_factor(sweep: Sweep, extents: Sequence[int], values: CoefficientValues)
     except UnknownValueError:
         unrelaxed = CoefficientValues(values.sizes, {**values.said, name: float(1 / factor)})
         radius = math.fsum(
-            unrelaxed.of(one.coefficient) * _symbol(one.offset, extents) for one in sweep.neighbours if any(one.offset)
+            unrelaxed.of(neighbour.coefficient) * _symbol(neighbour.offset, extents)
+            for neighbour in sweep.neighbours
+            if any(neighbour.offset)
         )
         best = 2 / (1 + math.sqrt(max(1 - radius**2, 0.0)))
         return {name: best / float(factor)}

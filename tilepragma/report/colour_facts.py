@@ -31,7 +31,7 @@ def unsplit_colours(plan: KernelPlan) -> Iterator[str]:
 
 def _conditions(body: Block) -> Iterator[tuple[Expression, Statement]]:
     """Conditions that compare the parity of a sum of two values or more with something, and what they decide."""
-    for node in (one for one in walk(body) if isinstance(one, If)):
+    for node in (node for node in walk(body) if isinstance(node, If)):
         condition = node.condition
         if isinstance(condition, Binary) and condition.operator in ("==", "!="):
             yield from ((condition, node.then) for one in (condition.left, condition.right) if _is_parity(one))

@@ -24,7 +24,8 @@ from tilepragma.report.scene import (
 from tilepragma.report.sheet import Sheet
 from tilepragma.report.svg import Box, Point, around, text_width
 
-#: More arrows than this, in all or an iteration, hide what they show; then only those of one iteration are drawn.
+#: More arrows than this, in all or an iteration, hide what they show; then only those of one
+#: iteration are drawn.
 _MOST_ARROWS = 420
 _MOST_ARROWS_EACH = 8
 _UNIT = {1: 34.0, 2: 40.0, 3: 52.0}
@@ -121,7 +122,8 @@ def _label_distances(sheet: Sheet, scene: Scene, ends: Ties) -> None:
             sheet.label(at, words, 9.5, fill=KINDS[ends[source, sink].kind][0])
 
 
-#: More distance vectors than this stand in the legend only; so does one that would cover this area of something else.
+#: More distance vectors than this stand in the legend only; so does one that would cover this area
+#: of something else.
 _MOST_LABELS = 8
 _TOLERABLE = 40.0
 

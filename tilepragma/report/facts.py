@@ -1,6 +1,8 @@
-"""What a report says of a kernel, as plain words and numbers: the same for the text and for the page.
+"""What a report says of a kernel, as plain words and numbers: the same for the text and for the
+page.
 
-Statements are S1, S2, … in the order of the text, since the engine's own names mean nothing to the user.
+Statements are S1, S2, … in the order of the text, since the engine's own names mean nothing to the
+user.
 """
 
 from __future__ import annotations
@@ -76,7 +78,8 @@ class CodeRow:
 
 @dataclass(frozen=True)
 class DependenceRow:
-    """Dependences of one distance between two statements: `kinds` are `flow, anti`, a ? behind those that data decide.
+    """Dependences of one distance between two statements: `kinds` are `flow, anti`, a ? behind
+    those that data decide.
 
     `distance` counts iterations of `loops`, those around both; `accesses` are `A[i] → A[i + 1]`.
     """
@@ -178,7 +181,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
 def _analysed(plan: KernelPlan) -> Kernel:
     """The region that the plan computes, with the steps of the user's loops and with arrays seen by rows as in the plan, whose loops have none."""
     kernel = region_planned(plan)
-    by_rows = plan.stepped is not None and any(one.rows_in is not None for one in plan.kernel.objects)
+    by_rows = plan.stepped is not None and any(object_.rows_in is not None for object_ in plan.kernel.objects)
     return with_rows(kernel).kernel if by_rows else kernel
 
 
@@ -201,7 +204,7 @@ def _counted(plan: KernelPlan) -> Iterator[tuple[str, str]]:
 def _checks(plan: KernelPlan) -> Iterator[str]:
     if plan.checks_overlap:
         yield "no written array overlaps another"
-    never = never_holding(one for one in plan.conditions if not isinstance(one, ClauseExpression))
+    never = never_holding(condition for condition in plan.conditions if not isinstance(condition, ClauseExpression))
     for condition in plan.conditions:
         yield plain_text(condition) + (", which never holds: the original loop runs" if condition in never else "")
     for zero in ordered_zeros(plan):
@@ -348,7 +351,7 @@ def _elements(argument: ArrayArgument, sizes: Sizes) -> int | None:
     return count
 
 
-# -- nests --------------------------------------------------------------------------------------------------------------
+# -- nests
 
 
 def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes: Sizes) -> Iterator[NestFacts]:
@@ -485,14 +488,14 @@ def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, s
     from tilepragma.poly.dependences import distance_text
 
     groups: dict[tuple[str, str, str, str], dict[str, list[tuple[str, str]]]] = {}
-    for one in analysis.values:
-        if _inside_one_iteration(one):
+    for value in analysis.values:
+        if _inside_one_iteration(value):
             continue
-        loops = ", ".join(loop.iterator.host for loop in one.loops)
-        ends = labels[one.source_statement.name], labels[one.sink_statement.name]
-        kinds = groups.setdefault((*ends, f"({loops})", distance_text(one.distances)), {})
-        pair = _access(one, source, "source"), _access(one, source, "sink")
-        kinds.setdefault(one.kind.value + ("" if one.exact else "?"), []).append(pair)
+        loops = ", ".join(loop.iterator.host for loop in value.loops)
+        ends = labels[value.source_statement.name], labels[value.sink_statement.name]
+        kinds = groups.setdefault((*ends, f"({loops})", distance_text(value.distances)), {})
+        pair = _access(value, source, "source"), _access(value, source, "sink")
+        kinds.setdefault(value.kind.value + ("" if value.exact else "?"), []).append(pair)
     for (start, end, loops, distance), kinds in sorted(groups.items(), key=_by_number):
         merged: dict[str, list[str]] = {}
         for kind in sorted(kinds, key=lambda word: (_KINDS.index(word.rstrip("?")), word)):

@@ -1,5 +1,5 @@
-"""The pictures of a nest, as the thesis has them in Figures 3.15, 4.1 and 4.3: the iterations with their dependences, and the tiles with
-their wavefronts where the plan has such.
+"""The pictures of a nest, as the thesis has them in Figures 3.15, 4.1 and 4.3: the iterations with
+their dependences, and the tiles with their wavefronts where the plan has such.
 """
 
 from __future__ import annotations

@@ -133,8 +133,8 @@ class Projection:
         return dot(self.x, point), dot(self.y, point)
 
 
-#: Nearly isometric, turned so far that points of a lattice do not fall on each other: the first axis recedes to the upper
-#: left, the second runs to the right, the third up.
+#: Nearly isometric, turned so far that points of a lattice do not fall on each other: the first
+#: axis recedes to the upper left, the second runs to the right, the third up.
 AXONOMETRIC = Projection((-0.74, 0.90, 0.0), (-0.26, -0.08, -1.0))
 #: The plane as it is, y upwards.
 PLANE = Projection((1.0, 0.0, 0.0), (0.0, -1.0, 0.0))

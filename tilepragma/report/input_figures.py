@@ -1,5 +1,5 @@
-"""Pictures of versions over inputs, as the TileK paper has them: the share of the best over sorted inputs (its Figure 6), and what several ways to
-choose a version reach on the whole (its Figure 7).
+"""Pictures of versions over inputs, as the TileK paper has them: the share of the best over sorted
+inputs (its Figure 6), and what several ways to choose a version reach on the whole (its Figure 7).
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def shares_figure(curves: Sequence[Curve], caption: str) -> Figure:
 def ranges_figure(ranges: Sequence[Range], unit: str, caption: str) -> Figure:
     """The mean of each as a point, on a line from the least to the most; `unit` is what they count. There is one, and it is above 0."""
     sheet = new_sheet()
-    least, most = min(one.spread.least for one in ranges), max(one.spread.most for one in ranges)
+    least, most = min(range_.spread.least for range_ in ranges), max(range_.spread.most for range_ in ranges)
     is_log = most > _WIDE * least
     across = log_scale([least, most], WIDTH) if is_log else Scale(0.0, 1.08 * most, WIDTH)
-    names = [wrapped(one.name, TEXT - 1, WIDTH + 42.0) for one in ranges]
+    names = [wrapped(range_.name, TEXT - 1, WIDTH + 42.0) for range_ in ranges]
     bottom = sum(map(_height, names))
     sheet.reach.extend([(-42.0, 0.0), (WIDTH + 8, 0.0)])
     free = -math.inf

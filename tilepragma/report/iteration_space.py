@@ -1,7 +1,9 @@
-"""A nest's iteration space at small sizes, point by point, in plain numbers: what pictures are drawn from.
+"""A nest's iteration space at small sizes, point by point, in plain numbers: what pictures are
+drawn from.
 
-Instances { S[i] }, the pairs of each dependence polyhedron P_e, and of every instance its tile floor(Phi_S(i) / s) of
-thesis (3.14) and the wavefront of (3.17) that the tile belongs to, for the rows that a plan has.
+Instances { S[i] }, the pairs of each dependence polyhedron P_e, and of every instance its tile
+floor(Phi_S(i) / s) of thesis (3.14) and the wavefront of (3.17) that the tile belongs to, for the
+rows that a plan has.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from tilepragma.poly.schedule import Row
 from tilepragma.poly.scop import ScopStatement
 from tilepragma.report.nest_analysis import NestAnalysis, at_sizes, parameter_names
 
-#: By the number of loops: iterations a loop aimed at, the most that a user's sizes may give, and the extent of tiles.
+#: By the number of loops: iterations a loop aimed at, the most that a user's sizes may give, and
+#: the extent of tiles.
 TARGET_ITERATIONS = {1: 16, 2: 9, 3: 6}
 MOST_ITERATIONS = {1: 40, 2: 16, 3: 8}
 TILE_EXTENT = {1: 4, 2: 4, 3: 3}
@@ -55,7 +58,8 @@ class Instance:
 
 @dataclass(frozen=True)
 class Pair:
-    """One pair of a dependence: indices of instances, the kind's name, and sink - source where both have the same loops.
+    """One pair of a dependence: indices of instances, the kind's name, and sink - source where both
+    have the same loops.
 
     Not `certain` where it may be absent: it hangs on data, or its accesses are not known exactly.
     """
@@ -69,11 +73,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class IterationSpace:
-    """`instances` are in the order of execution. `sizes` are the parameters' values; `cut` where loops were cut short to fit.
-    Of nests of more than three loops `depth` = 3 are left, and `fixed` says where the inner ones stand still.
+    """`instances` are in the order of execution. `sizes` are the parameters' values; `cut` where
+    loops were cut short to fit. Of nests of more than three loops `depth` = 3 are left, and `fixed`
+    says where the inner ones stand still.
 
-    `rows` are the hyperplanes by which each statement is tiled, as coefficients, none where there are no tiles; `extent` is the tiles' size
-    along each.
+    `rows` are the hyperplanes by which each statement is tiled, as coefficients, none where there
+    are no tiles; `extent` is the tiles' size along each.
     """
 
     depth: int
@@ -97,7 +102,8 @@ class DrawnTiles:
 def iteration_space(
     analysis: NestAnalysis, wanted: Mapping[str, int], tiles: DrawnTiles | None = None
 ) -> IterationSpace:
-    """The nest at sizes of at most a dozen iterations a loop; `wanted` are the user's numbers, taken where they are small.
+    """The nest at sizes of at most a dozen iterations a loop; `wanted` are the user's numbers,
+    taken where they are small.
 
     Raises NotDrawableError for nests without instances or bounds, or too hard for isl.
     """
@@ -127,15 +133,15 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles:
     found.sort(key=lambda one: _execution_key(analysis.statements[one[0]], one[1]))
     index = {one: place for place, one in enumerate(found)}
     pairs: dict[Pair, None] = {}
-    for one in analysis.values:
-        for pair in _pairs(analysis, one, domains, sizes, index):
+    for value in analysis.values:
+        for pair in _pairs(analysis, value, domains, sizes, index):
             pairs.setdefault(pair)
     instances = _tiled(found, tiles, TILE_EXTENT[depth])
     rows = () if tiles is None else tiles.rows
     return IterationSpace(
         depth,
         tuple(_statement(each) for each in analysis.statements),
-        tuple(replace(one, at=one.at[:MOST_DIMENSIONS]) for one in instances),
+        tuple(replace(instance, at=instance.at[:MOST_DIMENSIONS]) for instance in instances),
         tuple(pairs),
         sizes,
         cut,
@@ -155,7 +161,7 @@ def _statement(each: ScopStatement) -> SpaceStatement:
     )
 
 
-# -- sizes --------------------------------------------------------------------------------------------------------------
+# -- sizes
 
 
 def _sizes(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> dict[str, int]:
@@ -265,7 +271,7 @@ def _at(domain: isl.Set, place: int, value: int) -> isl.Set:
     return domain.fix_val(isl.dim_type.set, place, isl.Val(value, context=domain.get_ctx()))
 
 
-# -- points and pairs -----------------------------------------------------------------------------------------------------
+# -- points and pairs
 
 
 def _points(domain: isl.Set, depth: int) -> list[tuple[int, ...]]:
@@ -325,7 +331,7 @@ def _pairs(
         yield Pair(dependence.kind.value, index[source, one], index[sink, other], shown, dependence.exact)
 
 
-# -- tiles and wavefronts -------------------------------------------------------------------------------------------------
+# -- tiles and wavefronts
 
 
 def _tiled(found: list[tuple[int, tuple[int, ...]]], tiles: DrawnTiles | None, extent: int) -> tuple[Instance, ...]:

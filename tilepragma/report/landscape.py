@@ -13,9 +13,11 @@ _SHORTEST = 1e-12
 
 @dataclass(frozen=True)
 class Landscape:
-    """`seconds` of every layout that was predicted, by the values of the sizes of these `names`; `default` is one of them where the model has a
-    time for it. `device` is the name of the one that they are predicted for. `is_measured`: they were measured there instead; `note` is then a
-    sentence for the caption on what else they depend on, and all sizes are shown (`measured_landscape`).
+    """`seconds` of every layout that was predicted, by the values of the sizes of these `names`;
+    `default` is one of them where the model has a time for it. `device` is the name of the one that
+    they are predicted for. `is_measured`: they were measured there instead; `note` is then a
+    sentence for the caption on what else they depend on, and all sizes are shown
+    (`measured_landscape`).
     """
 
     names: tuple[str, ...]
@@ -70,8 +72,9 @@ class Landscape:
 def measured_landscape(
     names: tuple[str, ...], seconds: Mapping[tuple[int, ...], float], default: tuple[int, ...], device: str, note: str
 ) -> Landscape | None:
-    """The two sizes that matter most of layouts that were measured, with the least time of all values of the others: what is measured lies too
-    scattered for a cut. None where there is a single layout. `default` may be empty: not known.
+    """The two sizes that matter most of layouts that were measured, with the least time of all
+    values of the others: what is measured lies too scattered for a cut. None where there is a
+    single layout. `default` may be empty: not known.
     """
     places = [place for place in range(len(names)) if len({layout[place] for layout in seconds}) > 1]
     spreads = {place: _least(seconds, (place,)) for place in places}

@@ -15,7 +15,8 @@ from tilepragma.report.scene import Figure
 from tilepragma.report.sheet import LegendEntry, Sheet
 from tilepragma.report.svg import Box, Node, Point, Style, node, path, text, text_width
 
-#: The ratios up to which each colour but the last goes. They lie closest where layouts are worth choosing.
+#: The ratios up to which each colour but the last goes. They lie closest where layouts are worth
+#: choosing.
 _BOUNDS = (1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
 #: Lengths in user units: of an axis for each of its values, and at most.
 _WIDE, _HIGH, _LONGEST = 44.0, 28.0, 340.0
@@ -124,7 +125,7 @@ def _name_across(sheet: Sheet, landscape: Landscape, across: _Axis) -> None:
     sheet.label((across.length / 2, 27.0), landscape.names[landscape.axes[-1]], TEXT, font_style="italic")
 
 
-# -- two sizes ------------------------------------------------------------------------------------------------------------
+# -- two sizes
 
 
 def _draw_map(
@@ -193,7 +194,7 @@ def _scale() -> LegendEntry:
     return LegendEntry(tuple(drawn), "times the best", left)
 
 
-# -- one size -------------------------------------------------------------------------------------------------------------
+# -- one size
 
 
 def _draw_line(sheet: Sheet, landscape: Landscape, across: _Axis, ratios: dict[int, float]) -> None:
@@ -223,7 +224,7 @@ def _around(point: Point, half: float) -> Box:
     return Box(point[0] - half, point[1] - half, point[0] + half, point[1] + half)
 
 
-# -- both -----------------------------------------------------------------------------------------------------------------
+# -- both
 
 
 def _marks(landscape: Landscape) -> list[LegendEntry]:

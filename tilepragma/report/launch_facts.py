@@ -21,9 +21,9 @@ from tilepragma.schedule.doacross import persistent_launches
 
 @dataclass(frozen=True)
 class LaunchLine:
-    """A loop that the host runs (`trips` times, where the sizes say it), a condition, or a launch; `loops` are
-    (iterator, how it is distributed) of a launch, `below` says what its workers make of the arrays, or which tiles a loop goes through;
-    `launch` is its name.
+    """A loop that the host runs (`trips` times, where the sizes say it), a condition, or a launch;
+    `loops` are (iterator, how it is distributed) of a launch, `below` says what its workers make of
+    the arrays, or which tiles a loop goes through; `launch` is its name.
     """
 
     depth: int
@@ -72,7 +72,7 @@ def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
 def _with_more(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
     """The lines with what is said of launches on devices alone."""
     accesses = access_lines(plan)
-    persistent = {one.of for one in persistent_launches(plan)}
+    persistent = {launch.of for launch in persistent_launches(plan)}
     boxes = {one.name: (_of_boxes(plan, one),) for one in plan.device if one.staged_windows}
     for line in lines:
         waves = (_PERSISTENT,) if line.launch in persistent else ()
@@ -86,7 +86,7 @@ def _of_boxes(plan: KernelPlan, launch: Launch) -> str:
 
     names = " and ".join(window.array.host for window in launch.staged_windows)
     size, room = usual_box_bytes(plan, launch), plan.kernel.directive.local_bytes
-    part = f"with tiles of {' x '.join(str(one.device) for one in plan.sizes)} a tile's part of {names} is"
+    part = f"with tiles of {' x '.join(str(size.device) for size in plan.sizes)} a tile's part of {names} is"
     if boxes_fit(plan, launch):
         return (
             f"{part} staged in memory of the gang, {size} of {room} bytes: copied by rows, computed there by diagonals"
@@ -188,11 +188,11 @@ def _tile(tile: Tile) -> str:
 def _alone(launch: Launch, sizes: Sizes) -> Iterator[str]:
     """Whether the sizes leave one tile or iteration to deal out: the domain is smaller than a tile, mostly."""
     dealt = [
-        iterations(one.loop, sizes)
+        iterations(loop.loop, sizes)
         for nest in walk(launch.body)
         if isinstance(nest, TileNest)
-        for one in nest.loops
-        if any(tile.axis is not None for tile in one.tiles)
+        for loop in nest.loops
+        if any(tile.axis is not None for tile in loop.tiles)
     ]
     if dealt and all(count == 1 for count in dealt):
         yield "one alone: nothing runs at once"

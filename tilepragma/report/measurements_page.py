@@ -12,8 +12,9 @@ from tilepragma.report.scene import Figure
 
 @dataclass(frozen=True)
 class WayRow:
-    """A way to choose a version: the mean, least and most of its performance over all inputs, and how many times as much as the best version on
-    average it reaches in the mean and in the worst case; all as texts.
+    """A way to choose a version: the mean, least and most of its performance over all inputs, and
+    how many times as much as the best version on average it reaches in the mean and in the worst
+    case; all as texts.
     """
 
     name: str
@@ -48,8 +49,9 @@ class VersionRow:
 
 @dataclass(frozen=True)
 class KernelSection:
-    """A kernel on a target. `unit` is what performance counts, `facts` says where it was measured, `rules` has what the translator takes, `missing`
-    sentences on pictures that there are none of, with what to do for them.
+    """A kernel on a target. `unit` is what performance counts, `facts` says where it was measured,
+    `rules` has what the translator takes, `missing` sentences on pictures that there are none of,
+    with what to do for them.
     """
 
     name: str
@@ -73,8 +75,9 @@ class KernelSection:
 
 @dataclass(frozen=True)
 class MeasurementsPage:
-    """The whole page. `figures` are those of all kernels together, `missing` sentences on what there is none of, `runs` pictures of runs over time;
-    `note` is the user's, `made` says of what the page was made.
+    """The whole page. `figures` are those of all kernels together, `missing` sentences on what
+    there is none of, `runs` pictures of runs over time; `note` is the user's, `made` says of what
+    the page was made.
     """
 
     title: str
@@ -94,9 +97,9 @@ class MeasurementsPage:
     def pictures(self) -> list[tuple[str, Figure]]:
         """Every picture with the name of a file for it, without its ending. Names of kernels may come from another machine's measurements."""
         own = [
-            (re.sub(r"[^\w-]", "_", f"{part.name}-{part.target}-{one.name}"), one)
+            (re.sub(r"[^\w-]", "_", f"{part.name}-{part.target}-{figure.name}"), figure)
             for part in self.sections
-            for one in part.figures
+            for figure in part.figures
         ]
         return [*_numbered([(one.name, one) for one in (*self.figures, *self.runs)]), *_numbered(own)]
 

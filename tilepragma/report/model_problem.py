@@ -1,9 +1,11 @@
-"""A user's relaxation on a model problem of ours, as a C program that counts its sweeps and its time: what `explain --measure` compares methods on.
+"""A user's relaxation on a model problem of ours, as a C program that counts its sweeps and its
+time: what `explain --measure` compares methods on.
 
     u[x] = sum over offsets o of  c_o * u[x + o],    u = 0 around the mesh,    u uniformly random in [0, 1) at first
 
-The coefficients, the order of loops, the directions of sweeps, the type of elements and the mesh's extents are the user's; a right-hand side is an
-array of zeros. The solution is u = 0, so that the greatest |u| is the error itself.
+The coefficients, the order of loops, the directions of sweeps, the type of elements and the mesh's
+extents are the user's; a right-hand side is an array of zeros. The solution is u = 0, so that the
+greatest |u| is the error itself.
 """
 
 from __future__ import annotations
@@ -39,10 +41,12 @@ class NoModelError(Exception):
 
 @dataclass(frozen=True)
 class ModelProblem:
-    """A program for each method. `kernels` are those whose relaxation it is, `line` that of the first one's assignment; `extents` are the inner
-    points along each dimension, `values` numbers that stand for names in coefficients, `chosen` those names that nobody said a number of.
+    """A program for each method. `kernels` are those whose relaxation it is, `line` that of the
+    first one's assignment; `extents` are the inner points along each dimension, `values` numbers
+    that stand for names in coefficients, `chosen` those names that nobody said a number of.
 
-    `clauses` ask for the methods; between two looks at the error lie `rounds` rounds of the loop around sweeps, each of `sweeps`.
+    `clauses` ask for the methods; between two looks at the error lie `rounds` rounds of the loop
+    around sweeps, each of `sweeps`.
     """
 
     kernels: tuple[str, ...]
@@ -100,7 +104,7 @@ def names_in_coefficients(kernels: Sequence[Kernel]) -> frozenset[str]:
 
 
 def _names(sweep: Sweep) -> set[str]:
-    atoms = (atom for one in sweep.neighbours for atom in one.coefficient.atoms)
+    atoms = (atom for neighbour in sweep.neighbours for atom in neighbour.coefficient.atoms)
     return {expression_text(node) for atom in atoms for node in walk(atom) if isinstance(node, Access)}
 
 
@@ -115,7 +119,7 @@ def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelP
     try:
         chosen = best_factor(sweep, extents, values)
         values = replace(values, said={**values.said, **chosen})
-        coefficients = {one.offset: values.of(one.coefficient) for one in sweep.neighbours}
+        coefficients = {neighbour.offset: values.of(neighbour.coefficient) for neighbour in sweep.neighbours}
     except UnknownValueError as error:
         raise NoModelError(f"coefficients depend on {error.name}: say --value {error.name}=NUMBER") from None
     if not all(map(math.isfinite, coefficients.values())):
@@ -180,7 +184,7 @@ def _text(nest: SorNest, element: ScalarType, dimensions: int, coefficients: Map
         suffix="f" if element.bits == 32 else "",
         names=("i", "j", "k")[:dimensions],
         radius=nest.sweeps[0].radius,
-        sweeps=[[(place, one.steps[place] > 0) for place in one.order] for one in nest.sweeps],
+        sweeps=[[(place, sweep.steps[place] > 0) for place in sweep.order] for sweep in nest.sweeps],
         terms=[(repr(value), offsets) for value, offsets in groups.items() if value],
         right=any(isinstance(atom, Access) and atom.subscripts for atom in right.atoms),
     )

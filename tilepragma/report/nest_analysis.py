@@ -53,8 +53,9 @@ class LoopFacts:
 class NestAnalysis:
     """One nest: its Scop, and its dependences but for those that objects owned by instances cut.
 
-    `memory` and `values` are the memory-based and the value-based dependences. `schedule` is what Algorithm 4.1 finds for the nest, with its
-    `bands`: they tell which loops could overlap, and nothing of what a plan does.
+    `memory` and `values` are the memory-based and the value-based dependences. `schedule` is what
+    Algorithm 4.1 finds for the nest, with its `bands`: they tell which loops could overlap, and
+    nothing of what a plan does.
     """
 
     nest: Loop
@@ -74,11 +75,12 @@ class NestAnalysis:
 
 @dataclass(frozen=True)
 class Owned:
-    """Objects that every instance of a launch has a copy of, the `reduced` ones among them, and the loops (by index) whose
-    iterations are `dealt` to instances.
+    """Objects that every instance of a launch has a copy of, the `reduced` ones among them, and the
+    loops (by index) whose iterations are `dealt` to instances.
 
-    Only what happens within one iteration of those loops orders anything through such an object. A copy for each
-    iteration of a loop that carries no value of the object costs nothing: such a loop carries no dependence of it either.
+    Only what happens within one iteration of those loops orders anything through such an object. A
+    copy for each iteration of a loop that carries no value of the object costs nothing: such a loop
+    carries no dependence of it either.
     """
 
     objects: frozenset[DataObject] = frozenset()
@@ -113,19 +115,21 @@ def _ordering(
 ) -> tuple[Dependence, ...]:
     """The dependences that order anything, with `needed`, the loops that carry values of each owned object."""
     found = []
-    for one in dependences:
-        if one.source.object in owned.objects:
-            kept = _within(one, owned, needed.get(one.source.object.name, set()))
+    for dependence in dependences:
+        if dependence.source.object in owned.objects:
+            kept = _within(dependence, owned, needed.get(dependence.source.object.name, set()))
             found += [kept] if kept is not None else []
         else:
-            found.append(one)
+            found.append(dependence)
     return tuple(found)
 
 
 def _within(one: Dependence, owned: Owned, needed: set[int] | None) -> Dependence | None:
-    """{ S[i] -> T[j] : i = j on the loops that each have a copy of the object }; None where nothing is left.
+    """{ S[i] -> T[j] : i = j on the loops that each have a copy of the object }; None where nothing
+    is left.
 
-    These are the loops dealt out, those around them and, where `needed` is given, all that are not needed.
+    These are the loops dealt out, those around them and, where `needed` is given, all that are not
+    needed.
     """
     dealt = max((depth for depth, loop in enumerate(one.loops) if loop.index in owned.dealt), default=-1)
     if one.source.object in owned.reduced and dealt < 0:
@@ -144,11 +148,11 @@ def _within(one: Dependence, owned: Owned, needed: set[int] | None) -> Dependenc
 def _needed(values: Iterable[Dependence], owned: Owned) -> dict[str, set[int]]:
     """By the names of owned objects, the loops that carry a value from one iteration to another."""
     found: dict[str, set[int]] = {}
-    for one in values:
-        if one.kind is DependenceKind.FLOW and one.source.object in owned.objects:
-            kept = _within(one, owned, None)
+    for value in values:
+        if value.kind is DependenceKind.FLOW and value.source.object in owned.objects:
+            kept = _within(value, owned, None)
             for loop in carried_at(kept) if kept is not None else ():
-                found.setdefault(one.source.object.name, set()).add(loop.index)
+                found.setdefault(value.source.object.name, set()).add(loop.index)
     return found
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def drawn_tiles(analysis: NestAnalysis, plan: KernelPlan) -> DrawnTiles | None:
-    """The rows that the plan tiles the nest by on cores; None where it doesn't, where its loops count what the nest's do not, or where wavefronts
-    are those of one step of a loop around.
+    """The rows that the plan tiles the nest by on cores; None where it doesn't, where its loops
+    count what the nest's do not, or where wavefronts are those of one step of a loop around.
     """
     if plan.stepped is not None or plan.reordered is not None:
         return None

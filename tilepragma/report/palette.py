@@ -1,5 +1,5 @@
-"""Colours, line styles and markers of all pictures. Told apart by lightness, dashes and shapes too, so that print in grey and
-colour-blind eyes lose nothing.
+"""Colours, line styles and markers of all pictures. Told apart by lightness, dashes and shapes too,
+so that print in grey and colour-blind eyes lose nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ SMALL = 10.0
 #: From early to late; lightness falls throughout.
 _STOPS = ((253, 244, 200), (200, 230, 180), (140, 207, 190), (92, 178, 206), (96, 143, 201), (134, 112, 184))
 
-#: Kind of dependence: colour and dashes (Okabe and Ito's blue, vermilion and green, darkened for thin lines).
+#: Kind of dependence: colour and dashes (Okabe and Ito's blue, vermilion and green, darkened for
+#: thin lines).
 KINDS: dict[str, tuple[str, str]] = {
     "flow": ("#0060a8", ""),
     "anti": ("#c04a00", "5 3"),

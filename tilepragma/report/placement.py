@@ -1,7 +1,8 @@
 """Where instances of a nest's statements stand in its picture.
 
-Axes are the loops of the deepest statement. A statement under fewer loops stands beside what runs next to it; one that runs at the same
-iteration as another is moved a part of a step along the loop that orders the two.
+Axes are the loops of the deepest statement. A statement under fewer loops stands beside what runs
+next to it; one that runs at the same iteration as another is moved a part of a step along the loop
+that orders the two.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ class Placement:
 
 def placement(space: IterationSpace) -> Placement:
     """The places of all instances."""
-    deepest = next(one.iterators for one in space.statements if len(one.iterators) == space.depth)
+    deepest = next(statement.iterators for statement in space.statements if len(statement.iterators) == space.depth)
     axes = [_axes_of(statement, deepest) for statement in space.statements]
-    given = [dict(zip(axes[one.statement], one.at, strict=True)) for one in space.instances]
+    given = [dict(zip(axes[instance.statement], instance.at, strict=True)) for instance in space.instances]
     bases = _bases(space, given)
     slots = _slots(space, bases)
     moves = {number: (axes[number][level], slot) for number, (level, slot) in slots.items()}
@@ -74,7 +75,8 @@ def _bases(space: IterationSpace, given: list[dict[int, int]]) -> list[Spot]:
     return found
 
 
-#: Of a statement, the loops and the axis: by the values of these loops the least and greatest place on that axis.
+#: Of a statement, the loops and the axis: by the values of these loops the least and greatest place
+#: on that axis.
 _Ranges = dict[tuple[int, int, int], dict[tuple[int, ...], tuple[int, int]]]
 
 

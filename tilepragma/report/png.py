@@ -30,8 +30,9 @@ class MissingMatplotlibError(Exception):
 
 
 def png(svg: str) -> bytes:
-    """The drawing as a PNG with its title above, SCALE dots for each of its units; its words for those who cannot see it are the file's description.
-    The same drawing gives the same bytes. Raises MissingMatplotlibError.
+    """The drawing as a PNG with its title above, SCALE dots for each of its units; its words for
+    those who cannot see it are the file's description. The same drawing gives the same bytes.
+    Raises MissingMatplotlibError.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -36,7 +36,7 @@ def order_rows(plan: KernelPlan) -> tuple[str, ...]:
             f"sor({clause.method.value}): {note}; other iterates than the loops as written"
             for note in plan.reordered.notes
         )
-    return tuple(f"{one.message}, line {one.range.start.line}" for one in faster_orders(plan))
+    return tuple(f"{order.message}, line {order.range.start.line}" for order in faster_orders(plan))
 
 
 def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
@@ -81,10 +81,10 @@ def _facts(nest: SorNest) -> Iterator[str]:
     if sweep.wraps is not None:
         yield "periodic"
     if nest.borders:
-        lines = dict.fromkeys(str(one.start.line) for one in nest.borders)
+        lines = dict.fromkeys(str(border.start.line) for border in nest.borders)
         yield f"borders set on line{'s' if len(lines) > 1 else ''} {' and '.join(lines)}"
-    for one in nest.accumulations:
-        yield f"{_OPERATORS.get(one.operator, one.operator)} in {one.object.host}"
+    for accumulation in nest.accumulations:
+        yield f"{_OPERATORS.get(accumulation.operator, accumulation.operator)} in {accumulation.object.host}"
     for over, words in ((Variation.SPACE, "in space"), (Variation.SWEEP, "from sweep to sweep")):
         names = [
             f"{expression_text(one.expression)} (line {one.range.start.line})"

@@ -24,8 +24,8 @@ _DASHES = ("9 3", "5 3", "3 3", "1.5 2.5")
 
 @dataclass(frozen=True)
 class KernelPoint:
-    """A run of a kernel: floating-point `operations`, `bytes` with each array moved once, and `seconds`; all above 0. `double`: whether some array
-    has elements of double precision.
+    """A run of a kernel: floating-point `operations`, `bytes` with each array moved once, and
+    `seconds`; all above 0. `double`: whether some array has elements of double precision.
     """
 
     operations: float
@@ -45,8 +45,8 @@ class KernelPoint:
 
 
 def share_of_roof(point: KernelPoint, device: Device) -> tuple[float, str] | None:
-    """The share of what the furthest memory and the arithmetic allow that a run reaches, and which of them is the lower roof; None where nobody has
-    measured that memory.
+    """The share of what the furthest memory and the arithmetic allow that a run reaches, and which
+    of them is the lower roof; None where nobody has measured that memory.
     """
     memory = device.memories[-1]
     if memory.bandwidth is None:
@@ -64,11 +64,11 @@ def roofline_figure(groups: Sequence[tuple[str, Sequence[KernelPoint]]], device:
     """The roofs of a device, and the points of kernels by their names; the last point of each has the largest sign. Each has one."""
     sheet = new_sheet()
     points = [one for _, found in groups for one in found]
-    tops = {double: peak(device, double) for double in sorted({one.double for one in points})}
+    tops = {double: peak(device, double) for double in sorted({point.double for point in points})}
     top = max(tops.values())
-    furthest = [one.bandwidth for one in device.memories[-1:] if one.bandwidth]
-    across = log_scale([*(one.intensity for one in points), *(top / bandwidth for bandwidth in furthest)], WIDTH)
-    up = log_scale([*(one.rate / _GIGA for one in points), *(one / _GIGA for one in tops.values())], _HIGH)
+    furthest = [memory.bandwidth for memory in device.memories[-1:] if memory.bandwidth]
+    across = log_scale([*(point.intensity for point in points), *(top / bandwidth for bandwidth in furthest)], WIDTH)
+    up = log_scale([*(top.rate / _GIGA for top in points), *(top / _GIGA for top in tops.values())], _HIGH)
     draw_field(sheet, across, up, ("operations for each byte, each array moved once", "GFLOP/s"))
     entries = [*_draw_arithmetic(sheet, tops, across, up), *_draw_memories(sheet, device, top, across, up)]
     looks = [LOOKS[place % len(LOOKS)] for place in range(len(groups))]
@@ -100,7 +100,8 @@ def _draw_memories(sheet: Sheet, device: Device, top: float, across: Scale, up: 
     for memory, dashes in zip(reversed(device.memories), _DASHES, strict=False):
         if memory.bandwidth is None:
             continue
-        # The line bandwidth * intensity, from the left or lower end of the field to the roof of arithmetic.
+        # The line bandwidth * intensity, from the left or lower end of the field to the roof of
+        # arithmetic.
         first = max(across.low, up.low * _GIGA / memory.bandwidth)
         last = min(across.high, top / memory.bandwidth)
         if first < last:

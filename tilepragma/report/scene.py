@@ -78,8 +78,8 @@ class Scene:
         return dict(sorted(found.items(), key=lambda one: self.space.instances[one[1][0]].wavefront))
 
     def strongest(self) -> Ties:
-        """For each pair of instances that a dependence ties, what is drawn: what is certain before the rest, flow before anti
-        before output.
+        """For each pair of instances that a dependence ties, what is drawn: what is certain before
+        the rest, flow before anti before output.
         """
         found: dict[tuple[int, int], Tie] = {}
         for pair in self.space.pairs:
@@ -201,8 +201,9 @@ def statement_entries(scene: Scene, shown: Iterable[int] | None = None) -> list[
 
 
 def kind_entries(pairs: Sequence[Pair], drawn: Iterable[Tie]) -> list[LegendEntry]:
-    """A line of the legend for each kind of dependence with its distance vectors, where they are few; `drawn` are the kinds
-    that arrows have: of several between two instances only the first is seen. What may be absent has lines of its own.
+    """A line of the legend for each kind of dependence with its distance vectors, where they are
+    few; `drawn` are the kinds that arrows have: of several between two instances only the first is
+    seen. What may be absent has lines of its own.
     """
     seen = set(drawn)
     entries = []
@@ -210,7 +211,7 @@ def kind_entries(pairs: Sequence[Pair], drawn: Iterable[Tie]) -> list[LegendEntr
         vectors = {pair.distance for pair in pairs if (pair.kind, pair.certain) == tie}
         if not vectors or (tie not in seen and not tie.certain):
             continue
-        said = sorted(one for one in vectors if one is not None)
+        said = sorted(vector for vector in vectors if vector is not None)
         words = tie.kind if tie.certain else f"perhaps {tie.kind}"
         if 0 < len(said) == len(vectors) <= 5:
             words = f"{words} {', '.join(distance_text(one) for one in said)}"

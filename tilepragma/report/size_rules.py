@@ -11,8 +11,9 @@ from tilepragma.report.size_values import byte_text
 
 
 def size_rules(plan: KernelPlan, choices: Sequence[SizeChoice], on_host: bool = True) -> list[str]:
-    """`32 for arrays up to 1.0 MB`, or `version 1 for …`, for each choice; sizes have their names where there are several, and one choice for all
-    launches is `32`. None where no launch has tile sizes or versions.
+    """`32 for arrays up to 1.0 MB`, or `version 1 for …`, for each choice; sizes have their names
+    where there are several, and one choice for all launches is `32`. None where no launch has tile
+    sizes or versions.
     """
     found = []
     for choice in choices:
@@ -28,7 +29,7 @@ def version_rows(plan: KernelPlan) -> Iterator[str]:
     if not plan.versions:
         return
     yield "0: the plan above"
-    yield from (f"{number}: {one.text}" for number, one in enumerate(plan.versions, 1))
+    yield from (f"{number}: {version.text}" for number, version in enumerate(plan.versions, 1))
     for where, choices, on_host in (("cores", plan.choices, True), ("devices", plan.device_choices, False)):
         if choices:
             usual = tuple(size.host if on_host else size.device for size in plan.sizes)

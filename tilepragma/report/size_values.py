@@ -72,7 +72,7 @@ def parse_sizes(words: Iterable[str]) -> Sizes:
 
 def check_sizes(sizes: Sizes, kernels: Iterable[Kernel], option: str = "--size") -> None:
     """Every name must be a parameter of some kernel; `option` is where the user said them. Raises SizeError."""
-    known = sorted({one.host for kernel in kernels for one in size_parameters(kernel)})
+    known = sorted({parameter.host for kernel in kernels for parameter in size_parameters(kernel)})
     for name in sizes.numbers:
         if name not in known:
             there = f"parameters are {', '.join(known)}" if known else "its kernels have no integer parameters"
@@ -83,13 +83,13 @@ def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:
     """The integers from outside that the region does not change."""
     changed = written_objects(kernel) | {loop.iterator for loop in loops_in(kernel.body)}
     return tuple(
-        one
-        for one in kernel.objects
-        if one.scope is Scope.EXTERNAL
-        and one.storage is Storage.SCALAR
-        and isinstance(one.element, ScalarType)
-        and one.element.is_integer
-        and one not in changed
+        object_
+        for object_ in kernel.objects
+        if object_.scope is Scope.EXTERNAL
+        and object_.storage is Storage.SCALAR
+        and isinstance(object_.element, ScalarType)
+        and object_.element.is_integer
+        and object_ not in changed
     )
 
 

@@ -17,7 +17,7 @@ _WIDEST_STEP = 64
 
 def report_text(kernels: Iterable[KernelFacts]) -> str:
     """All kernels, a blank line between them."""
-    return "\n".join("".join(f"{line.rstrip()}\n" for line in _kernel(one)) for one in kernels)
+    return "\n".join("".join(f"{line.rstrip()}\n" for line in _kernel(kernel)) for kernel in kernels)
 
 
 def _kernel(facts: KernelFacts) -> Iterator[str]:

@@ -77,7 +77,7 @@ def _time_entries(count: int) -> list[LegendEntry]:
     return [LegendEntry(bar, f"wavefront 0 … {count - 1}", 110.0)]
 
 
-# -- the plane ------------------------------------------------------------------------------------------------------------
+# -- the plane
 
 
 def _margin(scene: Scene) -> float:
@@ -175,7 +175,7 @@ def _tile_arrows(sheet: Sheet, scene: Scene, centres: Mapping[tuple[int, ...], t
             sheet.draw(group([rim, arrow(first, last, Stroke(INK), head=8)], class_="tile-arrow"))
 
 
-# -- space ----------------------------------------------------------------------------------------------------------------
+# -- space
 
 
 def _solid_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:

@@ -30,8 +30,9 @@ class WorkFacts:
 
 @dataclass(frozen=True)
 class LeastWork:
-    """What a kernel has to do at some input, whatever its tiles: floating-point `operations`, and `bytes` with each array moved once, None where a
-    section's length is not known. `double`: whether some array has elements of double precision.
+    """What a kernel has to do at some input, whatever its tiles: floating-point `operations`, and
+    `bytes` with each array moved once, None where a section's length is not known. `double`:
+    whether some array has elements of double precision.
     """
 
     operations: float
@@ -52,9 +53,11 @@ def _least(plan: KernelPlan, work: PlanWork, numbers: dict[str, int]) -> LeastWo
     from tilepragma.plan.array_bytes import array_bytes
 
     arrays = array_bytes(plan, numbers)
-    moved = None if arrays is None else sum(one.bytes * (one.reads + one.writes) for one in arrays)
-    elements = [one.object.element for one in plan.arrays]
-    double = any(isinstance(one, ScalarType) and not one.is_integer and one.bits > 32 for one in elements)
+    moved = None if arrays is None else sum(array.bytes * (array.reads + array.writes) for array in arrays)
+    elements = [array.object.element for array in plan.arrays]
+    double = any(
+        isinstance(element, ScalarType) and not element.is_integer and element.bits > 32 for element in elements
+    )
     return LeastWork(sum(float(launch.operations[0]) for launch in work.launches), moved, double)
 
 

@@ -1,4 +1,5 @@
-"""S0 and S1: the user's own loops. What is independent is launched; sequential loops around it run on the host.
+"""S0 and S1: the user's own loops. What is independent is launched; sequential loops around it run
+on the host.
 
 Statements are taken in order, loops from the outside in:
   1. a loop with independent iterations is a launch, with further independent loops of its perfect nest;
@@ -69,8 +70,8 @@ _WORTH_TURNING = 8
 
 @dataclass(frozen=True)
 class _At:
-    """Where a statement stands: under which host loops, of which nest, which scalars are wanted after it, and which
-    declarations around it each launch repeats that needs them.
+    """Where a statement stands: under which host loops, of which nest, which scalars are wanted
+    after it, and which declarations around it each launch repeats that needs them.
     """
 
     around: tuple[Loop, ...]
@@ -80,8 +81,9 @@ class _At:
 
 
 def structure(region: Region) -> Automatic | Refusal:
-    """Launches of what is independent, host loops around them; of loops that are taken apart where only that leaves nothing in order
-    that is as deep as what is parallel, or where launches then do the work of more loops.
+    """Launches of what is independent, host loops around them; of loops that are taken apart where
+    only that leaves nothing in order that is as deep as what is parallel, or where launches then do
+    the work of more loops.
     """
     answer = _as_it_stands(region)
     if region.ordered:
@@ -171,9 +173,11 @@ def _without_loops(kernel: Kernel) -> str:
 
 @dataclass
 class _Planner:
-    """Makes the pieces for one kind of target. `nests` are the dependences of nests, by identity, for both kinds.
+    """Makes the pieces for one kind of target. `nests` are the dependences of nests, by identity,
+    for both kinds.
 
-    `reasons` collects why loops are not independent, `notes` what the user could say to make them so.
+    `reasons` collects why loops are not independent, `notes` what the user could say to make them
+    so.
     """
 
     region: Region
@@ -183,7 +187,7 @@ class _Planner:
     reasons: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    # -- statements ---------------------------------------------------------------------------------------------------
+    # -- statements
 
     def statements(self, statements: tuple[Statement, ...], at: _At) -> tuple[Piece, ...]:
         """The pieces of statements that run one after another."""
@@ -237,7 +241,7 @@ class _Planner:
             return (LaunchPiece(scoped(Block((statement,)), at.scope)),)
         return tuple(pieces)
 
-    # -- loops --------------------------------------------------------------------------------------------------------
+    # -- loops
 
     def _nest(self, root: Loop) -> NestDependences:
         if id(root) not in self.nests:
@@ -298,7 +302,7 @@ class _Planner:
                 trip = literal_trip(one)
                 if trip is None or trip >= (2 if leading else _WORTH_TURNING):
                     loops.append(one)
-        if not loops or any(one.iterator.name in at.live for one in loops):
+        if not loops or any(loop.iterator.name in at.live for loop in loops):
             return None
         reductions = self._scalars(loops[-1], at)
         if reductions is None:
@@ -309,20 +313,20 @@ class _Planner:
         return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions, waiting)
 
     def _waiting(self, outer: Loop, at: _At) -> Iterator[int]:
-        """The innermost loops under a loop that carry dependences, as all between do, by their numbers: compilers cannot make vectors of
-        them, nor turn them with a loop around.
+        """The innermost loops under a loop that carry dependences, as all between do, by their
+        numbers: compilers cannot make vectors of them, nor turn them with a loop around.
         """
         assert at.nest is not None
         loops = tuple(loops_of(outer.body))
         free = [one for one in loops if not self._carries(one, at.nest)]
-        for one in loops:
-            if not any(loops_in(one.body)) and not any(one in loops_in(other) for other in free):
-                yield one.index
+        for loop in loops:
+            if not any(loops_in(loop.body)) and not any(loop in loops_in(other) for other in free):
+                yield loop.index
 
     def _carries(self, loop: Loop, nest: NestDependences) -> bool:
         return nest.between(loop, nest.loops_around(loop), nest.leaves_under(loop)) is not None
 
-    # -- scalars ------------------------------------------------------------------------------------------------------
+    # -- scalars
 
     def _scalars(self, loop: Loop, at: _At) -> tuple[ReductionClause, ...] | None:
         """What must be reduced so that iterations of `loop` may be dealt out; None where some scalar forbids it."""

@@ -14,8 +14,9 @@ from tilepragma.user_tiles.mapping import independent_loops, top_loops
 
 
 def without_vouching(kernel: Kernel) -> Kernel | None:
-    """The kernel without `independent`, where the engine may make more of its loops than the default mapping of a user's word does: nothing
-    else is said of them, and independent ones have others inside. None elsewhere.
+    """The kernel without `independent`, where the engine may make more of its loops than the
+    default mapping of a user's word does: nothing else is said of them, and independent ones have
+    others inside. None elsewhere.
     """
     if kernel.directive.counts or not all(map(_says_no_more, loops_in(kernel.body))):
         return None

@@ -1,6 +1,8 @@
-"""Which loop's iterations neighbouring workers take: Algorithm 1 of ICS'08 for the user's own loops.
+"""Which loop's iterations neighbouring workers take: Algorithm 1 of ICS'08 for the user's own
+loops.
 
-What may run at once is known before; the loop is taken along which the accesses of a warp need fewest transactions.
+What may run at once is known before; the loop is taken along which the accesses of a warp need
+fewest transactions.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
 
 def private_names(scop: Scop) -> frozenset[str]:
     """Names of the objects that accesses reach without going to global memory."""
-    return frozenset(one.object.name for each in scop.statements for one in each.references if not is_global(one))
+    return frozenset(
+        reference.object.name for each in scop.statements for reference in each.references if not is_global(reference)
+    )
 
 
 def worker_loop(loops: Sequence[Loop], statements: Iterable[ScopStatement]) -> Loop:
-    """Of loops that run at once, outermost first, the one for neighbouring workers, by what these statements access; the innermost
-    of those that are alike. Raises OperationLimitError.
+    """Of loops that run at once, outermost first, the one for neighbouring workers, by what these
+    statements access; the innermost of those that are alike. Raises OperationLimitError.
     """
     if len(loops) == 1:
         return loops[0]
@@ -62,6 +66,8 @@ def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int,
         direction = [0] * len(each.loops)
         direction[place] = by or 0
         step = step_by(each.domain, tuple(direction)) if by else None
-        depth = sum(counts_as_work(one) for one in each.loops)
-        counted[depth] += sum(pattern(one.relation, step).transactions for one in each.references if is_global(one))
+        depth = sum(counts_as_work(loop) for loop in each.loops)
+        counted[depth] += sum(
+            pattern(reference.relation, step).transactions for reference in each.references if is_global(reference)
+        )
     return tuple(counted[depth] for depth in range(max(counted, default=0), -1, -1))

@@ -1,8 +1,9 @@
 """Which parts get tiles that begin together, diamonds, on cores and on devices.
 
-On cores all bands of few rows that have such tiles: a wavefront of skewed tiles of time steps has as many tiles as there are tiles of time,
-few for a few time steps, and jacobi-2d on two cores takes 0.6 to 0.8 of the time with diamonds. On devices, where a launch for each time
-step is the other way, only where the user asks for them: nobody has timed them there.
+On cores all bands of few rows that have such tiles: a wavefront of skewed tiles of time steps has
+as many tiles as there are tiles of time, few for a few time steps, and jacobi-2d on two cores takes
+0.6 to 0.8 of the time with diamonds. On devices, where a launch for each time step is the other
+way, only where the user asks for them: nobody has timed them there.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 Parts = tuple[PlannedPart, ...]
 
 _MOST_ROWS = 3
-"""Rows of a band up to which it gets diamonds unasked: with four (time and three of a grid) to write the points of one and to prove them takes
-ten times as long as for skewed tiles, and heat-3d gains little.
+"""Rows of a band up to which it gets diamonds unasked: with four (time and three of a grid) to
+write the points of one and to prove them takes ten times as long as for skewed tiles, and heat-3d
+gains little.
 """
 
 

@@ -1,7 +1,9 @@
-"""Loop distribution: a loop becomes several, each over a part of its statements, where the dependences allow it.
+"""Loop distribution: a loop becomes several, each over a part of its statements, where the
+dependences allow it.
 
-Statements in a cycle of dependences stay together (strongly connected components of the leaves' graph, thesis section 3.2.4), and so do
-declarations and their users. Components that may share a loop without losing its independence share it, for locality.
+Statements in a cycle of dependences stay together (strongly connected components of the leaves'
+graph, thesis section 3.2.4), and so do declarations and their users. Components that may share a
+loop without losing its independence share it, for locality.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Block, Declaration, Loop, Statement
 from tilepragma.schedule.independence import Leaves, NestDependences
 
-#: How many axes a loop with some of its statements could be dealt out over; 0 where it must run in order.
+#: How many axes a loop with some of its statements could be dealt out over; 0 where it must run in
+#: order.
 AxesOf = Callable[[Loop], int]
 
 

@@ -1,14 +1,16 @@
-"""Columns of tiles: what the launches of a loop over wavefronts have in common, so that tiles of several wavefronts may run at once.
+"""Columns of tiles: what the launches of a loop over wavefronts have in common, so that tiles of
+several wavefronts may run at once.
 
     for (w ...)                          the host's loop
         launch: for (c_1 ...) ... for (c_n ...)    dealt out to threads or gangs, one loop an axis: the tile (w, c)
 
-A column is all tiles of one c, one of each wavefront at most. Where every dependence goes from (w, c) to a (w', c') with
+A column is all tiles of one c, one of each wavefront at most. Where every dependence goes from (w,
+c) to a (w', c') with
 
     c_k <= c'_k for all k,    (c'_1 - c_1) + ... + (c'_n - c_n) <= w' - w
 
-(`Launch.pipelined`, proven by `verify/pipelines`), a tile need only wait for those before it in its own column and in the n
-columns of which one coordinate is one less.
+(`Launch.pipelined`, proven by `verify/pipelines`), a tile need only wait for those before it in its
+own column and in the n columns of which one coordinate is one less.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ _INSTANCES = (TileKind.THREAD, TileKind.GANG)
 
 @dataclass(frozen=True)
 class Persistent:
-    """All wavefronts of launch number `number` of the plan's device launches, which is called `of`, as one launch whose gangs wait for each other.
+    """All wavefronts of launch number `number` of the plan's device launches, which is called `of`,
+    as one launch whose gangs wait for each other.
 
-    `launch` is as its entry point sees it, `nest` that of its tiles; `wavefront` is the iterator of the host's loop, which is none of its values.
+    `launch` is as its entry point sees it, `nest` that of its tiles; `wavefront` is the iterator of
+    the host's loop, which is none of its values.
     """
 
     number: int
@@ -48,8 +52,9 @@ def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
 
 
 def columns_nest(launch: Launch) -> TileNest | None:
-    """The nest that is all of the launch and deals its tiles out, one loop an axis of threads or gangs, and each such axis here; None where
-    instances are dealt out in another way, or keep what others of the wavefront need until their end.
+    """The nest that is all of the launch and deals its tiles out, one loop an axis of threads or
+    gangs, and each such axis here; None where instances are dealt out in another way, or keep what
+    others of the wavefront need until their end.
     """
     body = launch.body
     while len(body.statements) == 1 and isinstance(body.statements[0], Block):

@@ -1,8 +1,9 @@
 """S2: hyperplanes. Algorithm 4.1's rows for what the user's own loops do not make parallel.
 
-Statements are taken apart where nothing ties them (poly/bands.py). A part whose rows run at once becomes a
-launch over these rows; one whose band must be ordered becomes a host loop over wavefronts of tiles, with a launch for the
-tiles of one wavefront (wavefront_plan.py); rows that are stepped through become host loops.
+Statements are taken apart where nothing ties them (poly/bands.py). A part whose rows run at once
+becomes a launch over these rows; one whose band must be ordered becomes a host loop over wavefronts
+of tiles, with a launch for the tiles of one wavefront (wavefront_plan.py); rows that are stepped
+through become host loops.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
     from tilepragma.poly.tile_fusion import DealtPart
 
 SHORT_BLOCK, BLOCK, LONG_BLOCK = 32, 128, 512
-"""Values of a row that one thread takes at a time: of a row across memory; of one along it whose other loops come back to the
-same elements, which should stay in the cache; of one along it that streams through memory.
+"""Values of a row that one thread takes at a time: of a row across memory; of one along it whose
+other loops come back to the same elements, which should stay in the cache; of one along it that
+streams through memory.
 """
 ALONG_UNIT = 16
 """Blocks of a row along memory are a multiple of it, as long as a line of the cache at least."""
@@ -75,7 +77,7 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
     bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
-    apart = _most_parallel(_taken_apart(region, one) for one in bodies)
+    apart = _most_parallel(_taken_apart(region, body) for body in bodies)
     if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
         scalars = _scalars_in_the_way(region, apart)
         if scalars is not None:
@@ -88,7 +90,7 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
             ways_to_tile(planned, said.host_temporal or said.temporal, said.temporal, apart.program.dependences)
         )
     answers = (_answer(region, apart, *way) for way in ways[:-1])
-    answer = next((one for one in answers if isinstance(one, Automatic)), None)
+    answer = next((answer for answer in answers if isinstance(answer, Automatic)), None)
     return answer or _answer(region, apart, *ways[-1])
 
 
@@ -113,13 +115,14 @@ def _answer(
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         host_drafts, device_drafts, sizes = _both_drafts(region, apart, host, device, sharing)
     host_drafts, device_drafts = (
-        tuple(with_reductions(one, apart.freed.clauses) for one in drafts) for drafts in (host_drafts, device_drafts)
+        tuple(with_reductions(draft, apart.freed.clauses) for draft in drafts)
+        for drafts in (host_drafts, device_drafts)
     )
     answer = make_automatic("hyperplanes", region, host_drafts, device_drafts, sizes, depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
-    strips = any(isinstance(one, StripLoop) for one in host_drafts)
-    shared = any(isinstance(one, SharedLaunch) for one in draft_launches(host_drafts))
+    strips = any(isinstance(draft, StripLoop) for draft in host_drafts)
+    shared = any(isinstance(launch, SharedLaunch) for launch in draft_launches(host_drafts))
     return replace(
         answer,
         steps=_steps(answer, apart, host),
@@ -249,7 +252,9 @@ def _taken_apart(region: Region, tied: TiedBodies, *, any_order: bool = False) -
     freed = freed_reductions(region, scop, private, any_order=any_order)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
         ordering = (
-            one for one in memory_dependences(scop) if one.source.object not in private and not freed.frees(one)
+            dependence
+            for dependence in memory_dependences(scop)
+            if dependence.source.object not in private and not freed.frees(dependence)
         )
         program = program_of(scop, tuple(ordering))
         return _TakenApart(scop, program, parallel_parts(program.statements, program.dependences), tied, freed)
@@ -257,8 +262,8 @@ def _taken_apart(region: Region, tied: TiedBodies, *, any_order: bool = False) -
 
 @dataclass(frozen=True)
 class _Drafts:
-    """Makes drafts of parts for one kind of target; `planned` says more of them, by their identity. `sharing`: parts share blocks where they
-    can.
+    """Makes drafts of parts for one kind of target; `planned` says more of them, by their identity.
+    `sharing`: parts share blocks where they can.
     """
 
     loops: RowLoops
@@ -418,9 +423,11 @@ class _Drafts:
 
 
 def _coming_back(planned: PlannedPart, level: int) -> tuple[int, ...]:
-    """The rows to be tiled within a block of the row at `level`: those whose tiles every value of it comes back to.
+    """The rows to be tiled within a block of the row at `level`: those whose tiles every value of
+    it comes back to.
 
-    Only where a tile goes through the block and one row besides: what more it went through would not stay in the cache.
+    Only where a tile goes through the block and one row besides: what more it went through would
+    not stay in the cache.
     """
     part = planned.part
     deepest = max(each.statement.depth for each in part.statements)

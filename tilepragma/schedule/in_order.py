@@ -1,8 +1,10 @@
-"""Regions whose loops on the outside, and the nests in these, run in the order of the text: each nest is proven by itself.
+"""Regions whose loops on the outside, and the nests in these, run in the order of the text: each
+nest is proven by itself.
 
     nest 0; for (g = …) { nest 1; nest 2; … }      ->      the launches of nest 0, the host's loop over g around those of nest 1, those of nest 2, …
 
-What one round or one nest leaves to the next is then as it is in the region, whatever it is. A nest is looked at for any value of g.
+What one round or one nest leaves to the next is then as it is in the region, whatever it is. A nest
+is looked at for any value of g.
 """
 
 from __future__ import annotations
@@ -46,8 +48,9 @@ def parts_in_order(
     before: tuple[Part, ...] = (),
     instead: Mapping[DataObject, DataObject] = MappingProxyType({}),
 ) -> tuple[Part, ...]:
-    """The nests in the outermost loops. `before`: the nests of the region whose arrays these are proven to keep elsewhere, `instead` being
-    what is kept in which array: their dependences are the same. Raises OperationLimitError.
+    """The nests in the outermost loops. `before`: the nests of the region whose arrays these are
+    proven to keep elsewhere, `instead` being what is kept in which array: their dependences are the
+    same. Raises OperationLimitError.
     """
     from tilepragma.poly.dependences import memory_dependences
     from tilepragma.poly.extraction import extract_scop
@@ -76,11 +79,11 @@ def proof_in_order(plan: KernelPlan, statements: tuple[Statement, ...], parts: t
 
 
 def _nests(statements: tuple[Statement, ...]) -> Iterator[tuple[Loop | None, Statement]]:
-    for one in statements:
-        if keeps_order(one):
-            yield from ((one, nest) for nest in one.body.statements)
+    for statement in statements:
+        if keeps_order(statement):
+            yield from ((statement, nest) for nest in statement.body.statements)
         else:
-            yield None, one
+            yield None, statement
 
 
 def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Iterator[Fault]:
@@ -110,15 +113,15 @@ def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) 
     """The steps of each nest, one after another; None where the host's loops are not those around the nests, or the order is another."""
     left = list(steps)
     found: list[tuple[Step, ...]] = []
-    for one in statements:
-        if not keeps_order(one):
-            found.append(_taken(left, one))
+    for statement in statements:
+        if not keeps_order(statement):
+            found.append(_taken(left, statement))
             continue
         step = left.pop(0) if left else None
-        if not isinstance(step, HostLoop) or replace(step.loop, body=one.body) != one:
+        if not isinstance(step, HostLoop) or replace(step.loop, body=statement.body) != statement:
             return None
         inside = list(step.steps)
-        found += (_taken(inside, nest) for nest in one.body.statements)
+        found += (_taken(inside, nest) for nest in statement.body.statements)
         if inside:
             return None
     return None if left else tuple(found)
@@ -126,7 +129,7 @@ def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) 
 
 def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
     """The first steps of those left that run loops of the nest, which are then gone."""
-    known = {one.index for one in loops_in(nest)}
+    known = {loop.index for loop in loops_in(nest)}
     own = 0
     while own < len(left) and _loops(left[own]) & known:
         own += 1
@@ -138,6 +141,6 @@ def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
 def _loops(step: Step) -> set[int]:
     """The loops of the region that the step runs, and those that a planner put in their place."""
     launches = (step,) if isinstance(step, Launch) else launches_in((step,))
-    nodes = [one for launch in launches for one in walk(launch.body)]
-    found = {one.index for one in nodes if isinstance(one, Loop)}
-    return found | {tiled.loop.index for one in nodes if isinstance(one, TileNest) for tiled in one.loops}
+    nodes = [node for launch in launches for node in walk(launch.body)]
+    found = {node.index for node in nodes if isinstance(node, Loop)}
+    return found | {tiled.loop.index for node in nodes if isinstance(node, TileNest) for tiled in node.loops}

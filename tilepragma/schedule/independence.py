@@ -1,10 +1,12 @@
 """What loops of one nest carry, by its memory-based dependences, for any part of its statements.
 
-Leaves are the statements that a nest is taken apart into: everything inside its loops other than loops and braces. A dependence
+Leaves are the statements that a nest is taken apart into: everything inside its loops other than
+loops and braces. A dependence
 
     { S[i] -> T[j] }   with distances   { [d] : d = j - i on the loops around both }
 
-is asked about for the leaves that are of interest, and for the loops inside those that stay in order around: { d : d_1 = ... = d_k = 0 }.
+is asked about for the leaves that are of interest, and for the loops inside those that stay in
+order around: { d : d_1 = ... = d_k = 0 }.
 """
 
 from __future__ import annotations
@@ -104,16 +106,16 @@ class NestDependences:
 
 
 def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestDependences:
-    """Those of the nest. Clauses give each instance a copy of what they name (`named`), which its iterations still use in their order. Raises
-    OperationLimitError.
+    """Those of the nest. Clauses give each instance a copy of what they name (`named`), which its
+    iterations still use in their order. Raises OperationLimitError.
     """
     leaves = tuple(leaves_of(root))
     holding = _holding(root, leaves)
     edges = []
-    for one in region.dependences:
-        ends = id(one.source_statement.node), id(one.sink_statement.node)
+    for dependence in region.dependences:
+        ends = id(dependence.source_statement.node), id(dependence.sink_statement.node)
         if ends[0] in holding and ends[1] in holding:
-            edges.append(_Edge(one, holding[ends[0]], holding[ends[1]]))
+            edges.append(_Edge(dependence, holding[ends[0]], holding[ends[1]]))
     return NestDependences(root, leaves, edges, named)
 
 

@@ -1,11 +1,13 @@
-"""Loops taken apart at the element that one of their iterations writes and the others read (index-set splitting).
+"""Loops taken apart at the element that one of their iterations writes and the others read
+(index-set splitting).
 
     for (k ..) for (i ..) for (j ..) d[i][j] = f(d[i][k], d[k][j]);     becomes, in each of three loops over i (i < k, i == k, i > k),
 
     for (j = 0; j < k; j++) S;     for (j = k; j <= k; j++) S;     for (j = k + 1; j < n; j++) S;
 
-Iterations before that element see its old value and those after it the new one, so that neither part carries a dependence on it.
-Nothing changes its place in time: the loops that come out run what the loop ran, in its order.
+Iterations before that element see its old value and those after it the new one, so that neither
+part carries a dependence on it. Nothing changes its place in time: the loops that come out run what
+the loop ran, in its order.
 """
 
 from __future__ import annotations
@@ -62,8 +64,8 @@ def with_split_loops(region: Region) -> SplitRegion | None:
     if not found:
         return None
     parts = _Parts(found, region.first_index)
-    statements = tuple(part for one in region.statements for part in parts.of(one))
-    if sum(1 for one in statements for _ in _simple(one)) > _MOST_STATEMENTS:
+    statements = tuple(part for statement in region.statements for part in parts.of(statement))
+    if sum(1 for statement in statements for _ in _simple(statement)) > _MOST_STATEMENTS:
         return None
     kernel = replace(region.kernel, body=Block(statements, region.kernel.body.range))
     places = tuple(_place(loops[index], split) for index, split in found.items())
@@ -77,10 +79,10 @@ def _place(loop: Loop, split: _Split) -> str:
 
 def _loops(region: Region) -> Iterator[Loop]:
     """Those that nobody says anything of, and that go up by 1."""
-    for one in loops_in(Block(region.statements)):
-        upwards = polynomial(one.step).constant == 1 and one.comparison in ("<", "<=")
-        if upwards and one.directive is None and not leaves_early(one.body) and is_signed(one.iterator.element):
-            yield one
+    for loop in loops_in(Block(region.statements)):
+        upwards = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
+        if upwards and loop.directive is None and not leaves_early(loop.body) and is_signed(loop.iterator.element):
+            yield loop
 
 
 def _split(loop: Loop, region: Region) -> _Split | None:
@@ -97,7 +99,7 @@ def _split(loop: Loop, region: Region) -> _Split | None:
 
 def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
     """x with subscript(x) of a write = subscript of another access to the array, which stays where it is while the loop runs."""
-    inside = [one for one in uses(loop.body, region.kernel.functions) if one.subscripts]
+    inside = [use for use in uses(loop.body, region.kernel.functions) if use.subscripts]
     moving: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
     staying: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
     atom = access_to(loop.iterator)
@@ -117,7 +119,7 @@ def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
     ]
     if not met:  # of most loops, and what follows goes through the whole region
         return
-    varying = region.written - _around(loop, region) | {loop.iterator, *(one.iterator for one in loops_in(loop.body))}
+    varying = region.written - _around(loop, region) | {loop.iterator, *(loop.iterator for loop in loops_in(loop.body))}
 
     def varies(atom: Expression) -> bool:
         return not (isinstance(atom, Access) and is_scalar(atom)) or atom.object in varying
@@ -166,7 +168,7 @@ class _Parts:
         if not isinstance(statement, Loop) or statement.index not in self.splits:
             return (self._again(statement),)
         split = self.splits[statement.index]
-        return tuple(self._part(one) for one in _parts(statement, split))
+        return tuple(self._part(part) for part in _parts(statement, split))
 
     def _part(self, one: Loop | If) -> Statement:
         if isinstance(one, Loop):
@@ -178,7 +180,7 @@ class _Parts:
         return replace(copied, index=self._number(copied.index)) if isinstance(copied, Loop) else copied
 
     def _block(self, block: Block) -> Block:
-        return replace(block, statements=tuple(part for one in block.statements for part in self.of(one)))
+        return replace(block, statements=tuple(part for statement in block.statements for part in self.of(statement)))
 
     def _number(self, index: int) -> int:
         if index in self.seen:

@@ -1,11 +1,13 @@
-"""Inside one tile on a device: wavefronts of points, each dealt cyclically to the workers of the tile's gang (Figure 3.17).
+"""Inside one tile on a device: wavefronts of points, each dealt cyclically to the workers of the
+tile's gang (Figure 3.17).
 
     for (e_1 ...)                          one wavefront after another; barriers after each
         for each group of statements       a barrier between
             for (rows that run at once)    workers
                 the points that have them
 
-Barriers stand where drafts are finished (user_tiles/barrier_placement.py): what stands here are the loops between which workers must wait.
+Barriers stand where drafts are finished (user_tiles/barrier_placement.py): what stands here are the
+loops between which workers must wait.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ Tiles = dict[int, tuple[TileClause, ...]]
 class BoundedTile:
     """A tile: `rows` are its rows and those of host loops around, about which something is `known`.
 
-    The tiles of the rows at the levels `bounded` are in the range of those that have points, whatever the other rows' are.
+    The tiles of the rows at the levels `bounded` are in the range of those that have points,
+    whatever the other rows' are.
     """
 
     rows: Restrictions
@@ -56,9 +59,10 @@ class BoundedTile:
 def point_wavefronts(loops: RowLoops, planned: PlannedPart, inside: BoundedTile) -> tuple[tuple[Statement, ...], Tiles]:
     """Loops over the points of a tile, and the tiles of those that are dealt to workers.
 
-    Workers count from 0 to the extent of a tile, or of the whole row where that is less, so that the launch knows their loops;
-    what is no point is left out by conditions. A tile without points is passed over: all workers of a gang would go through its
-    fronts. Raises UnboundedRowError, OperationLimitError.
+    Workers count from 0 to the extent of a tile, or of the whole row where that is less, so that
+    the launch knows their loops; what is no point is left out by conditions. A tile without points
+    is passed over: all workers of a gang would go through its fronts. Raises UnboundedRowError,
+    OperationLimitError.
     """
     from tilepragma.lower.band_ast import Restriction
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaunchPiece:
-    """`loops` of `body` are dealt out; none: one instance runs it. `waiting` are the numbers of the innermost loops in them that carry
-    dependences, as far as that is asked.
+    """`loops` of `body` are dealt out; none: one instance runs it. `waiting` are the numbers of the
+    innermost loops in them that carry dependences, as far as that is asked.
     """
 
     body: Block
@@ -59,12 +59,12 @@ Piece = LaunchPiece | LoopPiece | ConditionPiece
 
 def is_parallel(pieces: tuple[Piece, ...]) -> bool:
     """Whether any launch of them is dealt out."""
-    return any(bool(one.loops) if isinstance(one, LaunchPiece) else is_parallel(one.pieces) for one in pieces)
+    return any(bool(piece.loops) if isinstance(piece, LaunchPiece) else is_parallel(piece.pieces) for piece in pieces)
 
 
 def any_waits(pieces: tuple[Piece, ...]) -> bool:
     """Whether a loop of them that waits for itself stands in one that is dealt out."""
-    return any(bool(one.waiting) if isinstance(one, LaunchPiece) else any_waits(one.pieces) for one in pieces)
+    return any(bool(piece.waiting) if isinstance(piece, LaunchPiece) else any_waits(piece.pieces) for piece in pieces)
 
 
 def joined(pieces: list[Piece]) -> tuple[Piece, ...]:
@@ -85,8 +85,8 @@ def _is_single(piece: Piece) -> bool:
 
 
 class Drafting:
-    """Gives pieces the default mapping, and loops that stand in several pieces numbers of their own from `first_index` on: no two loops
-    of the plan share one.
+    """Gives pieces the default mapping, and loops that stand in several pieces numbers of their own
+    from `first_index` on: no two loops of the plan share one.
     """
 
     def __init__(self, region: Region, first_index: int) -> None:
@@ -139,7 +139,8 @@ class Drafting:
             return host_clauses(piece.loops)
         loops = launchable(piece.loops, host_evaluable(self.region.written, around))
         if self.region.ordered:
-            # Neighbours along the innermost of these loops lie side by side (storage/dimension_lifting.py).
+            # Neighbours along the innermost of these loops lie side by side
+            # (storage/dimension_lifting.py).
             return device_clauses(loops, loops[-1] if len(loops) > 1 else None)
         return device_clauses(loops, worker_loop(loops, self._inside(piece.body)) if len(loops) > 1 else None)
 
@@ -162,7 +163,7 @@ class Drafting:
 
 
 def _numbered_block(block: Block, numbers: dict[int, int]) -> Block:
-    return dataclasses.replace(block, statements=tuple(_numbered(one, numbers) for one in block.statements))
+    return dataclasses.replace(block, statements=tuple(_numbered(statement, numbers) for statement in block.statements))
 
 
 def _numbered(statement: Statement, numbers: dict[int, int]) -> Statement:
@@ -172,7 +173,7 @@ def _numbered(statement: Statement, numbers: dict[int, int]) -> Statement:
     return dataclasses.replace(changed, index=numbers[changed.index]) if isinstance(changed, Loop) else changed
 
 
-# -- declarations between host loops and launches ---------------------------------------------------------------------
+# -- declarations between host loops and launches
 
 
 def scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:

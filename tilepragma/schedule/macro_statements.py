@@ -1,10 +1,12 @@
 """Statements that a scalar ties together, and scalars that tie nothing.
 
-Updates of one element that stand one after another in an innermost loop wait for each other in every iteration: nothing is lost by moving
-them as one, and register tiles are found for one statement.
+Updates of one element that stand one after another in an innermost loop wait for each other in
+every iteration: nothing is lost by moving them as one, and register tiles are found for one
+statement.
 
-A scalar from outside that several statements of a loop's body hand on to each other makes them wait for those of every other
-iteration. Where no iteration reads what another one left, the body can be moved as a whole instead, and the scalar is private to it.
+A scalar from outside that several statements of a loop's body hand on to each other makes them wait
+for those of every other iteration. Where no iteration reads what another one left, the body can be
+moved as a whole instead, and the scalar is private to it.
 """
 
 from __future__ import annotations
@@ -42,12 +44,12 @@ def updating_bodies(region: Region) -> TiedBodies:
 
 
 def _updates_one_element(body: Block) -> bool:
-    expressions = [one.expression for one in body.statements if isinstance(one, ExpressionStatement)]
-    targets = {one.target for one in expressions if isinstance(one, Assignment)}
+    expressions = [statement.expression for statement in body.statements if isinstance(statement, ExpressionStatement)]
+    targets = {expression.target for expression in expressions if isinstance(expression, Assignment)}
     written = {use.object for use in uses(body) if use.writes}
     return (
         1 < len(body.statements) == len(expressions)
-        and all(isinstance(one, Assignment) for one in expressions)
+        and all(isinstance(expression, Assignment) for expression in expressions)
         and len(targets) == 1
         and written == {target.object for target in targets}
         and all(target.subscripts for target in targets)
@@ -55,8 +57,8 @@ def _updates_one_element(body: Block) -> bool:
 
 
 def tied_bodies(region: Region) -> TiedBodies:
-    """The innermost bodies in which the region's written scalars are assigned before they are read; none for other scalars. With them
-    those that update one element.
+    """The innermost bodies in which the region's written scalars are assigned before they are read;
+    none for other scalars. With them those that update one element.
     """
     found = list(updating_bodies(region).bodies)
     for scalar in written_scalars(region):
@@ -71,7 +73,9 @@ def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
     functions = region.kernel.functions
     result = set()
     for scalar in written_scalars(region):
-        touching = [each for each in scop.statements if any(one.object == scalar for one in each.references)]
+        touching = [
+            each for each in scop.statements if any(reference.object == scalar for reference in each.references)
+        ]
         wanted = scalar.name in region.live_out and scalar.name not in region.final
         if not wanted and all(exposed_read(each.node, scalar, functions) is None for each in touching):
             result.add(scalar)

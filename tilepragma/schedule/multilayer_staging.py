@@ -1,6 +1,8 @@
-"""Sweeps by subdomains on cores and on devices in one plan: there in lanes, here with tiles in memory of gangs.
+"""Sweeps by subdomains on cores and on devices in one plan: there in lanes, here with tiles in
+memory of gangs.
 
-Both are proven by themselves, each against the region whose arrays it uses (schedule/in_order.py): these regions compute the same.
+Both are proven by themselves, each against the region whose arrays it uses (schedule/in_order.py):
+these regions compute the same.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
         return plan
     if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:
         reasons = (one.removeprefix(f"{NAME}: ") for one in against)
-        return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {one}" for one in reasons)))
+        return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {reason}" for reason in reasons)))
     lanes = (one.replace("lanes: ", "lanes, on cores: ", 1) for one in plan.storage)
     return replace(
         plan,
@@ -31,4 +33,4 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
 
 
 def _users(plan: KernelPlan) -> tuple[ArrayArgument, ...]:
-    return tuple(one for one in plan.arrays if one.object.scope is not Scope.TEMPORARY)
+    return tuple(array for array in plan.arrays if array.object.scope is not Scope.TEMPORARY)

@@ -1,5 +1,5 @@
-"""On devices: sweeps by subdomains, each gang with one subdomain's tile in memory of its own while it computes all layers of it (MLSOR, thesis 6.4.3,
-Figure 6.6).
+"""On devices: sweeps by subdomains, each gang with one subdomain's tile in memory of its own while
+it computes all layers of it (MLSOR, thesis 6.4.3, Figure 6.6).
 
     for all subdomains, over gangs
         windows = the box that the tile's layers touch, border included
@@ -7,8 +7,9 @@ Figure 6.6).
             for (layer; places but the last one), over workers     the point whose place along the last dimension is front - w . (layer, places)
         the tile's points = the windows
 
-A point of layer l waits for its neighbours before it in its layer and behind it in the layer below. With w = (2, 1, 1, …) for neighbours along the
-axes, (4, 2, 1) across corners, each of these lies on an earlier front (schedule/sor_multilayer.py says which points a tile has). The verifier proves all
+A point of layer l waits for its neighbours before it in its layer and behind it in the layer below.
+With w = (2, 1, 1, …) for neighbours along the axes, (4, 2, 1) across corners, each of these lies on
+an earlier front (schedule/sor_multilayer.py says which points a tile has). The verifier proves all
 of this (verify/windows.py), whatever was meant here.
 """
 
@@ -52,7 +53,7 @@ NAME = "subdomains in memory of gangs"
 def subdomain_tiles(region: Region) -> Automatic | Refusal:
     """Device steps of sweeps by subdomains whose tiles are in windows (the host steps are the same and not for use), or why there are none."""
     tiles = list(_tiles_of(region))
-    if any(isinstance(one, Declaration) for tile in tiles for one in tile.place.body.statements):
+    if any(isinstance(statement, Declaration) for tile in tiles for statement in tile.place.body.statements):
         return Refusal("the loops declare values of their own")
     staged = _staged(region, tiles)
     if isinstance(staged, Refusal):
@@ -66,7 +67,7 @@ def subdomain_tiles(region: Region) -> Automatic | Refusal:
     return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(drafts.note,))
 
 
-# -- the region --------------------------------------------------------------------------------------------------------
+# -- the region
 
 
 @dataclass(frozen=True)
@@ -143,13 +144,13 @@ def _chain(statement: Statement, length: int) -> tuple[Loop, ...]:
     return (statement,) if length == 1 else (statement, *_chain(statement.body.statements[0], length - 1))
 
 
-# -- what is staged ----------------------------------------------------------------------------------------------------
+# -- what is staged
 
 
 @dataclass(frozen=True)
 class _Staged:
-    """An array in windows: the dimension of the mesh that each of its subscripts runs along, and how far each access is from the point along each
-    dimension of the mesh.
+    """An array in windows: the dimension of the mesh that each of its subscripts runs along, and
+    how far each access is from the point along each dimension of the mesh.
     """
 
     array: DataObject
@@ -159,7 +160,7 @@ class _Staged:
     @property
     def corners(self) -> bool:
         """Whether an access is away from the point along several dimensions at once."""
-        return any(sum(map(bool, one)) > 1 for one in self.offsets)
+        return any(sum(map(bool, offset)) > 1 for offset in self.offsets)
 
     def side(self, tile: TileLoops, dimension: int) -> tuple[int, int]:
         """The first place and the last one that the tile touches, along a dimension of the mesh in the order of the sweep."""
@@ -170,20 +171,20 @@ class _Staged:
     def ordered_reach(self, tile: TileLoops, dimension: int) -> tuple[int, int]:
         """How far accesses reach towards where the sweep comes from, and where it goes."""
         sign = tile.ways[dimension].sign
-        ordered = [sign * one[dimension] for one in self.offsets]
+        ordered = [sign * offset[dimension] for offset in self.offsets]
         return max(0, -min(ordered)), max(0, *ordered)
 
     def leaves(self, tile: TileLoops, dimensions: tuple[int, int], sides: tuple[int, int]) -> bool:
         """Whether an access at the mesh's corner on these sides (-1: where the sweep comes from, 1: where it goes) lies beyond both of them."""
         signs = [tile.ways[dimension].sign for dimension in dimensions]
         return any(
-            all(sign * one[k] * side > 0 for sign, k, side in zip(signs, dimensions, sides, strict=True))
-            for one in self.offsets
+            all(sign * offset[k] * side > 0 for sign, k, side in zip(signs, dimensions, sides, strict=True))
+            for offset in self.offsets
         )
 
     def lengths(self, tile: TileLoops) -> tuple[int, ...]:
-        """Of the window. Neighbouring workers have points of a diagonal, which lie in different banks where rows are an even number of elements
-        apart (ICS'08 Algorithm 2).
+        """Of the window. Neighbouring workers have points of a diagonal, which lie in different
+        banks where rows are an even number of elements apart (ICS'08 Algorithm 2).
         """
         sides = [self.side(tile, dimension) for dimension in self.along]
         spans = [last - first + 1 for first, last in sides]
@@ -200,9 +201,9 @@ def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Ref
     """The arrays that fit a gang's memory, what the sweeps write first."""
     room = region.kernel.directive.local_bytes
     chosen: list[_Staged] = []
-    bodies = [one for tile in tiles for one in tile.place.body.statements]
+    bodies = [statement for tile in tiles for statement in tile.place.body.statements]
     accessed = dict.fromkeys(
-        node.object for one in bodies for node in walk(one) if isinstance(node, Access) and node.object.rank
+        node.object for body in bodies for node in walk(body) if isinstance(node, Access) and node.object.rank
     )
     for array in sorted(accessed, key=lambda one: one not in region.written):
         staged = _of_mesh(array, tiles)
@@ -226,7 +227,7 @@ def _of_mesh(array: DataObject, tiles: list[TileLoops]) -> _Staged | None:
     along: tuple[int, ...] | None = None
     offsets: set[tuple[int, ...]] = set()
     for tile in tiles:
-        for node in (one for statement in tile.place.body.statements for one in walk(statement)):
+        for node in (node for statement in tile.place.body.statements for node in walk(statement)):
             if not isinstance(node, Access) or node.object != array:
                 continue
             found = [_offset(subscript, tile) for subscript in node.subscripts]
@@ -253,7 +254,7 @@ def _offset(subscript: Expression, tile: TileLoops) -> tuple[int, int] | None:
     return None
 
 
-# -- launches ----------------------------------------------------------------------------------------------------------
+# -- launches
 
 
 @dataclass
@@ -344,7 +345,7 @@ class _TileLaunch:
             inner = (loop,)
         return inner[0]
 
-    # -- copies --------------------------------------------------------------------------------------------------------
+    # -- copies
 
     def _fill(self, staged: _Staged) -> Statement:
         """The window, but for what is none of the mesh nor its border."""
@@ -369,8 +370,8 @@ class _TileLaunch:
         return self._dealt(steps, trips, (*declarations, *where(tests, copy)))
 
     def _store(self, staged: _Staged) -> Statement:
-        """What some layer of the tile has computed: the lowest one that has a point's place along the dimensions of second halves has most of the
-        others.
+        """What some layer of the tile has computed: the lowest one that has a point's place along
+        the dimensions of second halves has most of the others.
         """
         tile = self.tile
         sides = [tile.all_places(dimension) for dimension in staged.along]
@@ -398,8 +399,8 @@ class _TileLaunch:
     def _points(
         self, staged: _Staged, sides: list[tuple[int, int]]
     ) -> tuple[list[DataObject], list[Polynomial], list[DataObject], list[Declaration]]:
-        """For a copy of these sides of the array's dimensions: scalars for the subscripts of an element, its places in the mesh, the steps along
-        the sides, and what declares the scalars.
+        """For a copy of these sides of the array's dimensions: scalars for the subscripts of an
+        element, its places in the mesh, the steps along the sides, and what declares the scalars.
         """
         points: list[DataObject] = []
         places: list[Polynomial] = []
@@ -428,10 +429,10 @@ class _TileLaunch:
         window = self.windows.get(access.object)
         if window is None:
             return access
-        places = tuple(place_in(window, k, one) for k, one in enumerate(access.subscripts))
+        places = tuple(place_in(window, k, subscript) for k, subscript in enumerate(access.subscripts))
         return replace(access, object=window.object, subscripts=places)
 
-    # -- wavefronts ----------------------------------------------------------------------------------------------------
+    # -- wavefronts
 
     @cached_property
     def weights(self) -> tuple[int, tuple[int, ...]]:
@@ -462,7 +463,7 @@ class _TileLaunch:
                 for loop, way, base, place in zip(tile.rows, tile.ways, self.base, places, strict=False)
             ),
             declared(tile.place.iterator, term(last)),
-            *(with_accesses(one, self._local) for one in tile.place.body.statements),
+            *(with_accesses(statement, self._local) for statement in tile.place.body.statements),
         )
         sides = [tile.all_places(dimension) for dimension in range(tile.dimensions - 1)]
         nest = self._dealt(
@@ -480,7 +481,8 @@ class _TileLaunch:
             for one in range(tile.layers)
         ]
         least, most = min(low for _, low in ends), max(high for high, _ in ends)
-        # It takes the place of the loop over layers, by whose number the proof knows which nest the launch runs.
+        # It takes the place of the loop over layers, by whose number the proof knows which nest the
+        # launch runs.
         return counted_loop(tile.layer.index, front, number(least), number(most), (nest,))
 
     def _tests(self, layer: Polynomial, places: list[Polynomial]) -> Iterator[Expression]:

@@ -1,4 +1,5 @@
-"""Overlapped tiles of time steps for devices: each gang computes several steps of a box by itself, what it needs of its neighbours too.
+"""Overlapped tiles of time steps for devices: each gang computes several steps of a box by itself,
+what it needs of its neighbours too.
 
     for (pair)                                   the host: two launches, one reads the arrays and writes copies, the other reads those
         for each tile, over gangs
@@ -7,10 +8,12 @@
                 statements, in the windows
             home of the tile = the windows
 
-Or a gang walks along the first dimension of the grid, and windows are rings of planes (`streamed_drafts`).
+Or a gang walks along the first dimension of the grid, and windows are rings of planes
+(`streamed_drafts`).
 
-What a launch reads and what it writes are different arrays, so that tiles do not wait for each other. A second launch that has no step left
-only copies. That all this is right is proven by verify/windows.py, whatever was meant here.
+What a launch reads and what it writes are different arrays, so that tiles do not wait for each
+other. A second launch that has no step left only copies. That all this is right is proven by
+verify/windows.py, whatever was meant here.
 """
 
 from __future__ import annotations
@@ -62,10 +65,11 @@ _WAITING = 32.0
 
 
 def overlapped(region: Region, taken: Iterable[str]) -> Iterator[Automatic | Refusal]:
-    """Device steps in overlapped tiles (the host steps are the same and not for use), best first, each made when it is asked for, or why
-    there are none; no name is one of `taken`.
+    """Device steps in overlapped tiles (the host steps are the same and not for use), best first,
+    each made when it is asked for, or why there are none; no name is one of `taken`.
 
-    Every other answer asks first whether there is anything to do: arrays may be too short for their borders.
+    Every other answer asks first whether there is anything to do: arrays may be too short for their
+    borders.
     """
     found = _found(region)
     if isinstance(found, Refusal):
@@ -106,26 +110,30 @@ def _found(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] 
             from tilepragma.poly.streaming import stream
 
             streams = [stream(region.scop, region.dependences, found, once=once) for once in (True, False)]
-            against = [one for one in streams if isinstance(one, str)]
-            return stencil, found, against[0] if against else tuple(one for one in streams if not isinstance(one, str))
+            against = [stream for stream in streams if isinstance(stream, str)]
+            return (
+                stencil,
+                found,
+                against[0] if against else tuple(stream for stream in streams if not isinstance(stream, str)),
+            )
     except OperationLimitError as limit:
         return Refusal(str(limit))
 
 
 def _against(found: Overlap) -> str | None:
     """A clause that says why there are no such tiles at all."""
-    if not any(one.carried for one in found.arrays):
+    if not any(array.carried for array in found.arrays):
         return "no time step reads what the one before it left"
-    if any(side.negative for one in found.arrays for side in one.touched):
+    if any(side.negative for array in found.arrays for side in array.touched):
         return "an array begins below 0"
-    if any(not isinstance(one.object.element, ScalarType) for one in found.arrays):
+    if any(not isinstance(array.object.element, ScalarType) for array in found.arrays):
         return "an array is not of numbers"
     return None
 
 
 def _answer(drafts: Drafts, notes: tuple[str, ...], *, asking: bool) -> Automatic | Refusal:
     draft, stencil = drafts.pairs(asking=asking), drafts.stencil
-    depth = max(len(one.statement.loops) for one in stencil.points)
+    depth = max(len(point.statement.loops) for point in stencil.points)
     depths = Depths(depth, 0, depth)
     made = make_automatic(drafts.name, drafts.region, (draft,), (draft,), drafts.sizes, notes, depths)
     if isinstance(made, Refusal):
@@ -138,7 +146,7 @@ def _answer(drafts: Drafts, notes: tuple[str, ...], *, asking: bool) -> Automati
     return replace(made, storage=tuple(drafts.copies.values()), kept=(note,))
 
 
-# -- boxes or rings, and how large -------------------------------------------------------------------------------------
+# -- boxes or rings, and how large
 
 
 Maker = Callable[[Iterable[str]], Drafts]
@@ -148,8 +156,8 @@ Maker = Callable[[Iterable[str]], Drafts]
 def _forms(
     region: Region, stencil: Stencil, found: Overlap, streams: tuple[Stream, ...] | str
 ) -> tuple[list[Maker], tuple[str, ...]]:
-    """Makers of drafts of either form, of which windows fit, the cheaper first, or streamed ones where they are asked for; and why there
-    are no streamed ones.
+    """Makers of drafts of either form, of which windows fit, the cheaper first, or streamed ones
+    where they are asked for; and why there are no streamed ones.
     """
     measure = _Measure(len(stencil.points), found)
     memory = region.kernel.directive.local_bytes
@@ -164,7 +172,7 @@ def _forms(
         forms.append((measure.boxes(lengths, drafts.steps_unasked), boxes))
     against = streams if isinstance(streams, str) else None
     if streams and not isinstance(streams, str):
-        fitting = [_streamed(found, one, measure, there_are, memory) for one in streams]
+        fitting = [_streamed(found, stream, measure, there_are, memory) for stream in streams]
         best = min((one for one in fitting if one is not None), key=lambda one: one[0], default=None)
         if best is None:
             against = _large(region)
@@ -184,12 +192,12 @@ def _forms(
 def _streamed(
     found: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
 ) -> tuple[float, Stream, int, tuple[int, ...]] | None:
-    """The cost, the delays, the time steps and the lengths of the best streamed tiles of so many steps at most, in so many bytes of memory;
-    None where nothing fits.
+    """The cost, the delays, the time steps and the lengths of the best streamed tiles of so many
+    steps at most, in so many bytes of memory; None where nothing fits.
     """
     best = None
     for degree in range(1, min(_MOST_STREAMED, steps) + 1):
-        room = memory // sum(_bytes(one, memory) * planes.planes(one.object, degree) for one in found.arrays)
+        room = memory // sum(_bytes(array, memory) * planes.planes(array.object, degree) for array in found.arrays)
         for plane in _planes(len(found.growth), room):
             lengths = (_CHUNKS[len(plane) + 1], *plane)
             cost = measure.streamed(lengths, degree, planes)
@@ -224,7 +232,7 @@ class _Measure:
         """In rings of planes of these lengths, the first one being what is kept; None where none fits."""
         halos = self._halos(degree)
         homes = (lengths[0], *(length - halo for length, halo in zip(lengths[1:], halos[1:], strict=True)))
-        margin = max(sum(one[0]) for one in self.found.margins.values())
+        margin = max(sum(margin[0]) for margin in self.found.margins.values())
         planes = sum(lengths[0] + sum(self.found.growth[0]) * left + margin for left in range(degree))
         positions = lengths[0] + halos[0] + stream.shift * (degree - 1) + stream.store
         waits = 1 if stream.once else self._waits(degree)
@@ -244,7 +252,7 @@ class _Measure:
         # Workers step over all of a window, its rows in whole groups of lanes.
         inner = [*window[1:-1], -(-window[-1] // _LANES) * _LANES] if len(window) > 1 else []
         computed = self.statements * planes * prod(inner)
-        copied = sum(one.carried for one in self.found.arrays) * (prod(window) + prod(homes))
+        copied = sum(array.carried for array in self.found.arrays) * (prod(window) + prod(homes))
         return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
 
 
@@ -256,7 +264,7 @@ def _bytes(array: GridArray, memory: int) -> int:
 
 def _lengths(found: Overlap, rank: int, memory: int) -> tuple[int, ...]:
     """The lengths of windows that fit so many bytes of a gang's memory, the last one longest."""
-    room = memory // sum(_bytes(one, memory) for one in found.arrays)
+    room = memory // sum(_bytes(array, memory) for array in found.arrays)
     if rank == 1:
         return (room,)
     if rank == 2:

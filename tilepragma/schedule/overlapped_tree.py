@@ -93,13 +93,15 @@ class Drafts:
     def __post_init__(self) -> None:
         self.next_index = self.region.first_index
         deepest = max(self.stencil.points, key=lambda one: len(one.statement.loops))
-        self.bases = [f"x{k}" if one.iterator is None else one.iterator.name for k, one in enumerate(deepest.places)]
+        self.bases = [
+            f"x{k}" if place.iterator is None else place.iterator.name for k, place in enumerate(deepest.places)
+        ]
         self.degree = self.names.scalar(f"{self.stencil.time.iterator.name}_degree")
         suffixes = (self.first_suffix, *("window" for _ in self.bases[1:]))
         self.extents = [
             self.names.scalar(f"{base}_{suffix}") for base, suffix in zip(self.bases, suffixes, strict=True)
         ]
-        self.copies = {one.object: self._copy(one) for one in self.found.arrays if one.carried}
+        self.copies = {array.object: self._copy(array) for array in self.found.arrays if array.carried}
 
     @property
     def sizes(self) -> tuple[TileSize, ...]:
@@ -131,7 +133,7 @@ class Drafts:
         element = array.object.element
         return DataObject(name, name, element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=array.object.range)
 
-    # -- numbers of tiles: expressions over the sizes ------------------------------------------------------------------
+    # -- numbers of tiles: expressions over the sizes
 
     @property
     def steps(self) -> Polynomial:
@@ -150,10 +152,10 @@ class Drafts:
 
     def grid(self, place: int) -> tuple[Polynomial, Polynomial]:
         """The first and the last index of all arrays."""
-        sides = [one.touched[place] for one in self.found.arrays]
-        return minimum(one.least for one in sides), maximum(one.greatest for one in sides)
+        sides = [array.touched[place] for array in self.found.arrays]
+        return minimum(side.least for side in sides), maximum(side.greatest for side in sides)
 
-    # -- the host's loop -----------------------------------------------------------------------------------------------
+    # -- the host's loop
 
     def pairs(self, *, asking: bool) -> DraftLoop | DraftCondition:
         """Two launches for each round; with `asking`, where something is written."""
@@ -164,7 +166,7 @@ class Drafts:
         loop = DraftLoop(self.loop(pair, number(0), rounds), launches, self.shape)
         if not asking:
             return loop
-        tests = (at_least(side.greatest, side.least) for one in self.found.arrays for side in one.written)
+        tests = (at_least(side.greatest, side.least) for array in self.found.arrays for side in array.written)
         return DraftCondition(conjunction(dict.fromkeys(tests)), (loop,))
 
     def launch(self, pair: DataObject, second: int) -> TileLaunch:
@@ -203,7 +205,7 @@ class TileLaunch:
         self.first = [scalar(f"{base}_first", INDEX) for base in drafts.bases]
         self.origin = [scalar(f"{base}_origin", INDEX) for base in drafts.bases]
         self.limits: dict[tuple[str, Polynomial], DataObject] = {}
-        self.windows = {one.object: self.window(one.object) for one in drafts.found.arrays}
+        self.windows = {array.object: self.window(array.object) for array in drafts.found.arrays}
 
     def window(self, array: DataObject) -> Window:
         """What a gang keeps of an array."""
@@ -264,8 +266,9 @@ class TileLaunch:
         delay: Polynomial = AT_ONCE,
         home: bool = False,
     ) -> tuple[Statement, ...]:
-        """Over the points of the window, or of its home alone, those that pass the tests. `delay`: of how many planes behind the position
-        of a gang that walks along the first dimension, what no gang does here.
+        """Over the points of the window, or of its home alone, those that pass the tests. `delay`:
+        of how many planes behind the position of a gang that walks along the first dimension, what
+        no gang does here.
         """
         del delay
         return (self.dealt(points, range(self.rank), where((*tests.plane, *tests.others), *body), home=home),)
@@ -305,19 +308,19 @@ class TileLaunch:
         pairs = zip(self.drafts.bases, sides, strict=True)
         return [(self.limit(base, side.least), self.limit(base, side.greatest)) for base, side in pairs]
 
-    # -- copies --------------------------------------------------------------------------------------------------------
+    # -- copies
 
     def fill(self) -> tuple[Statement, ...]:
         """Copies of what steps read of before, into the windows."""
         points = self.points()
         copies: list[Statement] = []
-        for one in self.drafts.found.arrays:
-            if one.carried or one.border:
-                source = self.drafts.copies[one.object] if one.carried and self.second else one.object
-                inside = within(points, self.box(one.touched))
-                if not one.carried:
-                    inside = (*inside, _outside(points, self.box(one.written)))
-                window = self._local(self.windows[one.object], points)
+        for array in self.drafts.found.arrays:
+            if array.carried or array.border:
+                source = self.drafts.copies[array.object] if array.carried and self.second else array.object
+                inside = within(points, self.box(array.touched))
+                if not array.carried:
+                    inside = (*inside, _outside(points, self.box(array.written)))
+                window = self._local(self.windows[array.object], points)
                 copies += where(inside, assign(window, element_at(source, points)))
         return self.workers(points, copies)
 
@@ -326,14 +329,14 @@ class TileLaunch:
         points = self.points()
         always: list[Statement] = []
         last: list[Statement] = []
-        for one in self.drafts.found.arrays:
-            target = self.drafts.copies[one.object] if one.carried and not self.second else one.object
-            box = one.written if target == one.object else one.touched
+        for array in self.drafts.found.arrays:
+            target = self.drafts.copies[array.object] if array.carried and not self.second else array.object
+            box = array.written if target == array.object else array.touched
             inside = within(points, self.box(box))
             kept = where(
-                inside, assign(element_at(target, points), self._local(self.windows[one.object], points, own=True))
+                inside, assign(element_at(target, points), self._local(self.windows[array.object], points, own=True))
             )
-            (always if one.carried else last).extend(kept)
+            (always if array.carried else last).extend(kept)
         yield from self.workers(points, always, delay=self.store_delay, home=True)
         if last:
             # What no later step reads is wanted of the last step alone.
@@ -355,10 +358,10 @@ class TileLaunch:
         window = self.windows.get(access.object)
         if window is None:
             return access
-        places = tuple(place_in(window, k, one) for k, one in enumerate(access.subscripts))
+        places = tuple(place_in(window, k, subscript) for k, subscript in enumerate(access.subscripts))
         return dataclasses.replace(access, object=window.object, subscripts=places)
 
-    # -- time steps ----------------------------------------------------------------------------------------------------
+    # -- time steps
 
     def time_loop(self) -> Statement:
         """The statements, step by step."""
@@ -372,7 +375,7 @@ class TileLaunch:
 
     def step_of_time(self, row: Polynomial, left: DataObject, step: Polynomial) -> Iterable[Statement]:
         """The statements of time step `row`, `step` after the launch's first and `left` before its last."""
-        return (each for one in self.drafts.stencil.points for each in self._statement(one, row, left, step))
+        return (each for point in self.drafts.stencil.points for each in self._statement(point, row, left, step))
 
     def _statement(self, point: Point, row: Polynomial, left: DataObject, step: Polynomial) -> tuple[Statement, ...]:
         points, drafts = self.points(), self.drafts
@@ -399,7 +402,7 @@ class TileLaunch:
             Declaration((Declarator(instead[one], expression(value, short_or_long(value))),))
             for one, value in own.items()
         )
-        tests = Tests(conditions[0], tuple(test for one in conditions[1:] for test in one))
+        tests = Tests(conditions[0], tuple(test for condition in conditions[1:] for test in condition))
         return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
 
     def _placed(self, node: Statement, own: Callable[[Access], bool]) -> Statement:
@@ -425,8 +428,8 @@ def read_by(node: Statement) -> Statement | Expression:
 
 
 def owned(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
-    """Whether an access of a statement is to the column of what it writes: the same element but for the first subscript. `instead` says what
-    iterators are called there.
+    """Whether an access of a statement is to the column of what it writes: the same element but for
+    the first subscript. `instead` says what iterators are called there.
     """
     columns = [
         place.shift if place.iterator is None else term(instead.get(place.iterator, place.iterator)) + place.shift

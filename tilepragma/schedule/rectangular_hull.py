@@ -1,9 +1,11 @@
-"""Triangular loops that devices deal out: over the box of all iterations, each of which asks whether it is one.
+"""Triangular loops that devices deal out: over the box of all iterations, each of which asks
+whether it is one.
 
     for (r …) for (c = 0; c <= r; c++) S;      becomes      for (r …) for (c = 0; c <= last r; c++) if (c <= r) S;
 
-Workers must know bounds before they start. Where only one end of the inner loop moves, one for one with a loop around, half of the box is
-iterations at least, and neighbouring workers are neighbours along the inner loop; else few may be, and the loop stays as it is.
+Workers must know bounds before they start. Where only one end of the inner loop moves, one for one
+with a loop around, half of the box is iterations at least, and neighbouring workers are neighbours
+along the inner loop; else few may be, and the loop stays as it is.
 
 So are loops in short steps that begin at a remainder, as those of one colour do:
 
@@ -27,7 +29,8 @@ from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges
 from tilepragma.poly.reference_spans import Span, loop_ends, taken_out
 from tilepragma.user_tiles.tile_nests import chain_from
 
-#: The longest step of which the elements left out still lie in the 32 bytes of memory (of doubles) that those between are read with.
+#: The longest step of which the elements left out still lie in the 32 bytes of memory (of doubles)
+#: that those between are read with.
 _LONGEST_STEP = 4
 
 
@@ -41,7 +44,7 @@ class BoxedNest:
 
 def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> BoxedNest:
     """The nest with all of the `loops` of its chain boxed that can be, whose bounds `on_host` does not hold for; itself where none can."""
-    chain, dealt = chain_from(nest), [one.index for one in loops]
+    chain, dealt = chain_from(nest), [loop.index for loop in loops]
     boxes: dict[int, Loop] = {}
     conditions: list[Expression] = []
     around: list[tuple[Loop, Span]] = []
@@ -77,13 +80,15 @@ def with_boxes(
 ) -> tuple[Block, tuple[Loop, ...]]:
     """The body of a launch over `loops`, which one of its statements nests, and these loops, boxed."""
     statements: list[Statement] = []
-    for one in body.statements:
-        if isinstance(one, Block):
-            one, loops = with_boxes(one, loops, on_host)
-        elif isinstance(one, Loop) and loops and loops[0].index in {inner.index for inner in chain_from(one)}:
-            found = boxed(one, loops, on_host)
-            one, loops = found.nest, found.loops
-        statements.append(one)
+    for statement in body.statements:
+        if isinstance(statement, Block):
+            statement, loops = with_boxes(statement, loops, on_host)
+        elif (
+            isinstance(statement, Loop) and loops and loops[0].index in {inner.index for inner in chain_from(statement)}
+        ):
+            found = boxed(statement, loops, on_host)
+            statement, loops = found.nest, found.loops
+        statements.append(statement)
     return replace(body, statements=tuple(statements)), loops
 
 
@@ -140,9 +145,10 @@ def _every_point(loop: Loop, nest: Loop, on_host: Callable[[Expression], bool]) 
     step = polynomial(loop.step).constant
     if step is None or not 2 <= step <= _LONGEST_STEP or loop.comparison not in ("<", "<=") or not on_host(loop.upper):
         return None
-    inner = (bound for one in loops_in(loop.body) for bound in (one.lower, one.upper, one.step))
+    inner = (bound for loop in loops_in(loop.body) for bound in (loop.lower, loop.upper, loop.step))
     if any(mentions(bound, loop.iterator) for bound in inner):
-        # They may stand around the condition, and read what is there for the user's iterations only.
+        # They may stand around the condition, and read what is there for the user's iterations
+        # only.
         return None
     least = _least_remainders(polynomial(loop.lower), ValueRanges(Block((nest,)), on_host), on_host)
     if least is None or not is_signed(loop.iterator.element) or not _keeps_order(loop):

@@ -1,8 +1,10 @@
-"""Numbers that iterations only update, sums and greatest values, which need not keep iterations in order.
+"""Numbers that iterations only update, sums and greatest values, which need not keep iterations in
+order.
 
-A statement that reads such a number only to update it need not wait for its own other iterations, where any order of the updates gives the same
-result (integers, least and greatest values) or the user allows it. Others that read or set the number wait for it, and it for them: a residual
-that each sweep begins with 0 is reduced once a sweep.
+A statement that reads such a number only to update it need not wait for its own other iterations,
+where any order of the updates gives the same result (integers, least and greatest values) or the
+user allows it. Others that read or set the number wait for it, and it for them: a residual that
+each sweep begins with 0 is reduced once a sweep.
 """
 
 from __future__ import annotations
@@ -44,8 +46,9 @@ def handed_on(loop: Loop, scalar: DataObject, use: NoReduction | None = None) ->
 
 @dataclass(frozen=True)
 class FreedReductions:
-    """`pairs`: the names of statements of a Scop with the scalars that they only update, in any order; `clauses` say which operators. `held` is
-    why others keep theirs: they are sums of floating-point numbers, or no updates.
+    """`pairs`: the names of statements of a Scop with the scalars that they only update, in any
+    order; `clauses` say which operators. `held` is why others keep theirs: they are sums of
+    floating-point numbers, or no updates.
     """
 
     pairs: frozenset[tuple[str, DataObject]]
@@ -61,8 +64,9 @@ class FreedReductions:
 def freed_reductions(
     region: Region, scop: Scop, private: frozenset[DataObject], *, any_order: bool = False
 ) -> FreedReductions:
-    """What the region's statements, those of this Scop, reduce; `private` are scalars that tie nothing. `any_order`: as if no scalar's order
-    mattered, to see whether it is scalars that are in the way.
+    """What the region's statements, those of this Scop, reduce; `private` are scalars that tie
+    nothing. `any_order`: as if no scalar's order mattered, to see whether it is scalars that are in
+    the way.
     """
     said = dict(_said(region))
     pairs: set[tuple[str, DataObject]] = set()
@@ -88,7 +92,7 @@ def freed_reductions(
 
 
 def _writes(statement: ScopStatement, scalar: DataObject) -> bool:
-    return any(one.object == scalar and one.writes for one in statement.references)
+    return any(reference.object == scalar and reference.writes for reference in statement.references)
 
 
 def _said(region: Region) -> Iterator[tuple[str, str]]:
@@ -102,7 +106,7 @@ def _said(region: Region) -> Iterator[tuple[str, str]]:
 def with_reductions(draft: Draft, clauses: tuple[ReductionClause, ...]) -> Draft:
     """The draft whose launches reduce what they update, by these clauses."""
     if not isinstance(draft, DraftLaunch):
-        return dataclasses.replace(draft, drafts=tuple(with_reductions(one, clauses) for one in draft.drafts))
+        return dataclasses.replace(draft, drafts=tuple(with_reductions(draft, clauses) for draft in draft.drafts))
     written = {use.object.host for use in uses(draft.body) if use.writes}
     own = tuple(clause for clause in clauses if written.issuperset(clause.names))
     return dataclasses.replace(draft, reductions=(*draft.reductions, *own))

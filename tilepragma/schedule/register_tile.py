@@ -1,12 +1,14 @@
-"""Register tiles on cores: a few rows by a few vectors of the elements that a product sums up stay in registers.
+"""Register tiles on cores: a few rows by a few vectors of the elements that a product sums up stay
+in registers.
 
     for tiles of k, for j_tile, for i_tile:
         C_tile = the elements [i_tile, i_tile + R) x [j_tile, j_tile + C)
         for k: for the R x C elements: the statement, with constant bounds
         the elements = C_tile
 
-Compilers unroll the loops over the tile and keep it in registers, since nothing else can point into the local array. What a tile has
-at its border or below a diagonal runs in loops of its own; nothing is asked inside the full ones.
+Compilers unroll the loops over the tile and keep it in registers, since nothing else can point into
+the local array. What a tile has at its border or below a diagonal runs in loops of its own; nothing
+is asked inside the full ones.
 
 Sums that wait for themselves have tiles of rows alone, R chains of additions side by side:
 
@@ -58,22 +60,26 @@ if TYPE_CHECKING:
     Below = Callable[["_Tile", BoundedTile], tuple[Statement, ...] | None]
 
 MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
-"""Extents of a register tile: 8 rows, or as many as the registers hold sums of, by 2 vectors, or by 24 elements where these are fewer: loops over 16
-or less gcc unrolls before it vectorises them, and then does not. 8 x 2 vectors were the fastest of 2 to 14 rows by 16 to 64 columns on AVX-512; on
-AVX2 4 x 24 floats and 2 x 24 doubles, whose sums fill 12 registers of 16 (8 rows spill, and take 2.5 times as long).
+"""Extents of a register tile: 8 rows, or as many as the registers hold sums of, by 2 vectors, or by
+24 elements where these are fewer: loops over 16 or less gcc unrolls before it vectorises them, and
+then does not. 8 x 2 vectors were the fastest of 2 to 14 rows by 16 to 64 columns on AVX-512; on
+AVX2 4 x 24 floats and 2 x 24 doubles, whose sums fill 12 registers of 16 (8 rows spill, and take
+2.5 times as long).
 """
 BLOCK_ROWS, BLOCK_COLUMNS = 96, 4
-"""Rows of a thread's block, a multiple of any tile's, and tiles beside each other in it: a panel as wide as a tile stays in the cache for all of
-those below each other, and is packed once for them. 48 rows take 1.03 to 1.14 times as long with 500 to 1500 a side, 240 0.93 to 1, but fewer threads
-find work.
+"""Rows of a thread's block, a multiple of any tile's, and tiles beside each other in it: a panel as
+wide as a tile stays in the cache for all of those below each other, and is packed once for them. 48
+rows take 1.03 to 1.14 times as long with 500 to 1500 a side, 240 0.93 to 1, but fewer threads find
+work.
 """
 THROUGH_TILE = 256
 """Values of the row that runs through a register tile: so many rows of a panel stay in a cache of 1 MiB with room to spare."""
 
 WIDE_BITS, LEAST_NARROW = 256, 12
-"""Columns that fill no tile run in one of their own, with vectors of fewer bits from so many columns on. On AVX2 products of 100 doubles take
-0.93 of the time that loops over them took, of 512 0.77; of 100 and 512 floats 0.78 and 0.66. On SSE2, whose tiles have one or two rows, the 4
-that are left of 100 took 1.15 to 1.2 times as long, the 16 of 1000 and 1024 0.98 to 1.01.
+"""Columns that fill no tile run in one of their own, with vectors of fewer bits from so many
+columns on. On AVX2 products of 100 doubles take 0.93 of the time that loops over them took, of 512
+0.77; of 100 and 512 floats 0.78 and 0.66. On SSE2, whose tiles have one or two rows, the 4 that are
+left of 100 took 1.15 to 1.2 times as long, the 16 of 1000 and 1024 0.98 to 1.01.
 """
 
 ALONE_THROUGH = 8192
@@ -83,8 +89,8 @@ ALONE_ROWS, ALONE_BLOCK_ROWS = 8, 32
 
 
 OUTSIDE_ROWS = 4
-"""Values of a row outside of the tiles that one thread takes at a time: products of a few rows each, of which one is little work. 4 take 0.93 of
-the time of 1 where each is 40 rows by 40 columns.
+"""Values of a row outside of the tiles that one thread takes at a time: products of a few rows
+each, of which one is little work. 4 take 0.93 of the time of 1 where each is 40 rows by 40 columns.
 """
 
 
@@ -108,7 +114,8 @@ def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, in
 def with_full_tiles(
     loops: RowLoops, planned: PlannedPart, tile: BoundedTile, points: tuple[Statement, ...]
 ) -> tuple[Statement, ...]:
-    """The `points` of a tile of a wavefront; in tiles where a statement that comes back to its elements runs alone, in register tiles.
+    """The `points` of a tile of a wavefront; in tiles where a statement that comes back to its
+    elements runs alone, in register tiles.
 
     Raises UnboundedRowError, OperationLimitError.
     """
@@ -133,11 +140,13 @@ def with_full_tiles(
 def register_tiles(
     loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
-    """Loops over the register tiles inside a tile of the part's rows; None where there is no simple form.
+    """Loops over the register tiles inside a tile of the part's rows; None where there is no simple
+    form.
 
-    What crosses rows of memory is packed where as much of it runs through as a panel takes. Raises UnboundedRowError, OperationLimitError.
+    What crosses rows of memory is packed where as much of it runs through as a panel takes. Raises
+    UnboundedRowError, OperationLimitError.
     """
-    if rows.crossing and not any(one.level == rows.through[-1] for one in tile.rows):
+    if rows.crossing and not any(row.level == rows.through[-1] for row in tile.rows):
         packed = replace(rows, packed=tuple(sorted((*rows.packed, *rows.crossing))))
         found = _register_tiles(loops, planned, packed, tile)
         if found is not None:
@@ -192,7 +201,7 @@ def _through(
     from tilepragma.lower.band_ast import Restriction
 
     statements, level = planned.part.statements, rows.through[-1]
-    if not rows.packed and any(one.level == level for one in tile.rows):
+    if not rows.packed and any(row.level == level for row in tile.rows):
         return None, [], tile
     base = base_name(statements, level)
     size: Expression = integer(THROUGH_TILE)
@@ -221,14 +230,16 @@ def _inside(loops: RowLoops, statements: Statements, tile: BoundedTile, own: Res
 def _element(loops: RowLoops, planned: PlannedPart, rows: RegisterRows) -> ScalarType:
     """The type of the elements that are updated."""
     references = _source(loops, planned).references
-    element = next(one.object.element for one in references if one.object.name == rows.array and one.writes)
+    element = next(
+        reference.object.element for reference in references if reference.object.name == rows.array and reference.writes
+    )
     assert isinstance(element, ScalarType), "what is updated by a sum is a number"
     return element
 
 
 def _source(loops: RowLoops, planned: PlannedPart) -> ScopStatement:
     (each,) = planned.part.statements
-    return next(one for one in loops.code.scop.statements if one.name == each.statement.name)
+    return next(statement for statement in loops.code.scop.statements if statement.name == each.statement.name)
 
 
 def _with_origin(
@@ -255,8 +266,8 @@ def _below_each_other(
 def _panel(
     loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile, below: Below
 ) -> tuple[Statement, ...] | None:
-    """The tiles `below` each other, of which there may be none, while what their columns read in strides is in panels, packed in the order
-    in which it is read.
+    """The tiles `below` each other, of which there may be none, while what their columns read in
+    strides is in panels, packed in the order in which it is read.
     """
     from tilepragma.lower.register_ast import scan_panel
 
@@ -323,9 +334,11 @@ def _beyond(iterator: DataObject, start: DataObject) -> Expression:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A register tile: the iterators of the loops over its origins, row first, and its extents; `first` is that of the loop around over
-    the origins of what runs through. `bounds` are those of the origins of rows: no tile of what runs through narrows them, so that
-    all tiles of one column begin at the same origins. Columns beyond the `last` are padding; None where all columns are there.
+    """A register tile: the iterators of the loops over its origins, row first, and its extents;
+    `first` is that of the loop around over the origins of what runs through. `bounds` are those of
+    the origins of rows: no tile of what runs through narrows them, so that all tiles of one column
+    begin at the same origins. Columns beyond the `last` are padding; None where all columns are
+    there.
     """
 
     rows: RegisterRows
@@ -356,8 +369,8 @@ def _tile(loops: RowLoops, planned: PlannedPart, own: _Tile, inside: BoundedTile
     found = scan_register_tile(loops.code, each, own.box, inside.rows, inside.known, loops.next_index, taken)
     if found is None:
         return None
-    for one in _scans(found):
-        loops.next_index = max(loops.next_index, one.next_index)
+    for scan in _scans(found):
+        loops.next_index = max(loops.next_index, scan.next_index)
     full = _full(loops, planned, own, found.through.block)
     if full is None:
         return None
@@ -387,7 +400,7 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
     steps: list[tuple[DataObject, int]] = []
     instead: dict[DataObject, Declaration] = {}
     for name, tile, extent in zip(names, own.origins, own.extents, strict=True):
-        declarator = next(one for one in _declarators(leaf) if one.object.name == name)
+        declarator = next(declarator for declarator in _declarators(leaf) if declarator.object.name == name)
         assert declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
         start = replace(loops.names.scalar(f"{name}_origin"), element=declarator.object.element, const=True)
         step = replace(loops.names.scalar(f"{name}_step"), element=declarator.object.element)
@@ -397,7 +410,8 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
         moved = Binary(operator, access_to(start), access_to(step), declarator.object.element)
         instead[declarator.object] = Declaration((replace(declarator, initializer=moved),))
     kept = tuple(
-        instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements
+        instead.get(_declared_by(statement), statement) if isinstance(statement, Declaration) else statement
+        for statement in leaf.statements
     )
     there = own.there(expression(term(own.origins[-1]) + term(steps[-1][0])))
     buffer = _buffer(loops, own, Block(kept), tuple(steps))
@@ -438,9 +452,9 @@ def _declared_by(declaration: Declaration) -> DataObject:
 
 
 def _declarators(block: Block) -> Iterator[Declarator]:
-    for one in block.statements:
-        if isinstance(one, Declaration):
-            yield from one.declarators
+    for statement in block.statements:
+        if isinstance(statement, Declaration):
+            yield from statement.declarators
 
 
 def _leaf(body: Block, names: frozenset[str]) -> Block | None:
@@ -448,7 +462,8 @@ def _leaf(body: Block, names: frozenset[str]) -> Block | None:
     found = [
         node
         for node in walk(body)
-        if isinstance(node, Block) and names <= {one.object.name for one in _declarators(node) if one.object.const}
+        if isinstance(node, Block)
+        and names <= {declarator.object.name for declarator in _declarators(node) if declarator.object.const}
     ]
     return found[0] if len(found) == 1 else None
 
@@ -457,10 +472,10 @@ def _replaced(body: Block, leaf: Block, other: Block) -> Block:
     if body is leaf:
         return other
     statements = tuple(
-        _replaced(one, leaf, other)
-        if isinstance(one, Block)
-        else with_blocks(one, lambda block: _replaced(block, leaf, other))
-        for one in body.statements
+        _replaced(statement, leaf, other)
+        if isinstance(statement, Block)
+        else with_blocks(statement, lambda block: _replaced(block, leaf, other))
+        for statement in body.statements
     )
     return replace(body, statements=statements)
 
@@ -480,17 +495,21 @@ def _counted(loops: RowLoops, iterator: DataObject, extent: int, body: Block) ->
 
 def _buffer(loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Buffer | None:
     """The elements of a tile in a local array, as the leaf names them; None where it names what it updates in several ways."""
-    written = {one.subscripts for one in uses(leaf) if one.writes and one.object.name == own.rows.array}
+    written = {use.subscripts for use in uses(leaf) if use.writes and use.object.name == own.rows.array}
     accesses = [
         node
         for node in walk(leaf)
         if isinstance(node, Access) and node.object.name == own.rows.array and node.subscripts in written
     ]
     access = accesses[0]
-    if len(written) > 1 or any(one.path for one in accesses) or not isinstance(access.type, ScalarType):
+    if len(written) > 1 or any(access.path for access in accesses) or not isinstance(access.type, ScalarType):
         return None
     mentioned = {node.object for part in access.subscripts for node in walk(part) if isinstance(node, Access)}
-    needed = tuple(one for one in leaf.statements if isinstance(one, Declaration) and _declared_by(one) in mentioned)
+    needed = tuple(
+        statement
+        for statement in leaf.statements
+        if isinstance(statement, Declaration) and _declared_by(statement) in mentioned
+    )
     name = loops.names.scalar(f"{own.rows.array}_tile").name
     lengths = tuple(integer(extent) for _, extent in steps)
     local = DataObject(name, name, access.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)

@@ -2,8 +2,9 @@
 
     for (j) { double s = 0; for (k) s += ..; c[j] = s; }      double s; for (j) { s = 0; for (k) s += ..; c[j] = s; }
 
-The two compute the same: no iteration may read what another one left in an object of its own. Unlike the first, the second can have an
-array in place of the scalar, and its statements can be taken apart (own_storage).
+The two compute the same: no iteration may read what another one left in an object of its own.
+Unlike the first, the second can have an array in place of the scalar, and its statements can be
+taken apart (own_storage).
 """
 
 from __future__ import annotations
@@ -36,14 +37,18 @@ def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
         for place, statement in enumerate(statements):
             if isinstance(statement, Declaration):
                 updated = long_sums(statements[place + 1 :])
-                own = (one for one in statement.declarators if _is_plain(one) and one.object in updated)
+                own = (
+                    declarator
+                    for declarator in statement.declarators
+                    if _is_plain(declarator) and declarator.object in updated
+                )
                 yield from (one.object for one in own)
 
 
 def long_sums(statements: tuple[Statement, ...]) -> frozenset[DataObject]:
     """The scalars that innermost loops among the statements update which may run for long."""
-    loops = (one for each in statements for one in loops_in(each) if counts_as_work(one))
-    innermost = (one for one in loops if not any(loops_in(one.body)))
+    loops = (loop for each in statements for loop in loops_in(each) if counts_as_work(loop))
+    innermost = (loop for loop in loops if not any(loops_in(loop.body)))
     updates = (node for one in innermost for node in walk(one) if isinstance(node, (Assignment, Increment)))
     targets = (node.target for node in updates if isinstance(node.target, Access))
     return frozenset(target.object for target in targets if target.object.storage is Storage.SCALAR)
@@ -56,7 +61,7 @@ def _is_plain(declarator: Declarator) -> bool:
 
 
 def _block(block: Block, instead: Mapping[DataObject, DataObject]) -> Block:
-    statements = (each for one in block.statements for each in _statements(one, instead))
+    statements = (each for statement in block.statements for each in _statements(statement, instead))
     return replace(block, statements=tuple(statements))
 
 
@@ -65,11 +70,12 @@ def _statements(statement: Statement, instead: Mapping[DataObject, DataObject]) 
     if not isinstance(statement, Declaration) or not any(one.object in instead for one in statement.declarators):
         yield with_blocks(statement, lambda block: _block(block, instead))
         return
-    for one in statement.declarators:
-        if one.object not in instead:
-            yield replace(statement, declarators=(one,))
-        elif one.initializer is not None and not isinstance(one.initializer, tuple):
-            target = Access(one.object, (), (), one.object.element, one.object.range)
+    for declarator in statement.declarators:
+        if declarator.object not in instead:
+            yield replace(statement, declarators=(declarator,))
+        elif declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
+            target = Access(declarator.object, (), (), declarator.object.element, declarator.object.range)
             yield ExpressionStatement(
-                Assignment("=", target, one.initializer, one.object.element, statement.range), statement.range
+                Assignment("=", target, declarator.initializer, declarator.object.element, statement.range),
+                statement.range,
             )

@@ -1,7 +1,8 @@
-"""Clauses `sor`: is the region a relaxation in place, as the user says? Where it leaves nothing to run at once, the user is told.
+"""Clauses `sor`: is the region a relaxation in place, as the user says? Where it leaves nothing to
+run at once, the user is told.
 
-Nothing else follows from `sor(wavefront)`: what is planned computes each value as the loops say, with it or without it. What follows from
-`sor(redblack)` is in coloured_sweeps.py.
+Nothing else follows from `sor(wavefront)`: what is planned computes each value as the loops say,
+with it or without it. What follows from `sor(redblack)` is in coloured_sweeps.py.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _sums_in_order(plan: KernelPlan) -> Iterator[str]:
         return
     kernel = plan.reordered.written
     said = named_in_clauses(kernel.directive, kernel.body)
-    nests = (one for one in relaxations(kernel) if isinstance(one, SorNest))
+    nests = (relaxation for relaxation in relaxations(kernel) if isinstance(relaxation, SorNest))
     for one in dict.fromkeys(found for nest in nests for found in nest.accumulations):
         if one.operator in ("+", "*") and one.object.host not in said:
             yield f"reduction({one.operator}: {one.object.host}) allows any order of that {_TOTALS[one.operator]}"

@@ -1,9 +1,12 @@
-"""`sor(multilayer, layers: K, subdomain: P)`: sweeps taken K at a time, forward and backward in turn, in subdomains (MLSOR, thesis chapter 6), of
-meshes of one to three dimensions, whose points have neighbours next to them.
+"""`sor(multilayer, layers: K, subdomain: P)`: sweeps taken K at a time, forward and backward in
+turn, in subdomains (MLSOR, thesis chapter 6), of meshes of one to three dimensions, whose points
+have neighbours next to them.
 
-Along each dimension places count from where a group of K sweeps begins, 0 … n - 1. In its layer l, 0 <= l < K, the subdomain at b = 0, P, 2P, …
-has the places from b + l (0 in the first one) to b + P - 1 + l, cut before b + P - 1 - l: subdomains drift with the sweep (6.6), the plane between
-their tiles goes the other way (6.9). The first tile is P - 1 places long in the lowest layer, which leaves it some for K <= P / 2.
+Along each dimension places count from where a group of K sweeps begins, 0 … n - 1. In its layer l,
+0 <= l < K, the subdomain at b = 0, P, 2P, … has the places from b + l (0 in the first one) to b + P
+- 1 + l, cut before b + P - 1 - l: subdomains drift with the sweep (6.6), the plane between their
+tiles goes the other way (6.9). The first tile is P - 1 places long in the lowest layer, which
+leaves it some for K <= P / 2.
 
     for (g = 0; g < sweeps; g += 2 * K) {
         for all subdomains: tile 1,1                    K11
@@ -12,13 +15,17 @@ their tiles goes the other way (6.9). The first tile is P - 1 places long in the
         the same three, backward
     }
 
-where a tile is a loop over its layers around the user's nest. A group at the end has the layers that are left. Subdomains and tiles at the mesh's far
-end have the places that lie in the mesh. That is another order of the points than the user wrote, and gives other iterates: the clause asks for it.
+where a tile is a loop over its layers around the user's nest. A group at the end has the layers
+that are left. Subdomains and tiles at the mesh's far end have the places that lie in the mesh. That
+is another order of the points than the user wrote, and gives other iterates: the clause asks for
+it.
 
-A mesh of d dimensions has 2^d tiles. Those with as many second halves do not meet where neighbours lie along the axes (3, 5, 7 points). Neighbours
-across corners (9 points) make them meet: tile 1,2 ends in layer l where tile 2,1 begins in it. Then there is a loop over subdomains for each tile, in
-the lexicographic order of the thesis, in which a point finds of each of its own subdomain's neighbours the very layer that SOR asks for. So there is
-in three dimensions, where three tiles to a nest would take twice as long to plan.
+A mesh of d dimensions has 2^d tiles. Those with as many second halves do not meet where neighbours
+lie along the axes (3, 5, 7 points). Neighbours across corners (9 points) make them meet: tile 1,2
+ends in layer l where tile 2,1 begins in it. Then there is a loop over subdomains for each tile, in
+the lexicographic order of the thesis, in which a point finds of each of its own subdomain's
+neighbours the very layer that SOR asks for. So there is in three dimensions, where three tiles to a
+nest would take twice as long to plan.
 """
 
 from __future__ import annotations
@@ -66,13 +73,13 @@ def kernels_of(dimensions: int, *, corners: bool) -> tuple[tuple[Tile, ...], ...
     """The tiles of each loop over subdomains, in their order. `corners`: points have neighbours that lie across one."""
     tiles = tuple(itertools.product((1, 2), repeat=dimensions))
     if corners or dimensions > 2:
-        return tuple((one,) for one in tiles)
-    return tuple(tuple(one for one in tiles if one.count(2) == second) for second in range(dimensions + 1))
+        return tuple((tile,) for tile in tiles)
+    return tuple(tuple(tile for tile in tiles if tile.count(2) == second) for second in range(dimensions + 1))
 
 
 def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> Reordered | None:
-    """The region by layers and subdomains where its clause asks for that, of sizes for the device where it says none; None elsewhere, and where that
-    cannot be, which is reported.
+    """The region by layers and subdomains where its clause asks for that, of sizes for the device
+    where it says none; None elsewhere, and where that cannot be, which is reported.
     """
     clause = kernel.directive.sor
     if clause is None or clause.method is not SorMethod.MULTILAYER or diagnostics.has_errors:
@@ -106,7 +113,7 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
     mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
     mentioned |= {loop.iterator for loop in loops_in(body)}
     gone = {loop.iterator for loop in loops} - mentioned
-    objects = tuple(one for one in kernel.objects if one not in gone)
+    objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
     ordered = replace(kernel, body=body, objects=objects, swept=tuple(loops))
     side = clause.subdomain
     groups = f"groups of {clause.layers} sweeps, forward and backward in turn"
@@ -122,7 +129,7 @@ def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple
     side, why = clause.subdomain, f" ({clause.subdomain // 2} sweeps chosen: the most for these)"
     if not side:
         arrays = {node.object for node in walk(sweep.loops[-1].body) if isinstance(node, Access) and node.subscripts}
-        point = sum(one.element.bits // 8 for one in arrays if isinstance(one.element, ScalarType))
+        point = sum(array.element.bits // 8 for array in arrays if isinstance(array.element, ScalarType))
         side = max(subdomain_side(device, max(point, 1), len(sweep.axes)), 2 * clause.layers)
         fit = "no device is named" if device is None else f"they stay in memory near the cores of '{device.name}'"
         why = f" (chosen: {fit})"
@@ -140,7 +147,7 @@ def _only_sweeps(
     nest = nests[0]
     around = None if nest.sweep_loop is None else nest.sweep_loop.statement
     sweep = nest.sweeps[0]
-    corner = next((one for one in sweep.neighbours if _is_corner(one)), None)
+    corner = next((neighbour for neighbour in sweep.neighbours if _is_corner(neighbour)), None)
     if nest.sweep_loop is not None and nest.sweep_loop.repetition is Repetition.CONVERGENCE:
         refuse(
             nest.range,
@@ -166,7 +173,7 @@ def _only_sweeps(
             "remove it",
         )
     elif sweep.radius > 1:
-        far = next(one for one in sweep.neighbours if max(map(abs, one.offset)) > 1)
+        far = next(neighbour for neighbour in sweep.neighbours if max(map(abs, neighbour.offset)) > 1)
         refuse(
             far.range,
             f"points whose neighbours lie next to them, and this one is {max(map(abs, far.offset))} away: subdomains drift by one place a layer",
@@ -259,11 +266,11 @@ class _Layers:
         layer = self._iterator("layer")
         *rows, columns = ways
         body = with_locals_in_place(columns.loop.body)
-        own = {one.loop.iterator: self._own(one.loop.iterator) for one in rows}
+        own = {row.loop.iterator: self._own(row.loop.iterator) for row in rows}
         own |= {
             node.object: self._own(node.object)
             for node in sorted(
-                (one for one in walk(body) if isinstance(one, Declarator)), key=lambda one: one.object.name
+                (node for node in walk(body) if isinstance(node, Declarator)), key=lambda node: node.object.name
             )
         }
         place = self._iterator(f"{columns.loop.iterator.name}_place")
@@ -344,7 +351,7 @@ class _Layers:
     @property
     def _type(self) -> DataObject:
         loops = (self.around, *self.sweep.loops)
-        return next((one.iterator for one in loops if one.iterator.element == LONG), loops[0].iterator)
+        return next((loop.iterator for loop in loops if loop.iterator.element == LONG), loops[0].iterator)
 
     def _iterator(self, name: str) -> DataObject:
         return replace(self.names.scalar(name), element=self._type.element)
@@ -354,8 +361,9 @@ class _Layers:
 
 
 def with_locals_in_place(body: Block) -> Block:
-    """The body with the values of locals where they are read, each once, by the one statement behind their declarations, so that it is one statement.
-    Values have their locals' types, so that what is computed is the same.
+    """The body with the values of locals where they are read, each once, by the one statement
+    behind their declarations, so that it is one statement. Values have their locals' types, so that
+    what is computed is the same.
     """
     statements = list(body.statements)
     while len(statements) > 1 and isinstance(declaration := statements[-2], Declaration):

@@ -1,10 +1,12 @@
-"""`sor(redblack)`: a region whose sweeps go through the mesh colour by colour, each class of points a nest of its own.
+"""`sor(redblack)`: a region whose sweeps go through the mesh colour by colour, each class of points
+a nest of its own.
 
     for (i = a; i < b; i++)            for (i = a + p; i < b; i += m)
         u[i] = …;               ->         u[i] = …;                      for each class p, those of the first colour first (patterns/colouring.py)
 
-That is another order of the points than the user wrote, and gives other iterates: the clause asks for it. What is planned, proven and printed
-where no launch runs is this region; nothing behind knows that another was written.
+That is another order of the points than the user wrote, and gives other iterates: the clause asks
+for it. What is planned, proven and printed where no launch runs is this region; nothing behind
+knows that another was written.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
     mentioned |= {loop.iterator for loop in loops_in(body)}
     gone = {loop.iterator for loop in loops} - mentioned
-    coloured = replace(kernel, body=body, objects=tuple(one for one in kernel.objects if one not in gone))
+    coloured = replace(kernel, body=body, objects=tuple(object_ for object_ in kernel.objects if object_ not in gone))
     return Reordered(kernel, coloured, finals, tuple(dict.fromkeys(_note(*one) for one in chosen)))
 
 
@@ -68,7 +70,7 @@ def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -
     """The colours of a sweep, after a look at all that forbids them, which is reported; None where there are too many."""
     check_coefficients(sweep, diagnostics)
     check_ends(sweep, SorMethod.RED_BLACK, diagnostics)
-    counted = {one.object for one in sweep.accumulations}
+    counted = {accumulation.object for accumulation in sweep.accumulations}
     for loop in sweep.loops[:-1]:
         for use in uses(_outside_loops(loop.body), kernel.functions):
             if use.writes and use.object in counted:
@@ -91,9 +93,13 @@ def _outside_loops(block: Block) -> Block:
     """The block without the loops in it."""
 
     def statements(inside: Block) -> Iterator[Statement]:
-        for one in inside.statements:
-            if not isinstance(one, Loop):
-                yield replace(one, statements=tuple(statements(one))) if isinstance(one, Block) else one
+        for statement in inside.statements:
+            if not isinstance(statement, Loop):
+                yield (
+                    replace(statement, statements=tuple(statements(statement)))
+                    if isinstance(statement, Block)
+                    else statement
+                )
 
     return replace(block, statements=tuple(statements(block)))
 
@@ -133,17 +139,17 @@ class _Rewriting:
         return replace(block, statements=tuple(self._statements(block.statements)))
 
     def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        for one in statements:
-            if isinstance(one, Loop) and one.index in self.sweeps:
-                found = self.sweeps[one.index]
+        for statement in statements:
+            if isinstance(statement, Loop) and statement.index in self.sweeps:
+                found = self.sweeps[statement.index]
                 for chosen in found.colouring.classes:
-                    yield self._of_class(one, found, chosen)
+                    yield self._of_class(statement, found, chosen)
             else:
-                yield with_blocks(one, self.block)
+                yield with_blocks(statement, self.block)
 
     def _of_class(self, loop: Loop, found: _Coloured, chosen: PointClass) -> Statement:
         """The nest over the points of a class, with iterators and local variables of its own."""
-        indices = {one.index for one in found.sweep.loops}
+        indices = {loop.index for loop in found.sweep.loops}
 
         def changed(statement: Statement) -> Statement:
             inner = with_blocks(statement, inside)
@@ -155,7 +161,7 @@ class _Rewriting:
             return replace(block, statements=tuple(map(changed, block.statements)))
 
         nest = changed(loop)
-        own = {one.iterator for one in loops_in(nest)}
+        own = {loop.iterator for loop in loops_in(nest)}
         own |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
         return with_objects(nest, {one: self._own(one) for one in sorted(own, key=lambda one: one.name)})
 

@@ -17,7 +17,8 @@ from tilepragma.plan.kernel_plan import FinalValue
 
 T = TypeVar("T", bound=Statement)
 
-#: Numbers of the loops that last values are computed from begin here: behind those of loops that count in place of steps.
+#: Numbers of the loops that last values are computed from begin here: behind those of loops that
+#: count in place of steps.
 _FIRST_OF_FINALS = 1 << 21
 
 
@@ -43,11 +44,11 @@ def check_coefficients(sweep: Sweep, diagnostics: Diagnostics) -> None:
             f"the relaxation factor is {float(factor):g}: sweeps converge for factors between 0 and 2 only",
             "choose a factor above 0 and below 2",
         )
-    for one in sweep.neighbours:
-        keeps = not any(one.offset) and one.coefficient.constant == 1
-        if keeps or _divides_by_zero(one.coefficient):
+    for neighbour in sweep.neighbours:
+        keeps = not any(neighbour.offset) and neighbour.coefficient.constant == 1
+        if keeps or _divides_by_zero(neighbour.coefficient):
             diagnostics.error(
-                one.range,
+                neighbour.range,
                 f"the diagonal is zero: {'an element keeps all of its old value' if keeps else 'this is divided by 0'}",
                 "a relaxation solves each equation for its own element, u = (1 - w) * u + w * (…) / diagonal",
             )

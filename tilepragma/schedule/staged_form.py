@@ -1,4 +1,5 @@
-"""Launches whose gangs keep the boxes that their tiles touch in memory of their own: the staged forms of launches of wavefronts.
+"""Launches whose gangs keep the boxes that their tiles touch in memory of their own: the staged
+forms of launches of wavefronts.
 
     nest of gangs { declarations; if (the tile has points) { points of the tile } }
  -> nest of gangs { declarations; those of the boxes; if (the tile has points) { fill; points, in the boxes; store } barrier }
@@ -24,8 +25,9 @@ from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 @dataclass(frozen=True)
 class BoxedTile:
-    """Boxes of arrays for the tile of one launch. `declarations` are numbers that a tile has once; `fills` and `stores` copy elements to the boxes
-    and back, by loops of which `clauses` has the tiles; `local` gives the element of a box for that of an array.
+    """Boxes of arrays for the tile of one launch. `declarations` are numbers that a tile has once;
+    `fills` and `stores` copy elements to the boxes and back, by loops of which `clauses` has the
+    tiles; `local` gives the element of a box for that of an array.
     """
 
     windows: tuple[Window, ...]
@@ -70,7 +72,9 @@ def staged_form(
     context = ChainContext(boxed.clauses, symbols, lambda _: False, {}, found)
     fills, stores = (build_nests(Block(part), context).statements for part in (boxed.fills, boxed.stores))
     statements = nest.body.statements
-    count = next((place for place, one in enumerate(statements) if not isinstance(one, Declaration)), len(statements))
+    count = next(
+        (place for place, statement in enumerate(statements) if not isinstance(statement, Declaration)), len(statements)
+    )
     head, points = statements[:count], statements[count:]
     inner: tuple[Statement, ...]
     if len(points) == 1 and isinstance(points[0], If) and points[0].otherwise is None:

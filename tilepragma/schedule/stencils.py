@@ -49,7 +49,7 @@ class Stencil:
 def stencil(region: Region) -> Stencil | str:
     """The region as a loop over time steps around loops that write grids; a clause that says why it is none."""
     scop = region.scop
-    heads = {id(one.loops[0]): one.loops[0] for one in scop.statements if one.loops}
+    heads = {id(statement.loops[0]): statement.loops[0] for statement in scop.statements if statement.loops}
     if len(region.statements) != 1 or len(heads) != 1 or not isinstance(region.statements[0], Loop):
         return "there is no one loop over time steps"
     (time,) = heads.values()
@@ -90,13 +90,13 @@ def _point(statement: ScopStatement, time: Loop, rank: int) -> Point | None:
     target = node.expression.target
     if not isinstance(target, Access) or target.object.rank != rank or len(target.subscripts) != rank or target.path:
         return None
-    if sum(one.writes for one in statement.references) != 1:
+    if sum(reference.writes for reference in statement.references) != 1:
         return None
     inner = {loop.iterator: loop for loop in statement.loops if loop is not time}
     if len(inner) != len(statement.loops) - 1:
         return None
-    places = [_place(polynomial(one), inner) for one in target.subscripts]
-    found = [one for one in places if one is not None]
+    places = [_place(polynomial(subscript), inner) for subscript in target.subscripts]
+    found = [place for place in places if place is not None]
     if len(found) != rank or {one.iterator for one in found} - {None} != inner.keys():
         return None
     if len([one for one in found if one.iterator is not None]) != len(inner):

@@ -1,7 +1,8 @@
 """What strategies of the automatic planner are given, and what they answer.
 
-A strategy turns a region that nobody gave tiles into drafts: launches without their nests, with host loops around. It vouches for
-them: `schedule/tree.py` makes launches of drafts and looks at scalars, not at dependences; the plan verifier proves the result.
+A strategy turns a region that nobody gave tiles into drafts: launches without their nests, with
+host loops around. It vouches for them: `schedule/tree.py` makes launches of drafts and looks at
+scalars, not at dependences; the plan verifier proves the result.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 class Region:
     """A region that nobody gave tiles, as every strategy sees it.
 
-    `statements` are those of the region without its declarations (`prologue` of the plan), which the host executes before. `written` are
-    the objects that they change. `live_out` names the scalars that someone may read after the region; `final` those iterators among them whose
-    last value the host computes from the loops' bounds.
+    `statements` are those of the region without its declarations (`prologue` of the plan), which
+    the host executes before. `written` are the objects that they change. `live_out` names the
+    scalars that someone may read after the region; `final` those iterators among them whose last
+    value the host computes from the loops' bounds.
     """
 
     kernel: Kernel
@@ -69,7 +71,7 @@ class Region:
         from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
         if self.ordered:
-            return tuple(one for part in self.parts for one in part.original.dependences)
+            return tuple(dependence for part in self.parts for dependence in part.original.dependences)
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the dependences"):
             return memory_dependences(self.scop)
 
@@ -113,7 +115,7 @@ class Region:
     def left_behind(self, answer: Automatic) -> DataObject | None:
         """A scalar that is wanted after the region, and that neither its launches store nor the host computes."""
         wanted = self.live_out - self.final
-        return next((one for one in self.scalars if one.name in wanted and one not in answer.shared), None)
+        return next((scalar for scalar in self.scalars if scalar.name in wanted and scalar not in answer.shared), None)
 
     @property
     def first_index(self) -> int:
@@ -131,8 +133,9 @@ class Moved:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A strategy does not apply; `reason` is a clause that says why, in the user's terms. `decisive`: without that it would apply, so that the
-    reasons of strategies before it matter less.
+    """A strategy does not apply; `reason` is a clause that says why, in the user's terms.
+    `decisive`: without that it would apply, so that the reasons of strategies before it matter
+    less.
     """
 
     reason: str
@@ -141,8 +144,9 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Depths:
-    """How much work is where, by the most of the user's loops around a statement: in launches that are dealt out, in those of one
-    instance (`parallel`, `sequential`; the host's loops count), and in one dealt-out launch by itself (`launched`).
+    """How much work is where, by the most of the user's loops around a statement: in launches that
+    are dealt out, in those of one instance (`parallel`, `sequential`; the host's loops count), and
+    in one dealt-out launch by itself (`launched`).
     """
 
     parallel: int = 0
@@ -152,12 +156,15 @@ class Depths:
 
 @dataclass(frozen=True)
 class Automatic:
-    """What a strategy makes of a region. `shared` are the scalars that its launches reach by address.
+    """What a strategy makes of a region. `shared` are the scalars that its launches reach by
+    address.
 
-    `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on the host; None where they are not known.
-    `asked_on_devices`: the user asks for what its device steps do. `storage` are arrays of its own (Scope.TEMPORARY) that its launches use,
-    `kept` clauses on what they and memory of gangs hold. `strips`: on cores parts take turns on strips of what they stream through, which is
-    then read from memory once: worth more than sums that do not wait for themselves.
+    `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on
+    the host; None where they are not known. `asked_on_devices`: the user asks for what its device
+    steps do. `storage` are arrays of its own (Scope.TEMPORARY) that its launches use, `kept`
+    clauses on what they and memory of gangs hold. `strips`: on cores parts take turns on strips of
+    what they stream through, which is then read from memory once: worth more than sums that do not
+    wait for themselves.
     """
 
     strategy: str

@@ -1,4 +1,5 @@
-"""Launches of tiles that gangs walk through along the first dimension, with a ring of planes in windows (N.5-D blocking).
+"""Launches of tiles that gangs walk through along the first dimension, with a ring of planes in
+windows (N.5-D blocking).
 
     for (p = the tile's first plane; …; ++p)             the position
         windows: the plane p
@@ -6,10 +7,11 @@
             each statement, of the plane p - its delay    poly/streaming.py says the delays
         the plane p - the greatest delay = the windows
 
-All that is done with a plane is done within so many positions as the rings of the windows have places.
+All that is done with a plane is done within so many positions as the rings of the windows have
+places.
 
-Or workers wait once for a position, behind all of it: each has the same columns in all that is done, and what it needs of other columns was
-computed at positions before.
+Or workers wait once for a position, behind all of it: each has the same columns in all that is
+done, and what it needs of other columns was computed at positions before.
 """
 
 from __future__ import annotations
@@ -41,14 +43,16 @@ if TYPE_CHECKING:
     from tilepragma.poly.streaming import Stream
 
 
-#: A chunk has no more planes, so that its ends are short numbers wherever the subscripts of its arrays are.
+#: A chunk has no more planes, so that its ends are short numbers wherever the subscripts of its
+#: arrays are.
 _MOST_PLANES = 1 << 29
 
 
 @dataclass
 class StreamedDrafts(Drafts):
-    """`lengths` are those of what a tile keeps along the first dimension where nobody says another number, and of the windows in the
-    others; `degree_limit` the time steps that the rings have room for.
+    """`lengths` are those of what a tile keeps along the first dimension where nobody says another
+    number, and of the windows in the others; `degree_limit` the time steps that the rings have room
+    for.
     """
 
     shape: ClassVar[str] = "streamed tiles of time steps, there and back"
@@ -95,7 +99,7 @@ class _StreamedLaunch(TileLaunch):
     def window(self, array: DataObject) -> Window:
         planes = self.stream.planes(array, self.degree)
         made = self.window_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
-        if not self.stream.once or not any(_reads_own(one, array) for one in self.drafts.stencil.points):
+        if not self.stream.once or not any(_reads_own(point, array) for point in self.drafts.stencil.points):
             return made
         name = self.drafts.names.scalar(f"{array.name}_column").name
         own = replace(made.object, name=name, host=name)

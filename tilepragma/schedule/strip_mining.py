@@ -1,8 +1,10 @@
-"""Strips of a distributed loop: its parts take turns on some iterations at a time, and find in the cache what the part before them read.
+"""Strips of a distributed loop: its parts take turns on some iterations at a time, and find in the
+cache what the part before them read.
 
     for (i) P;  for (i) Q;      becomes      for (strip) { for (i in strip) P;  for (i in strip) Q; }
 
-The order lies between that of the loop and that of its parts, and is as legal: what an instance waits for is in no later iteration.
+The order lies between that of the loop and that of its parts, and is as legal: what an instance
+waits for is in no later iteration.
 """
 
 from __future__ import annotations
@@ -40,11 +42,12 @@ class Strips:
         return self.region.first_index + len(self.sizes)
 
     def of(self, loop: Loop, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-        """The pieces of the distributed loop in strips, where they stream through the same array; else as they are.
+        """The pieces of the distributed loop in strips, where they stream through the same array;
+        else as they are.
 
         Raises OperationLimitError.
         """
-        launches = [one for one in pieces if isinstance(one, LaunchPiece) and one.loops]
+        launches = [piece for piece in pieces if isinstance(piece, LaunchPiece) and piece.loops]
         if not 1 < len(launches) == len(pieces) or not _is_simple(loop) or not self._share(loop, launches):
             return tuple(pieces)
         names = Names(set(names_in(self.region.kernel)) | {size.object.name for size in self.sizes})
@@ -67,14 +70,14 @@ class Strips:
         self.sizes.append(size)
         first = lower + of_atom(access_to(strip)) * extent
         bounds = _Bounds(loop.index, expression(first), expression(minimum((end, first + extent))))
-        return (LoopPiece(around, tuple(bounds.piece(one) for one in launches)),)
+        return (LoopPiece(around, tuple(bounds.piece(launch) for launch in launches)),)
 
     def _share(self, loop: Loop, launches: Sequence[LaunchPiece]) -> bool:
         from tilepragma.poly.streams import has_shared, streams
 
         parts = []
-        for one in launches:
-            nodes = {id(node) for node in walk(one.body)}
+        for launch in launches:
+            nodes = {id(node) for node in walk(launch.body)}
             inside = (each for each in self.region.scop.statements if id(each.node) in nodes)
             parts.append(streams(inside, loop.index))
         return has_shared(parts)
@@ -107,7 +110,9 @@ class _Bounds:
         return dataclasses.replace(loop, lower=self.lower, comparison="<", upper=self.upper)
 
     def _block(self, block: Block) -> Block:
-        return dataclasses.replace(block, statements=tuple(self._statement(one) for one in block.statements))
+        return dataclasses.replace(
+            block, statements=tuple(self._statement(statement) for statement in block.statements)
+        )
 
     def _statement(self, one: Statement) -> Statement:
         if isinstance(one, Block):

@@ -1,10 +1,12 @@
-"""Strips of parts that run one after another and stream through the same array: they take turns on some blocks of rows at a time.
+"""Strips of parts that run one after another and stream through the same array: they take turns on
+some blocks of rows at a time.
 
     for blocks of i, for j: P;  for blocks of j, for i: Q
     becomes
     for (strip) { for blocks of i in strip, for j: P;  for blocks of j, for i in strip: Q; }
 
-What the first part read of a strip is in the cache for the others (schedule/strip_mining.py does so with the user's own loops).
+What the first part read of a strip is in the cache for the others (schedule/strip_mining.py does so
+with the user's own loops).
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ class StripLoop(DraftLoop):
 
 @dataclass(frozen=True)
 class RowStrip:
-    """The strip that `iterator` counts: blocks [iterator * STRIP_BLOCKS, (iterator + 1) * STRIP_BLOCKS) of the row's values, each
-    of `size`.
+    """The strip that `iterator` counts: blocks [iterator * STRIP_BLOCKS, (iterator + 1) *
+    STRIP_BLOCKS) of the row's values, each of `size`.
     """
 
     iterator: DataObject

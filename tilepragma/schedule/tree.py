@@ -1,7 +1,8 @@
 """From drafts to launches: what a strategy of the automatic planner leaves open is settled here.
 
-A draft says which statements run in which order, inside which host loops, and which loops are dealt out. Nests, barriers, names,
-scalars and values of host loops follow from that. Whatever cannot be settled is a refusal of the strategy, never an error: nobody asked for it.
+A draft says which statements run in which order, inside which host loops, and which loops are dealt
+out. Nests, barriers, names, scalars and values of host loops follow from that. Whatever cannot be
+settled is a refusal of the strategy, never an error: nobody asked for it.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 @dataclass(frozen=True)
 class DraftLaunch:
-    """One launch: `clauses` has the tiles of loops under `body`, by index; with none that is distributed one instance runs it.
+    """One launch: `clauses` has the tiles of loops under `body`, by index; with none that is
+    distributed one instance runs it.
 
-    Iterators of DraftLoops around and tile sizes may stand anywhere in it. `reductions` are those of this launch besides the user's;
-    `windows` what its gangs keep for themselves. `waits`: barriers are put in where workers must wait; else `body` has what it needs.
+    Iterators of DraftLoops around and tile sizes may stand anywhere in it. `reductions` are those
+    of this launch besides the user's; `windows` what its gangs keep for themselves. `waits`:
+    barriers are put in where workers must wait; else `body` has what it needs.
     """
 
     body: Block
@@ -87,8 +90,8 @@ def make_automatic(
     notes: tuple[str, ...] = (),
     depths: Depths | None = None,
 ) -> Automatic | Refusal:
-    """The strategy's answer, where the drafts can be launched. Without `depths`, all loops of the host's tree count as the user's but those
-    over tiles.
+    """The strategy's answer, where the drafts can be launched. Without `depths`, all loops of the
+    host's tree count as the user's but those over tiles.
     """
     results = []
     for drafts in (host, device):
@@ -256,14 +259,14 @@ def _with_launches(drafts: tuple[Draft, ...], launches: Iterator[Launch]) -> tup
     return tuple(steps)
 
 
-# -- iterators of the host's loops ------------------------------------------------------------------------------------
+# -- iterators of the host's loops
 
 
 def _own_iterators(draft: Draft) -> Draft:
     """Host loops with iterators of their own: the user's variable gets its last value after the region."""
     if isinstance(draft, DraftLaunch):
         return draft
-    inner = tuple(_own_iterators(one) for one in draft.drafts)
+    inner = tuple(_own_iterators(draft) for draft in draft.drafts)
     if isinstance(draft, DraftCondition):
         return dataclasses.replace(draft, drafts=inner)
     outer = draft.loop.iterator
@@ -277,7 +280,7 @@ def _own_iterators(draft: Draft) -> Draft:
 def _renamed(draft: Draft, replaced: dict[DataObject, DataObject]) -> Draft:
     if isinstance(draft, DraftLaunch):
         return dataclasses.replace(draft, body=with_objects(draft.body, replaced))
-    inner = tuple(_renamed(one, replaced) for one in draft.drafts)
+    inner = tuple(_renamed(draft, replaced) for draft in draft.drafts)
     if isinstance(draft, DraftCondition):
         return DraftCondition(with_objects(draft.condition, replaced), inner)
     return dataclasses.replace(draft, loop=with_objects(draft.loop, replaced), drafts=inner)
@@ -305,7 +308,7 @@ def _read_outside(iterator: DataObject, region: Region) -> bool:
     )
 
 
-# -- scalars between launches -----------------------------------------------------------------------------------------
+# -- scalars between launches
 
 
 class _Liveness:

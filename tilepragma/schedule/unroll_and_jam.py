@@ -5,9 +5,10 @@
     for i in the four: A;
     for (j ..)  for i in the four: B;
 
-Each value of i runs what it ran, in its order; four chains of operations that wait for one another stand side by side, where the processor had
-one. Values of i that are left over run as written. Carr & Kennedy, "Improving the ratio of memory operations to floating-point
-operations in loops" (TOPLAS 1994); that the loop may be taken so is its independence, which the plan verifier proves anew.
+Each value of i runs what it ran, in its order; four chains of operations that wait for one another
+stand side by side, where the processor had one. Values of i that are left over run as written. Carr
+& Kennedy, "Improving the ratio of memory operations to floating-point operations in loops" (TOPLAS
+1994); that the loop may be taken so is its independence, which the plan verifier proves anew.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.normalise.delinearisation import typed_sum
 
 JAMMED_ROWS = 4
-"""Rows side by side. Of 2, 4, 8 and 16, 4 were the fastest for PolyBench's adi in float and double, three times as fast as 1; from 8 on, rows
-a power of two apart push each other out of the first cache.
+"""Rows side by side. Of 2, 4, 8 and 16, 4 were the fastest for PolyBench's adi in float and double,
+three times as fast as 1; from 8 on, rows a power of two apart push each other out of the first
+cache.
 """
 
 _MOST_STATEMENTS = 16
@@ -55,10 +57,10 @@ class JammedLoop:
 def with_jammed_rows(
     body: Block, dealt: int, chosen: JammedLoop, functions: tuple[Function, ...], next_index: int
 ) -> JammedBody | None:
-    """The `body` of a launch that deals out the loop of number `dealt`, with a loop jammed, that one or one inside it; None where that
-    cannot be. New loops are numbered from `next_index` on.
+    """The `body` of a launch that deals out the loop of number `dealt`, with a loop jammed, that
+    one or one inside it; None where that cannot be. New loops are numbered from `next_index` on.
     """
-    found = next((one for one in loops_in(body) if one.index == chosen.number), None)
+    found = next((loop for loop in loops_in(body) if loop.index == chosen.number), None)
     if found is None or not _counts_up(found) or _size(found) > _MOST_STATEMENTS:
         return None
     jam = _Jam(found, chosen.waiting, functions, next_index)
@@ -66,7 +68,7 @@ def with_jammed_rows(
     if jammed is None:
         return None
     whole = _replaced(body, chosen.number, jammed)
-    new = jammed if dealt == chosen.number else next(one for one in loops_in(whole) if one.index == dealt)
+    new = jammed if dealt == chosen.number else next(loop for loop in loops_in(whole) if loop.index == dealt)
     return JammedBody(whole, new, jam.next_index)
 
 
@@ -107,7 +109,7 @@ class _Jam:
     def jammed(self, block: DataObject) -> Loop | None:
         """The loop over blocks of rows."""
         groups = tuple(self._groups(self.loop.body))
-        if not any(isinstance(one, Loop) for one in groups) or not self._is_apart(groups):
+        if not any(isinstance(group, Loop) for group in groups) or not self._is_apart(groups):
             return None
         loop, rows = self.loop, number(JAMMED_ROWS)
         lower, upper = polynomial(loop.lower), polynomial(loop.upper)
@@ -141,7 +143,7 @@ class _Jam:
         read = {use.object for end in ends for use in uses(end)}
         written = {use.object for use in uses(self.loop, self.functions) if use.writes} - self._iterators
         alike = not read & (written | {self.loop.iterator}) and not leaves_early(loop.body)
-        return alike and any(one.index in self.waiting for one in loops_in(loop))
+        return alike and any(loop.index in self.waiting for loop in loops_in(loop))
 
     def _is_apart(self, groups: tuple[Loop | Block, ...]) -> bool:
         """Whether no scalar is handed on from one group of a row to another: rows in between would change it."""
@@ -149,7 +151,10 @@ class _Jam:
         for place, group in enumerate(apart):
             written = {use.object for use in uses(group, self.functions) if use.writes and self._is_shared(use)}
             declared = {
-                one.object for each in group.statements if isinstance(each, Declaration) for one in each.declarators
+                declarator.object
+                for each in group.statements
+                if isinstance(each, Declaration)
+                for declarator in each.declarators
             }
             elsewhere = [other for number, other in enumerate(apart) if number != place]
             if any(mentions(other, one) for one in written | declared for other in elsewhere):
@@ -160,11 +165,11 @@ class _Jam:
 
     def _apart(self, groups: tuple[Loop | Block, ...]) -> Iterator[Block]:
         """What one row runs at a time, of the loops too."""
-        for one in groups:
-            if isinstance(one, Loop):
-                yield from self._apart(tuple(self._groups(one.body)))
+        for group in groups:
+            if isinstance(group, Loop):
+                yield from self._apart(tuple(self._groups(group.body)))
             else:
-                yield one
+                yield group
 
     def _is_shared(self, use: Use) -> bool:
         scalar = use.object.storage is Storage.SCALAR and use.object.scope is not Scope.LOCAL
@@ -172,17 +177,17 @@ class _Jam:
 
     @property
     def _iterators(self) -> set[DataObject]:
-        return {one.iterator for one in loops_in(self.loop)}
+        return {loop.iterator for loop in loops_in(self.loop)}
 
     def _side_by_side(
         self, groups: tuple[Loop | Block, ...], first: Polynomial, last: Polynomial
     ) -> Iterator[Statement]:
-        for one in groups:
-            if isinstance(one, Loop):
-                inner = tuple(self._side_by_side(tuple(self._groups(one.body)), first, last))
-                yield replace(one, index=self._number(), body=Block(inner, one.body.range))
+        for group in groups:
+            if isinstance(group, Loop):
+                inner = tuple(self._side_by_side(tuple(self._groups(group.body)), first, last))
+                yield replace(group, index=self._number(), body=Block(inner, group.body.range))
             else:
-                yield self._rows(Block(tuple(map(self._again, one.statements))), first, last)
+                yield self._rows(Block(tuple(map(self._again, group.statements))), first, last)
 
     def _rows(self, body: Block, first: Polynomial, last: Polynomial) -> Loop:
         """`for i in first, ..., last: body`"""

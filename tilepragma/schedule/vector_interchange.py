@@ -1,10 +1,12 @@
-"""On cores, loops over subdomains whose points lie one behind the other go inside all others: vectors along them.
+"""On cores, loops over subdomains whose points lie one behind the other go inside all others:
+vectors along them.
 
     for (s = 0; …) for (p = s == 0 ? 0 : d; p < (… ? a : b - P * s); p++) u_lanes[i][p][s] = …
         ->  for (p = 0; p < min(d, a, b); p++) for (s = 0; s < 1; s++) …
             for (p = d; p < min(a, b); p++) for (s = 0; s <= (b - p - 1) / P; s++) …
 
-Points of a subdomain keep their order, and no two subdomains of a nest wait for each other. The verifier proves the result, whatever was meant here.
+Points of a subdomain keep their order, and no two subdomains of a nest wait for each other. The
+verifier proves the result, whatever was meant here.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class LaneLoops:
         nests = [self._turned(nest, lanes) for nest in lanes.body.statements]
         if None in nests:
             return piece
-        body = Block(tuple(one for one in nests if one is not None))
+        body = Block(tuple(nest for nest in nests if nest is not None))
         turned: tuple[Loop, ...] = ()
         for loop in reversed(outer):
             turned = (replace(loop, body=body), *turned)
@@ -100,8 +102,9 @@ class LaneLoops:
 
 @dataclass(frozen=True)
 class _Places:
-    """A loop over the places of a subdomain, from `lower`, in the first subdomain from `border` if that is another one, to before the least of
-    `uppers`, one of which, `room`, has `side` less for each subdomain further. The next lane lies `step` elements behind.
+    """A loop over the places of a subdomain, from `lower`, in the first subdomain from `border` if
+    that is another one, to before the least of `uppers`, one of which, `room`, has `side` less for
+    each subdomain further. The next lane lies `step` elements behind.
     """
 
     loop: Loop

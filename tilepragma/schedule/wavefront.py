@@ -4,11 +4,12 @@
     w   = t_1 + ... + t_m             wavefronts of tiles, one after another: a host loop
     t_1, ..., t_(m-1)                 tiles of one wavefront run at once: a launch
 
-Where two rows have tiles that begin together (poly/concurrent_start.py), w = t_1 + t_2 of these two, which is parallel to time:
-diamond tiles, as many in one wavefront as in the next.
+Where two rows have tiles that begin together (poly/concurrent_start.py), w = t_1 + t_2 of these
+two, which is parallel to time: diamond tiles, as many in one wavefront as in the next.
 
-On the host, and of diamonds, w = t_1 + t_2 and the tiles t_3, ..., t_m of a pair follow each other inside its instance: fewer wavefronts, and what
-they share stays in the cache. Both are legal because every dependence has t(target) >= t(source) in all rows of the band.
+On the host, and of diamonds, w = t_1 + t_2 and the tiles t_3, ..., t_m of a pair follow each other
+inside its instance: fewer wavefronts, and what they share stays in the cache. Both are legal
+because every dependence has t(target) >= t(source) in all rows of the band.
 """
 
 from __future__ import annotations
@@ -44,35 +45,41 @@ if TYPE_CHECKING:
 
 HOST_TILE, LONG_HOST_TILE, CHAINED_HOST_TILE = 32, 128, 8
 DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
-"""Extents of tiles where nobody says anything else. The long ones are for a row that vectors run along; one whose iterations wait
-for each other is kept short, so that a processor can overlap it with the next: Gauss-Seidel with 8 takes 0.6 of the time with 32.
+"""Extents of tiles where nobody says anything else. The long ones are for a row that vectors run
+along; one whose iterations wait for each other is kept short, so that a processor can overlap it
+with the next: Gauss-Seidel with 8 takes 0.6 of the time with 32.
 """
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 128, 512
-"""Of tiles of two rows, where a short chain would be too little work for a tile: 6000 x 7000 cells of smith_waterman cost one core as much as the
-loops as written, and with 64 x 256 a quarter more; threads wait for each other half as often (0.7 of the time on two busy cores).
+"""Of tiles of two rows, where a short chain would be too little work for a tile: 6000 x 7000 cells
+of smith_waterman cost one core as much as the loops as written, and with 64 x 256 a quarter more;
+threads wait for each other half as often (0.7 of the time on two busy cores).
 """
 FLAT_REGISTER_TILE, LONG_REGISTER_TILE = 64, 256
 """The same where sums stay in registers, which hides the beginning of a row: trisolv takes 1.1 times as long with 128 x 512."""
 RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (2, HOST_TILE, HOST_TILE), 4: (1, 8, 8)}
-"""Where time steps come back to a grid whose points wait for each other, by how many rows have tiles: time steps, the next row, others before
-the chain. Cores share the tiles of a wavefront, which are as many as there are tiles of time steps: with 8 steps a tile 6 to 20 sweeps over a
-plane took 1.2 to 1.9 times as long as with 1. 2 take 0.93 to 1.02 of the time of 1 for 6 to 100 sweeps over 200 to 4000 points a side, and
-launches take 1 where that keeps more threads at work (even_blocks.py). In space 8 x 8 take 0.87 to 0.93 of the time of 8 x 16, floats and
-doubles, 64 to 300 points a side (two cores).
+"""Where time steps come back to a grid whose points wait for each other, by how many rows have
+tiles: time steps, the next row, others before the chain. Cores share the tiles of a wavefront,
+which are as many as there are tiles of time steps: with 8 steps a tile 6 to 20 sweeps over a plane
+took 1.2 to 1.9 times as long as with 1. 2 take 0.93 to 1.02 of the time of 1 for 6 to 100 sweeps
+over 200 to 4000 points a side, and launches take 1 where that keeps more threads at work
+(even_blocks.py). In space 8 x 8 take 0.87 to 0.93 of the time of 8 x 16, floats and doubles, 64 to
+300 points a side (two cores).
 """
 LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
-"""The chain of such tiles on a line; and that where a point reads more than a few elements, so that fewer of them fill a processor: seidel-2d takes
-0.85 of the time with 8.
+"""The chain of such tiles on a line; and that where a point reads more than a few elements, so that
+fewer of them fill a processor: seidel-2d takes 0.85 of the time with 8.
 """
 PROCESSOR_LINE_CHAIN = ((2**16, 64), (2**18, 256), (None, 4096))
 PROCESSOR_PLANE_STEPS, PROCESSOR_PLANE_ROWS = ((2**23, 2), (None, 1)), ((None, 64),)
-"""The chain of such tiles on a line for OpenCL processors, by the bytes of all arrays, and the time steps and rows of those over a plane: planes
-of 1500 and 2500 points a side take 1.08 and 1.2 times as long with 2 steps as with 1, of 400 and 900 0.88 and 0.93.
+"""The chain of such tiles on a line for OpenCL processors, by the bytes of all arrays, and the time
+steps and rows of those over a plane: planes of 1500 and 2500 points a side take 1.08 and 1.2 times
+as long with 2 steps as with 1, of 400 and 900 0.88 and 0.93.
 """
 TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
-"""Of tiles of two rows without a chain: along the other row, and along the one that vectors run along. gcc has vectors only in tiles that
-what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8
-of the time with 32 x 128.
+"""Of tiles of two rows without a chain: along the other row, and along the one that vectors run
+along. gcc has vectors only in tiles that what is read of the written row is not in, so that these
+are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8 of the time with
+32 x 128.
 """
 REGISTER_TILE, REGISTER_COLUMNS_TILE = 32, 96
 """Of tiles that register tiles lie in, and of their columns, a multiple of those of each type: lu takes 0.4 of the time without, cholesky 0.35."""
@@ -85,15 +92,18 @@ STENCIL_TILES: dict[int, tuple[int, tuple[int, ...], int]] = {
     3: (HOST_STEPS, (64,), 256),
     4: (3, (8, 4), 1024),
 }
-"""By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose elements stay in 1 MiB of cache; among those the
-fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d. Rows in space are best whole: 1024 in place of 256 takes 0.9 of the time at
-120 to 400 points a side, where the latter cuts every row. In space with 7 and 27 points, 100 to 256 a side, 3 steps of 8 x 4 take 1.04 times the
-best of nine layouts in the mean and 1.2 at most, 4 steps of 8 x 8 1.14 and 1.5.
+"""By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose
+elements stay in 1 MiB of cache; among those the fastest of a sweep over jacobi-1d, jacobi-2d,
+fdtd-2d and heat-3d. Rows in space are best whole: 1024 in place of 256 takes 0.9 of the time at 120
+to 400 points a side, where the latter cuts every row. In space with 7 and 27 points, 100 to 256 a
+side, 3 steps of 8 x 4 take 1.04 times the best of nine layouts in the mean and 1.2 at most, 4 steps
+of 8 x 8 1.14 and 1.5.
 """
 DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (24, 24, 112), 4: (32, 16, 256)}
-"""The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as many time steps), other rows, the row that
-vectors run along. In the plane 32 and 128 take 0.95 to 1.1 times as long for Jacobi, heat and FDTD, of floats and doubles, with 800 to 4000
-points a side, 64 and 256 more.
+"""The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as
+many time steps), other rows, the row that vectors run along. In the plane 32 and 128 take 0.95 to
+1.1 times as long for Jacobi, heat and FDTD, of floats and doubles, with 800 to 4000 points a side,
+64 and 256 more.
 """
 DIAMONDS = "diamond tiles: all of a wavefront start at once"
 HOST_ROWS, DEVICE_ROWS = 2, 4
@@ -133,7 +143,8 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     summed = planned.pair or tuple(levels[:count])
     inner_levels = tuple(level for level in levels if level not in summed)
     rows: list[_TiledRow] = []
-    # Columns of tiles are those of the first row. Narrow ones would cut register tiles; a pair has tiles of one size.
+    # Columns of tiles are those of the first row. Narrow ones would cut register tiles; a pair has
+    # tiles of one size.
     can_be_even = not loops.device and not planned.pair and not planned.registers
     for level in summed:
         rows.append(_tiled_row(loops, planned, level, outside, 1 if can_be_even and level == summed[0] else 0))
@@ -291,7 +302,8 @@ def _launch(
     inner: tuple[Statement, ...],
     inner_tiles: dict[int, tuple[TileClause, ...]],
 ) -> DraftLaunch:
-    """The tiles of one wavefront: t_1, ..., t_(m-1) are `dealt` out between these bounds, t_m = w - t_1 - ... - t_(m-1) follows.
+    """The tiles of one wavefront: t_1, ..., t_(m-1) are `dealt` out between these bounds, t_m = w -
+    t_1 - ... - t_(m-1) follows.
 
     What the bounds have too much runs empty.
     """

@@ -1,5 +1,6 @@
-"""On devices: tiles of wavefronts in memory of gangs. A gang copies the elements that a tile of a stencil touches, row by row, goes through the
-tile's wavefronts of points there, and copies what the tile has written back.
+"""On devices: tiles of wavefronts in memory of gangs. A gang copies the elements that a tile of a
+stencil touches, row by row, goes through the tile's wavefronts of points there, and copies what the
+tile has written back.
 
     if (the tile has points) {
         u_box = the elements that the tile touches           neighbouring workers take neighbouring elements
@@ -8,16 +9,18 @@ tile's wavefronts of points there, and copies what the tile has written back.
         u = what the tile has written of u_box
     }
 
-All accesses to the array name the iterators of its dimensions, and at most one loop (time) is not among them. With rows phi_k = C_k x + c_k t + v_k
-for an access to the element x, v_k differing from access to access, a tile has first_k <= phi_k < first_k + size_k. It touches x by one of some
+All accesses to the array name the iterators of its dimensions, and at most one loop (time) is not
+among them. With rows phi_k = C_k x + c_k t + v_k for an access to the element x, v_k differing from
+access to access, a tile has first_k <= phi_k < first_k + size_k. It touches x by one of some
 accesses if
 
     there is a t:    first_k - max v_k <= C_k x + c_k t <= first_k + size_k - 1 - min v_k    for all k
 
-which is too much where v_k differ in both directions: then an element of the box may be one that another tile of the wavefront writes. So accesses
-that lie on one side of what is written (all v_k at least, or at most, those of the access that writes) are put together, and no others. The smallest
-box around x = C^-1 (phi - v), is what memory is needed for. The verifier proves what comes of it (verify/windows.py), whatever was
-meant here.
+which is too much where v_k differ in both directions: then an element of the box may be one that
+another tile of the wavefront writes. So accesses that lie on one side of what is written (all v_k
+at least, or at most, those of the access that writes) are put together, and no others. The smallest
+box around x = C^-1 (phi - v), is what memory is needed for. The verifier proves what comes of it
+(verify/windows.py), whatever was meant here.
 """
 
 from __future__ import annotations
@@ -56,7 +59,8 @@ if TYPE_CHECKING:
     from tilepragma.poly.scop import ScopStatement
 
 
-#: ptxas gives a worker twice as many registers where copies are unrolled, which leaves room for half as many gangs.
+#: ptxas gives a worker twice as many registers where copies are unrolled, which leaves room for
+#: half as many gangs.
 _ROLLED = LoopDirective(NOWHERE, unroll=1)
 
 
@@ -70,21 +74,22 @@ def boxed_tile(
     tile: Restrictions,
     inner: Mapping[int, tuple[TileClause, ...]],
 ) -> BoxedTile | None:
-    """What stages a tile of the part in memory of its gang: `tile` restricts its rows, `inner` are the clauses of the loops over its points. None
-    where the part's accesses, or its rows, are of another form.
+    """What stages a tile of the part in memory of its gang: `tile` restricts its rows, `inner` are
+    the clauses of the loops over its points. None where the part's accesses, or its rows, are of
+    another form.
     """
     shapes, written = _shapes(loops, planned, tile), loops.code.scop.written
     arrays = None if shapes is None else _arrays(shapes, written)
     dimensions = [one.dimension for each in inner.values() for one in each if one.kind is TileKind.WORKER]
     if not arrays or not dimensions:
         return None
-    if any(len(one.names) <= max(dimensions) for one in arrays):
+    if any(len(array.names) <= max(dimensions) for array in arrays):
         return None
     maker = _Maker(loops, 1 + max(dimensions))
     return maker.boxed(arrays)
 
 
-# -- the form of the accesses -----------------------------------------------------------------------------------------
+# -- the form of the accesses
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,9 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Touch:
-    """An access to the element x: the part's rows are `rows` x + `time` t + `apart`. `ends` are those of each subscript over all of the loops,
-    `times` those of t, None where all iterators are in the subscripts.
+    """An access to the element x: the part's rows are `rows` x + `time` t + `apart`. `ends` are
+    those of each subscript over all of the loops, `times` those of t, None where all iterators are
+    in the subscripts.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -155,22 +161,22 @@ class _Array:
 
     def _offsets(self, dimension: int) -> list[int]:
         weights = self.inverse[dimension]
-        return [-sum(w * v for w, v in zip(weights, one.apart, strict=True)) for one in self.touches]
+        return [-sum(w * v for w, v in zip(weights, touch.apart, strict=True)) for touch in self.touches]
 
     @property
     def is_written(self) -> bool:
         """Whether an access of the part writes it."""
-        return any(one.writes for one in self.touches)
+        return any(touch.writes for touch in self.touches)
 
     @property
     def is_used_again(self) -> bool:
         """Whether a tile comes back to an element: in several time steps, or by several accesses."""
-        return self.touches[0].times is not None or len({one.apart for one in self.touches}) > 1
+        return self.touches[0].times is not None or len({touch.apart for touch in self.touches}) > 1
 
 
 def _shapes(loops: RowLoops, planned: PlannedPart, tile: Restrictions) -> tuple[_Shape, ...] | None:
     """The statements of the part, where all of their rows are restricted by the tile; None where they are of another form."""
-    by_name = {one.name: one for one in loops.code.scop.statements}
+    by_name = {statement.name: statement for statement in loops.code.scop.statements}
     by_level = {one.level: one for one in tile}
     found = []
     for each in planned.part.statements:
@@ -187,11 +193,13 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
 
     node = statement.node
     values = [_values(loop) for loop in statement.loops]
-    calls = (one for one in walk(node) if isinstance(one, Call) and one.callee is Callee.USER)
+    calls = (node for node in walk(node) if isinstance(node, Call) and node.callee is Callee.USER)
     if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment) or any(calls):
         return None
     iterators = {access_to(loop.iterator) for loop in statement.loops}
-    if len(statement.parts) > 1 or any(one is None or (one.first.atoms | one.last.atoms) & iterators for one in values):
+    if len(statement.parts) > 1 or any(
+        value is None or (value.first.atoms | value.last.atoms) & iterators for value in values
+    ):
         return None
     levels = [level for level, row in enumerate(each.rows) if not row.scalar]
     restrictions = [tile.get(level) for level in levels]
@@ -199,17 +207,19 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
         return None
     signs = [-1 if loop.decreasing else 1 for loop in statement.loops]
     bounds = []
-    for one in restrictions:
-        if not isinstance(one, Restriction):
+    for restriction in restrictions:
+        if not isinstance(restriction, Restriction):
             return None
-        first = polynomial(one.origin)
-        bounds.append(_Bounds(first, first if one.size is None else first + polynomial(one.size) - number(1)))
+        first = polynomial(restriction.origin)
+        bounds.append(
+            _Bounds(first, first if restriction.size is None else first + polynomial(restriction.size) - number(1))
+        )
     rows = tuple(
         tuple(sign * value for sign, value in zip(signs, each.rows[level].coefficients, strict=True))
         for level in levels
     )
     constants = tuple(each.rows[level].constant for level in levels)
-    known = tuple(one for one in values if one is not None)
+    known = tuple(value for value in values if value is not None)
     return _Shape(node, statement.loops, known, rows, constants, tuple(bounds))
 
 
@@ -227,12 +237,12 @@ def _values(loop: Loop) -> _Bounds | None:
 
 
 def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_Array, ...]:
-    """The arrays whose boxes are staged: all that are written, and others that a tile comes back to. None of them where one that is written
-    cannot be.
+    """The arrays whose boxes are staged: all that are written, and others that a tile comes back
+    to. None of them where one that is written cannot be.
     """
-    nodes = [one for shape in shapes for one in walk(shape.node) if isinstance(one, Access) and one.object.rank]
+    nodes = [node for shape in shapes for node in walk(shape.node) if isinstance(node, Access) and node.object.rank]
     found = []
-    for object_ in dict.fromkeys(one.object for one in nodes):
+    for object_ in dict.fromkeys(node.object for node in nodes):
         array = _array(object_, shapes)
         if array is None and object_ in written:
             return ()
@@ -262,7 +272,7 @@ def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
     if (
         len(touches) > _MOST_ACCESSES
         or len(names) != object_.rank
-        or any((one.rows, one.time) != (first.rows, first.time) for one in touches)
+        or any((touch.rows, touch.time) != (first.rows, first.time) for touch in touches)
     ):
         return None
     square = tuple(
@@ -284,8 +294,8 @@ def _place(subscript: Expression, shape: _Shape) -> tuple[int, int] | None:
 
 
 def _iterators(access: Access, shape: _Shape) -> tuple[str, ...]:
-    places = [_place(one, shape) for one in access.subscripts]
-    return tuple(shape.loops[one[0]].iterator.name for one in places if one is not None)
+    places = [_place(subscript, shape) for subscript in access.subscripts]
+    return tuple(shape.loops[place[0]].iterator.name for place in places if place is not None)
 
 
 def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
@@ -305,7 +315,7 @@ def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
     return _Touch(rows, tuple(row[left[0]] if left else 0 for row in shape.rows), apart, ends, times, writes)
 
 
-# -- which elements ----------------------------------------------------------------------------------------------------
+# -- which elements
 
 
 @dataclass(frozen=True)
@@ -329,9 +339,9 @@ class _Maker:
 
     def boxed(self, arrays: Sequence[_Array]) -> BoxedTile:
         """All of it."""
-        windows = {one.object: self._window(one) for one in arrays}
-        fills = tuple(self._fill(one, windows[one.object]) for one in arrays)
-        stores = tuple(self._store(one, windows[one.object]) for one in arrays if one.is_written)
+        windows = {array.object: self._window(array) for array in arrays}
+        fills = tuple(self._fill(array, windows[array.object]) for array in arrays)
+        stores = tuple(self._store(array, windows[array.object]) for array in arrays if array.is_written)
 
         def local(access: Access) -> Access:
             window = windows.get(access.object)
@@ -360,8 +370,8 @@ class _Maker:
             test
             for place, point in enumerate(points)
             for test in (
-                at_least(term(point), minimum(one.ends[place].first for one in array.touches)),
-                at_least(maximum(one.ends[place].last for one in array.touches), term(point)),
+                at_least(term(point), minimum(touch.ends[place].first for touch in array.touches)),
+                at_least(maximum(touch.ends[place].last for touch in array.touches), term(point)),
             )
         ]
         reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
@@ -376,14 +386,14 @@ class _Maker:
         """The elements that the tile has written."""
         steps, points = self._steps(array), self._points(array)
         found = []
-        for one in array.touches:
-            if one.writes:
+        for touch in array.touches:
+            if touch.writes:
                 ends = (
                     test
-                    for end, point in zip(one.ends, points, strict=True)
+                    for end, point in zip(touch.ends, points, strict=True)
                     for test in (at_least(term(point), end.first), at_least(end.last, term(point)))
                 )
-                found.append(conjunction((*ends, *self._reached(array, steps, [one]))))
+                found.append(conjunction((*ends, *self._reached(array, steps, [touch]))))
         element = element_at(array.object, points)
         copy = assign(element, _in(window, element))
         return self._over(array, window, steps, points, where((disjunction(tuple(dict.fromkeys(found))),), copy))
@@ -395,8 +405,9 @@ class _Maker:
         return [self.loops.names.scalar(f"{name}_point") for name in array.names]
 
     def _reached(self, array: _Array, steps: list[DataObject], touches: Sequence[_Touch]) -> Iterator[Expression]:
-        """Whether some t has the element so many steps into the box reached by accesses that lie between the first and the last of these, along each
-        row. All is counted from where the box, and the tile's times, begin: what is compared are small numbers, and sizes of tiles.
+        """Whether some t has the element so many steps into the box reached by accesses that lie
+        between the first and the last of these, along each row. All is counted from where the box,
+        and the tile's times, begin: what is compared are small numbers, and sizes of tiles.
         """
         first = touches[0]
         lowers: list[_Limit] = []
@@ -407,7 +418,7 @@ class _Maker:
             lowers.append(_Limit(first.times.first - start, 1, True))
             uppers.append(_Limit(first.times.last - start, 1, True))
         for row, bounds in enumerate(array.tile):
-            apart = [one.apart[row] for one in touches]
+            apart = [touch.apart[row] for touch in touches]
             at = number(first.time[row]) * start
             for place, (factor, step) in enumerate(zip(first.rows[row], steps, strict=True)):
                 at = at + number(factor) * (array.origin(place) + term(step))
@@ -433,13 +444,13 @@ class _Maker:
         self, limits: list[_Limit], extreme: Callable[[Iterable[Polynomial]], Polynomial], name: str
     ) -> list[_Limit]:
         """What is the same for the whole tile as one number, that the tile declares once."""
-        whole = [one for one in limits if one.whole_tile and one.factor == 1]
+        whole = [limit for limit in limits if limit.whole_tile and limit.factor == 1]
         if len(whole) < 2:
             return limits
         value = extreme(one.value for one in whole)
         if (name, value) not in self.times:
             self.times[name, value] = self._constant(name, value, LONG)
-        return [_Limit(term(self.times[name, value]), 1, True), *(one for one in limits if one not in whole)]
+        return [_Limit(term(self.times[name, value]), 1, True), *(limit for limit in limits if limit not in whole)]
 
     def _over(
         self,
@@ -472,16 +483,16 @@ def _sides(array: _Array) -> Iterable[list[_Touch]]:
     """The accesses, those together that lie on one side of what is written. What nobody writes may have elements in its box that no access means."""
     base = next((one.apart for one in array.touches if one.writes), None)
     sides: dict[tuple[object, tuple[int, ...]], list[_Touch]] = {}
-    for one in array.touches:
-        apart = () if base is None else tuple(v - w for v, w in zip(one.apart, base, strict=True))
+    for touch in array.touches:
+        apart = () if base is None else tuple(v - w for v, w in zip(touch.apart, base, strict=True))
         signs = [sign for sign in (1, -1) if all(sign * value >= 0 for value in apart)]
         for side in [(sign,) for sign in signs] if base is not None and signs else [apart]:
-            sides.setdefault((one.times, side), []).append(one)
+            sides.setdefault((touch.times, side), []).append(touch)
     return sides.values()
 
 
 def _in(window: Window, element: Access) -> Access:
-    places = tuple(place_in(window, place, one) for place, one in enumerate(element.subscripts))
+    places = tuple(place_in(window, place, subscript) for place, subscript in enumerate(element.subscripts))
     return replace(element, object=window.object, subscripts=places)
 
 

@@ -9,15 +9,16 @@ from collections.abc import Iterable, Iterator
 from tilepragma.ir.loop_tree import Kernel, SourceFile
 from tilepragma.ir.loop_tree_text import statement_text, type_text
 
-#: Comments and white space, continued lines among it; strings and characters, whose spaces count; words and numbers; all else by itself.
+#: Comments and white space, continued lines among it; strings and characters, whose spaces count;
+#: words and numbers; all else by itself.
 _TOKEN = re.compile(
     r"""(?P<space>/\*.*?\*/|//[^\n]*|\\\r?\n|\s+)|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[\w.]+|.""", re.DOTALL
 )
 
 
 def kernel_digest(kernel: Kernel, files: Iterable[SourceFile]) -> str:
-    """The digest of a kernel as the user wrote it: of its directives and statements, word by word, and of what macros, types and functions
-    that are declared elsewhere make of them.
+    """The digest of a kernel as the user wrote it: of its directives and statements, word by word,
+    and of what macros, types and functions that are declared elsewhere make of them.
     """
     digest = hashlib.blake2b(digest_size=16)
     texts = {file.path: file.text for file in files}
@@ -27,8 +28,8 @@ def kernel_digest(kernel: Kernel, files: Iterable[SourceFile]) -> str:
             digest.update(word.encode() + b"\0")
     meant = [
         statement_text(kernel.body),
-        *(f"{one.host} {type_text(one.element)} {one.rank}" for one in kernel.objects),
-        *(f"{one.name}\n{statement_text(one.body)}" for one in kernel.functions),
+        *(f"{object_.host} {type_text(object_.element)} {object_.rank}" for object_ in kernel.objects),
+        *(f"{function.name}\n{statement_text(function.body)}" for function in kernel.functions),
     ]
     digest.update("\0".join(meant).encode())
     return digest.hexdigest()

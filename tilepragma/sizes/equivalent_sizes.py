@@ -18,10 +18,11 @@ _QUOTIENTS = ("tilek_floor_quotient", "tilek_ceiling_quotient")
 def whole_sizes(
     steps: tuple[Step, ...], sizes: Sequence[TileSize], scalars: Mapping[str, int]
 ) -> tuple[int | None, ...]:
-    """For each of the sizes the least one that holds all of what the steps divide by it, where the plan's scalars have these values, by name.
+    """For each of the sizes the least one that holds all of what the steps divide by it, where the
+    plan's scalars have these values, by name.
 
-    All from that one on make the same launches. None where the launch alone does not say what is divided: that depends on iterators, on
-    another size, or on this one.
+    All from that one on make the same launches. None where the launch alone does not say what is
+    divided: that depends on iterators, on another size, or on this one.
     """
     known = Evaluation(scalars)
     roots = [root for step in all_steps(steps) for root in _roots(step)]
@@ -52,7 +53,7 @@ def _whole(roots: Sequence[Any], size: TileSize, known: Evaluation) -> int | Non
                 return None
             dividends.update(own)
     try:
-        values = [int(known.value(one)) for one in dividends]
+        values = [int(known.value(dividend)) for dividend in dividends]
     except UncountableError:
         return None
     # Quotients of what is negative are -1 then.

@@ -1,7 +1,9 @@
-"""What launches on cores take for tile sizes by what they find: the model's choice at a few lengths of arrays and of the outermost loop.
+"""What launches on cores take for tile sizes by what they find: the model's choice at a few lengths
+of arrays and of the outermost loop.
 
-The lengths stand for all up to a limit. At each the default is kept unless the model takes another layout to be much faster: it is right on the
-whole, and the defaults were measured. How much faster hangs on the kind of nest, since the model is not as right for all.
+The lengths stand for all up to a limit. At each the default is kept unless the model takes another
+layout to be much faster: it is right on the whole, and the defaults were measured. How much faster
+hangs on the kind of nest, since the model is not as right for all.
 """
 
 from __future__ import annotations
@@ -28,15 +30,18 @@ from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.plan.summary import are_wavefronts, has_shapes, used_sizes
 from tilepragma.sizes.search import Sizes, beside
 
-#: Bytes of all arrays and iterations of the outermost loop: the limit of a choice, and what is asked for all below it.
+#: Bytes of all arrays and iterations of the outermost loop: the limit of a choice, and what is
+#: asked for all below it.
 _BYTES: tuple[tuple[int | None, int], ...] = ((2**18, 2**17), (2**22, 2**20), (None, 2**26))
 _TRIPS: tuple[tuple[int | None, int], ...] = ((8, 6), (32, 20), (None, 200))
-#: How much of the default's time a layout may be predicted to take to be chosen: where the host goes through wavefronts of tiles, and elsewhere.
-#: Of 34 problems on two cores (docs/RESULTS.md, "The model of times") layouts with such predictions were faster in the mean; diamonds predicted to
-#: take 0.6 to 0.9 of the time took 0.97 to 1.12 of it, relaxations predicted to take less than 0.8 took 0.97 to 1.55.
+#: How much of the default's time a layout may be predicted to take to be chosen: where the host
+#: goes through wavefronts of tiles, and elsewhere. Of 34 problems on two cores (docs/RESULTS.md,
+#: "The model of times") layouts with such predictions were faster in the mean; diamonds predicted
+#: to take 0.6 to 0.9 of the time took 0.97 to 1.12 of it, relaxations predicted to take less than
+#: 0.8 took 0.97 to 1.55.
 WORTH_OF_WAVEFRONTS, WORTH = 0.6, 0.85
-#: Factors of each of the default's sizes that are looked at, fewer where there are more than _MANY of these; then those of the best one's, which
-#: are not expected to gain more than a fifth.
+#: Factors of each of the default's sizes that are looked at, fewer where there are more than _MANY
+#: of these; then those of the best one's, which are not expected to gain more than a fifth.
 _FACTORS, _COARSE, _MANY, _FINER, _GAIN = (0.25, 0.5, 2.0, 4.0), (0.25, 4.0), 4, (0.5, 2.0), 0.8
 #: The longest array or loop that is tried to find one of so many bytes.
 _LONGEST = 2**24
@@ -130,12 +135,12 @@ def _predict(
 
 def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Numbers]:
     """Of each scalar the values on all occasions."""
-    return {name: np.array([one.scalars[name] for one in occasions]) for name in occasions[0].scalars}
+    return {name: np.array([occasion.scalars[name] for occasion in occasions]) for name in occasions[0].scalars}
 
 
 def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
     """In the order of their limits. Raises UncountableError where scalars do not say how long arrays are."""
-    names = [one.name for one in plan.scalars if _is_integer(one)]
+    names = [scalar.name for scalar in plan.scalars if _is_integer(scalar)]
     usual = dict.fromkeys(names, 64)
     extents = [name for name in names if _held(plan, usual | {name: 128}) > 1.3 * _held(plan, usual)]
     others = [name for name in names if name not in extents]
@@ -154,7 +159,7 @@ def _held(plan: KernelPlan, scalars: Scalars) -> int:
     arrays = array_bytes(plan, scalars)
     if arrays is None:
         raise UncountableError("the length of a section is not known")
-    return sum(one.bytes for one in arrays)
+    return sum(array.bytes for array in arrays)
 
 
 def _has_trips_of(plan: KernelPlan, usual: Scalars, others: list[str]) -> bool:

@@ -1,7 +1,9 @@
-"""What OpenCL devices that are processors take for tile sizes by default, where that is not what threads take.
+"""What OpenCL devices that are processors take for tile sizes by default, where that is not what
+threads take.
 
-They run the launches of hosts, but each wavefront of tiles is a launch of its own, where threads go from one wavefront to the next inside of one:
-tiles that are right for threads may be too small to be worth a launch.
+They run the launches of hosts, but each wavefront of tiles is a launch of its own, where threads go
+from one wavefront to the next inside of one: tiles that are right for threads may be too small to
+be worth a launch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Tile sizes that `tilepragma tune` found, kept beside the source in IN.tilek.json: how the file is read, and what a plan makes of it.
+"""Tile sizes that `tilepragma tune` found, kept beside the source in IN.tilek.json: how the file is
+read, and what a plan makes of it.
 
-The form, whose other fields are for readers: {"version": 1, "kernels": {KERNEL: {"host": {"sizes": {NAME: SIZE}}, "device": {…}}}}. In the place of
-sizes there may be {"least_bytes": BYTES, "choices": [{"bytes": BYTES, "trips": TRIPS, "version": TEXT, "sizes": {…}}, …]}, where trips may be
-missing, and the version (ir/kernel_versions.py) where it is the plan itself; of another version, sizes may be missing. Hosts may have with these
-"tiles": a value of TemporalTiles, of a plan with other tiles of time steps.
+The form, whose other fields are for readers: {"version": 1, "kernels": {KERNEL: {"host": {"sizes":
+{NAME: SIZE}}, "device": {…}}}}. In the place of sizes there may be {"least_bytes": BYTES,
+"choices": [{"bytes": BYTES, "trips": TRIPS, "version": TEXT, "sizes": {…}}, …]}, where trips may be
+missing, and the version (ir/kernel_versions.py) where it is the plan itself; of another version,
+sizes may be missing. Hosts may have with these "tiles": a value of TemporalTiles, of a plan with
+other tiles of time steps.
 """
 
 from __future__ import annotations
@@ -42,8 +45,10 @@ CLASSES = (HOST, DEVICE)
 
 @dataclass(frozen=True)
 class KeptChoice:
-    """Sizes by their names for launches whose arrays have so many bytes at most, and whose outermost loop so many iterations (None: however many).
-    They are those of a `version` (ir/kernel_versions.py; empty: the plan itself), which may take its own (none here). `place` is the version's.
+    """Sizes by their names for launches whose arrays have so many bytes at most, and whose
+    outermost loop so many iterations (None: however many). They are those of a `version`
+    (ir/kernel_versions.py; empty: the plan itself), which may take its own (none here). `place` is
+    the version's.
     """
 
     bytes: int
@@ -55,8 +60,8 @@ class KeptChoice:
 
 @dataclass(frozen=True)
 class KeptSizes:
-    """Sizes of one kernel by their names, for hosts or devices, and where they stand. There may be `choices` in their place, for launches of `least`
-    bytes or more; `sizes` are then empty.
+    """Sizes of one kernel by their names, for hosts or devices, and where they stand. There may be
+    `choices` in their place, for launches of `least` bytes or more; `sizes` are then empty.
     """
 
     kernel: str
@@ -70,7 +75,7 @@ class KeptSizes:
     @property
     def layouts(self) -> tuple[tuple[str, Mapping[str, int]], ...]:
         """All sizes that it names, each with its version."""
-        return tuple((one.version, one.sizes) for one in self.choices) or (("", self.sizes),)
+        return tuple((choice.version, choice.sizes) for choice in self.choices) or (("", self.sizes),)
 
 
 def kept_file(source: str) -> Path:
@@ -78,7 +83,7 @@ def kept_file(source: str) -> Path:
     return Path(source).with_suffix(SUFFIX)
 
 
-# ---- Reading -----------------------------------------------------------------------------------------------------------
+# -- Reading
 
 
 def read_kept(text: str, file: str, found: Diagnostics) -> tuple[KeptSizes, ...]:
@@ -148,7 +153,7 @@ class _WrongError(Exception):
 def _tiles(value: object, path: _Path) -> TemporalTiles | None:
     if value is None:
         return None
-    known = [one.value for one in TemporalTiles]
+    known = [mode.value for mode in TemporalTiles]
     if value not in known:
         raise _WrongError((path, f"'tiles' is none of {', '.join(known)}"))
     return TemporalTiles(value)
@@ -194,12 +199,12 @@ def kept_tiles(kernel: str, kept: Iterable[KeptSizes]) -> TemporalTiles | None:
     return next((one.tiles for one in kept if one.kernel == kernel and one.tiles is not None), None)
 
 
-# ---- Taking ------------------------------------------------------------------------------------------------------------
+# -- Taking
 
 
 def fitting(plan: KernelPlan, kept: Iterable[KeptSizes], found: Diagnostics) -> tuple[KeptSizes, ...]:
     """What is kept for the plan's kernel and names just its tile sizes, or those of its versions; the rest of its entries is warned of."""
-    names = {"": _names(plan)} | {one.text: _names(one.plan) for one in plan.versions}
+    names = {"": _names(plan)} | {version.text: _names(version.plan) for version in plan.versions}
     mine = [one for one in kept if one.kernel == plan.kernel.name]
     right = []
     for one in mine:
@@ -244,16 +249,16 @@ def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
 
 
 def _with_choices(plan: KernelPlan, kept: KeptSizes, on_host: bool) -> KernelPlan:
-    plans = {"": plan} | {one.text: one.plan for one in plan.versions}
+    plans = {"": plan} | {version.text: version.plan for version in plan.versions}
     places = list(plans)
     choices = tuple(
         SizeChoice(
-            one.bytes,
-            one.trips,
-            tuple(one.sizes[name] for name in _names(plans[one.version])) if one.sizes else (),
-            places.index(one.version),
+            choice.bytes,
+            choice.trips,
+            tuple(choice.sizes[name] for name in _names(plans[choice.version])) if choice.sizes else (),
+            places.index(choice.version),
         )
-        for one in kept.choices
+        for choice in kept.choices
     )
     measured = MeasuredSizes(kept.least, choices)
     if not on_host:
@@ -280,13 +285,14 @@ def warn_of_unknown(kept: Iterable[KeptSizes], kernels: Iterable[str], found: Di
             )
 
 
-# ---- Writing -----------------------------------------------------------------------------------------------------------
+# -- Writing
 
 
 @dataclass(frozen=True)
 class Winner:
-    """What is to be kept of one kernel, as measured on a target: sizes, or `choices` from `least` bytes on where there are any; None in the place of
-    `facts`, which are for readers, takes out what was kept for that target before.
+    """What is to be kept of one kernel, as measured on a target: sizes, or `choices` from `least`
+    bytes on where there are any; None in the place of `facts`, which are for readers, takes out
+    what was kept for that target before.
     """
 
     kernel: str
@@ -323,12 +329,12 @@ def _what(winner: Winner) -> dict[str, object]:
         return {"sizes": dict(winner.sizes)}
     choices = [
         {
-            "bytes": one.bytes,
-            **({} if one.trips is None else {"trips": one.trips}),
-            **({"version": one.version} if one.version else {}),
-            **({"sizes": dict(one.sizes)} if one.sizes or not one.version else {}),
+            "bytes": choice.bytes,
+            **({} if choice.trips is None else {"trips": choice.trips}),
+            **({"version": choice.version} if choice.version else {}),
+            **({"sizes": dict(choice.sizes)} if choice.sizes or not choice.version else {}),
         }
-        for one in winner.choices
+        for choice in winner.choices
     ]
     tiles = {} if winner.tiles is None else {"tiles": winner.tiles}
     return {**tiles, "least_bytes": winner.least, "choices": choices}

@@ -22,7 +22,8 @@ from tilepragma.plan.summary import used_sizes
 
 #: The layouts of which no more are looked at, and extents that a tile never has.
 MOST_LAYOUTS, LARGEST = 512, 2**20
-#: Layouts that the search goes on from; factors of the default's sizes that it begins with, the coarser the more sizes there are.
+#: Layouts that the search goes on from; factors of the default's sizes that it begins with, the
+#: coarser the more sizes there are.
 _BEST = 6
 _COARSE = (
     tuple(2.0**power for power in range(-5, 6)),
@@ -42,7 +43,8 @@ class _Effort:
     coarser: int
 
 
-#: Of the model of GPUs, which is rough, no fine steps are asked; some of their tiles take long to count.
+#: Of the model of GPUs, which is rough, no fine steps are asked; some of their tiles take long to
+#: count.
 _ON_CORES, _ON_GPUS = _Effort(4, 0), _Effort(1, 1)
 
 
@@ -56,10 +58,12 @@ class Layout:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Layouts from the best on, for tile sizes of these `names`; `default` is what the plan takes by itself.
+    """Layouts from the best on, for tile sizes of these `names`; `default` is what the plan takes
+    by itself.
 
-    `terms` are the kinds of work whose estimated prices make this order, a row for each layout. `reason` is a clause on why the model does not order
-    them, empty where it does. They are then in the order of how far they are from the default, and there are no terms.
+    `terms` are the kinds of work whose estimated prices make this order, a row for each layout.
+    `reason` is a clause on why the model does not order them, empty where it does. They are then in
+    the order of how far they are from the default, and there are no terms.
     """
 
     names: tuple[str, ...]
@@ -72,17 +76,18 @@ class Ranking:
         """The place of a layout in the model's order, from 1; None where the model has none for it."""
         if self.reason:
             return None
-        return next((rank for rank, one in enumerate(self.layouts, 1) if one.sizes == sizes), None)
+        return next((rank for rank, layout in enumerate(self.layouts, 1) if layout.sizes == sizes), None)
 
     def predicted(self, sizes: Sizes) -> Layout:
         """The layout of these sizes, with its seconds where the model says some."""
-        return next((one for one in self.layouts if one.sizes == sizes), Layout(sizes))
+        return next((layout for layout in self.layouts if layout.sizes == sizes), Layout(sizes))
 
     def fitted(self, measured: Mapping[Sizes, float]) -> Ranking | None:
-        """The same layouts in the order of prices that are fitted to the seconds of runs of some of them; None where the model does not order any
-        of those that were run. Raises ValueError for seconds that are none.
+        """The same layouts in the order of prices that are fitted to the seconds of runs of some of
+        them; None where the model does not order any of those that were run. Raises ValueError for
+        seconds that are none.
         """
-        rows = [row for row, one in enumerate(self.layouts) if one.sizes in measured]
+        rows = [row for row, layout in enumerate(self.layouts) if layout.sizes in measured]
         if self.terms is None or not rows:
             return None
         times = np.array([measured[self.layouts[row].sizes] for row in rows])
@@ -94,18 +99,21 @@ class Ranking:
         return replace(whole, default=whole.predicted(self.default.sizes))
 
 
-#: The terms of the times of layouts, of which each scalar has an array of values; Uncounted where nothing is known.
+#: The terms of the times of layouts, of which each scalar has an array of values; Uncounted where
+#: nothing is known.
 Predictor = Callable[[Mapping[str, Values]], Terms | Uncounted]
 
 
 def rank_layouts(
     plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None, others: Sequence[Sizes] = ()
 ) -> Ranking:
-    """The layouts of a plan where its scalars have these values by name, for a target and the device that runs it.
+    """The layouts of a plan where its scalars have these values by name, for a target and the
+    device that runs it.
 
-    The search goes from coarse steps around the default to finer ones around the best that it has found; all that it has seen are in the ranking,
-    and so are `others` where the model orders them, but for those that the device has no room for. Sizes that nothing on the target uses stay
-    as they are.
+    The search goes from coarse steps around the default to finer ones around the best that it has
+    found; all that it has seen are in the ranking, and so are `others` where the model orders them,
+    but for those that the device has no room for. Sizes that nothing on the target uses stay as
+    they are.
     """
     on_host = target in (Target.SERIAL, Target.THREADS)
     names = tuple(size.object.name for size in plan.sizes)
@@ -141,7 +149,7 @@ def rank_layouts(
     order = [row for row in order if math.isfinite(found[layouts[row].sizes])]
     if not order:
         return unknown(f"none that was tried has room on {'this machine' if device is None else device.name}", default)
-    terms = Terms(parts[0].names, np.concatenate([one.seconds for one in parts])[order])
+    terms = Terms(parts[0].names, np.concatenate([part.seconds for part in parts])[order])
     seconds = found[default] if math.isfinite(found[default]) else None
     return Ranking(names, tuple(layouts[row] for row in order), Layout(default, seconds), terms=terms)
 

@@ -1,7 +1,9 @@
-"""Thesis Algorithm 4.2, for loops that hand nothing on: reads of old values go to a copy, so that writes need not wait for them.
+"""Thesis Algorithm 4.2, for loops that hand nothing on: reads of old values go to a copy, so that
+writes need not wait for them.
 
-A loop carries anti dependences { R[i] -> W[j] } only, and each R that is the source of one sees no value that is written
-within the same execution of the loop. A copy that is made right before the loop has what R sees; no iteration then waits.
+A loop carries anti dependences { R[i] -> W[j] } only, and each R that is the source of one sees no
+value that is written within the same execution of the loop. A copy that is made right before the
+loop has what R sees; no iteration then waits.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from tilepragma.storage.expansion_maps import Expansion, kept_loops
 
 @dataclass(frozen=True)
 class OldValues:
-    """The reads `sites` of `object` go to a copy that is made right before `loop`, in each iteration of `around`.
+    """The reads `sites` of `object` go to a copy that is made right before `loop`, in each
+    iteration of `around`.
 
     `cells`: { [o, a] : in iteration o of the loops around, the copy needs A[a] }.
     """
@@ -92,7 +95,7 @@ def _vanishes(object_: DataObject, loop: Loop, expanded: Collection[Expansion]) 
 
 def _is_old(site: Site, loop: Loop, around: int, flow: ArrayFlow) -> bool:
     """Whether { R[i] -> W[j] : i_1 = j_1, ..., i_around = j_around, W under the loop } is empty."""
-    writes = {one.name: one for one in flow.writes}
+    writes = {write.name: write for write in flow.writes}
     for relation in flow.of(flow.sources, site):
         write = writes[relation.get_tuple_name(isl.dim_type.out)]
         if not any(each.index == loop.index for each in write.statement.loops):
@@ -110,7 +113,10 @@ def _redirected(
     """The reads of old values that loops from this one inwards carry anti dependences from; None where one is not exact."""
     under = carried.statements_under(loop)
     inner = {
-        each.index: each for one in carried.scop.statements if one.name in under for each in one.loops[len(around) :]
+        each.index: each
+        for statement in carried.scop.statements
+        if statement.name in under
+        for each in statement.loops[len(around) :]
     }
     sources = {
         id(one.source)

@@ -1,10 +1,12 @@
-"""The region with storage of its own: arrays expanded, and reads of old values that go to copies, where that frees loops.
+"""The region with storage of its own: arrays expanded, and reads of old values that go to copies,
+where that frees loops.
 
     for (i) { t[..] = ..; .. = t[..]; }         for (i) { t_of_i[i][..] = ..; .. = t_of_i[i][..]; }     t[..] = t_of_i[last][..];
     for (i) A[i] = f(A[i + 1]);                 for (x) A_old[x] = A[x];     for (i) A[i] = f(A_old[i + 1]);
 
-All statements keep their order; the strategies then find more that is independent. The new arrays have Scope.TEMPORARY. That the
-region computes the same is proven by verify/storage.py, whatever was meant here.
+All statements keep their order; the strategies then find more that is independent. The new arrays
+have Scope.TEMPORARY. That the region computes the same is proven by verify/storage.py, whatever was
+meant here.
 """
 
 from __future__ import annotations
@@ -49,10 +51,12 @@ MOST_RANK = 8
 
 @dataclass(frozen=True)
 class OwnKernel:
-    """`kernel` computes what the region's does. `instead`: for each new array the one whose values it holds; `copies` are the added
-    statements, which are made again and again in loops where it `repeats` them. `dead` are the arrays that nobody reads after the
-    region. `notes` say what was done and why, a clause each. `everywhere`: each element of these arrays is in one new place throughout.
-    `touching`: the mathematics of statements that surely touch what the copies may touch, where the region's own are too many to tell.
+    """`kernel` computes what the region's does. `instead`: for each new array the one whose values
+    it holds; `copies` are the added statements, which are made again and again in loops where it
+    `repeats` them. `dead` are the arrays that nobody reads after the region. `notes` say what was
+    done and why, a clause each. `everywhere`: each element of these arrays is in one new place
+    throughout. `touching`: the mathematics of statements that surely touch what the copies may
+    touch, where the region's own are too many to tell.
     """
 
     kernel: Kernel
@@ -89,7 +93,8 @@ def with_own_storage(region: Region) -> OwnKernel | None:
 
 
 def with_expanded_scalars(region: Region) -> OwnKernel | None:
-    """The region with an array in place of each scalar that ties the statements of bodies together, where that is possible.
+    """The region with an array in place of each scalar that ties the statements of bodies together,
+    where that is possible.
 
     for (j) { s = ..; for (k) s += ..; .. = s; }      for (j) { s_of_j[j] = ..; for (k) s_of_j[j] += ..; .. = s_of_j[j]; }
     """
@@ -129,7 +134,7 @@ def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...
 
 def _candidates(region: Region) -> tuple[DataObject, ...]:
     """Arrays that the region writes over which some dependence is false, but for those that a function uses or a clause names private."""
-    false = {one.source.object for one in region.dependences if one.sink.writes}
+    false = {dependence.source.object for dependence in region.dependences if dependence.sink.writes}
     return tuple(
         one
         for one in not_named(region, region.kernel.objects)
@@ -144,7 +149,9 @@ def _candidates(region: Region) -> tuple[DataObject, ...]:
 def _most_loops(region: Region) -> int:
     """For how many loops new arrays may have a dimension: as many as the region's own have, those that are seen as more included."""
     layouts = region.scop.layouts
-    return min(max(max(one.rank, 1 + len(layouts.get(one, ()))) for one in region.kernel.objects), MOST_RANK)
+    return min(
+        max(max(object_.rank, 1 + len(layouts.get(object_, ()))) for object_ in region.kernel.objects), MOST_RANK
+    )
 
 
 def _tying_scalars(region: Region) -> tuple[DataObject, ...]:
@@ -156,7 +163,7 @@ def not_named(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObj
     """Those that neither a function uses nor a clause names."""
     named = named_in_clauses(region.kernel.directive, region.kernel.body)
     called = {use.object for use in function_uses(region.kernel.functions)} | implied_objects(region.kernel.body)
-    return (one for one in objects if one not in called and one.host not in named)
+    return (object_ for object_ in objects if object_ not in called and object_.host not in named)
 
 
 def is_dead(region: Region, object_: DataObject) -> bool:
@@ -168,9 +175,9 @@ def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, A
     from tilepragma.poly.value_flow import UnknownFlowError, array_flow
 
     found = {}
-    for one in candidates:
+    for candidate in candidates:
         try:
-            found[one] = array_flow(scop, (one,))
+            found[candidate] = array_flow(scop, (candidate,))
         except UnknownFlowError:
             continue
     return found
@@ -188,7 +195,7 @@ class _Rewriting:
     def __post_init__(self) -> None:
         self.names = set(names_in(self.region.kernel))
         self.next_index = self.region.first_index
-        self.dead = frozenset(one for one in self.flows if is_dead(self.region, one))
+        self.dead = frozenset(flow for flow in self.flows if is_dead(self.region, flow))
 
     def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[OldValues, ...]) -> OwnKernel | None:
         """The region with all that can be written of these; None where that is nothing."""
@@ -225,7 +232,7 @@ class _Rewriting:
         changed = dataclasses.replace(kernel, body=body, objects=(*kernel.objects, *instead))
         return OwnKernel(changed, instead, copies, self.dead, any(copy.around for copy in copied), tuple(notes))
 
-    # -- new arrays ---------------------------------------------------------------------------------------------------
+    # -- new arrays
 
     def _expanded(self, one: Expansion) -> tuple[DataObject, Callable[[Access], Access]]:
         """The new array, and what becomes of an access, whose loops are known by their iterators."""
@@ -264,7 +271,7 @@ class _Rewriting:
         self.names.add(name)
         return name
 
-    # -- copies -------------------------------------------------------------------------------------------------------
+    # -- copies
 
     def _copy(self, copy: OldValues, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
         """for (x) A_old[x] = A[x];"""
@@ -273,7 +280,8 @@ class _Rewriting:
         own = [iterator(self._name(f"{copy.object.name}_{place}")) for place in range(copy.object.rank)]
         source = Access(copy.object, tuple(map(access_to, own)), (), copy.object.element)
         assignment = Assignment("=", change(source), source, copy.object.element)
-        # Not a box around them, which would be one simple nest: what nobody touches need not be there at all.
+        # Not a box around them, which would be one simple nest: what nobody touches need not be
+        # there at all.
         made = copy_loops(self.region.scop, copy.cells, own, assignment, copy.around, self.next_index)
         self.next_index = made.next_index
         return made.block.statements
@@ -309,8 +317,9 @@ class _Rewriting:
 def array_of_cells(
     region: Region, object_: DataObject, name: str, cells: CellSet, around: int = 0
 ) -> tuple[DataObject, tuple[Polynomial | None, ...]]:
-    """An array that holds values of another's at { [x] : [o, x] in cells }, o being the iterators of `around` loops, and for each dimension what
-    is subtracted from subscripts, if anything is. Raises UnwritableError.
+    """An array that holds values of another's at { [x] : [o, x] in cells }, o being the iterators
+    of `around` loops, and for each dimension what is subtracted from subscripts, if anything is.
+    Raises UnwritableError.
     """
     from tilepragma.poly.footprints import bounding_box
 

@@ -26,8 +26,9 @@ Terms = Mapping[DataObject, "Axis | int"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A box, and what speaks for it, at the numbers of workers that are likely: `bytes` of memory, `uses_of_element` accesses to an
-    element, `row_reuse` rows of workers that read a row; `columns`: the workers read down columns.
+    """A box, and what speaks for it, at the numbers of workers that are likely: `bytes` of memory,
+    `uses_of_element` accesses to an element, `row_reuse` rows of workers that read a row;
+    `columns`: the workers read down columns.
     """
 
     staged: Staged
@@ -55,8 +56,9 @@ def candidates(
     counts: Mapping[Axis, int],
     points: Mapping[Axis, int],
 ) -> list[Candidate]:
-    """The boxes whose sizes the numbers of workers say: one for all accesses to an array that move with the tile in the same way. `terms` are
-    the iterators of a tile, `shared` the scalars that are the same for all workers. Workers that have several `points` are so many in `counts`.
+    """The boxes whose sizes the numbers of workers say: one for all accesses to an array that move
+    with the tile in the same way. `terms` are the iterators of a tile, `shared` the scalars that
+    are the same for all workers. Workers that have several `points` are so many in `counts`.
     """
     groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[_Placed]] = {}
     for one in read:
@@ -72,8 +74,8 @@ def candidates(
 
 @dataclass(frozen=True)
 class _Placed:
-    """A reading by dimension: its least subscript, the coefficients of the tile's iterators in it, the rest without its constant, and the
-    constants (lowest, highest) beside that.
+    """A reading by dimension: its least subscript, the coefficients of the tile's iterators in it,
+    the rest without its constant, and the constants (lowest, highest) beside that.
     """
 
     reading: Reading
@@ -124,7 +126,8 @@ def _candidate(
     judged = _judged(object_, tuple(side for _, side in sides), [one.reading for one in inside], counts)
     if judged is None or object_.rows_in is None:
         return judged
-    # Rows lie one behind the other, so the first element is that of the first row, and the first one there.
+    # Rows lie one behind the other, so the first element is that of the first row, and the first
+    # one there.
     before, after = (min(_apart(one, sides, end) for one in sure) for end in (0, 1))
     return replace(
         judged, staged=replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
@@ -170,7 +173,8 @@ def _judged(
     along = any(term.extent == first and abs(term.coefficient) == 1 for term in last)
     inside = {term.iterator: term.extent for side in sides for term in side.terms}
     splits = math.prod(size for size in inside.values() if isinstance(size, int))
-    # Neighbours read down columns; or all the same element of a row that a sequential loop goes along.
+    # Neighbours read down columns; or all the same element of a row that a sequential loop goes
+    # along.
     columns = elsewhere or (not along and first not in dealt and any(not isinstance(one.extent, Axis) for one in last))
     accesses = sum(math.prod(_width(span) + 1 for span in one.spans if span is not None) for one in read)
     others = math.prod(count for axis, count in counts.items() if axis != first)

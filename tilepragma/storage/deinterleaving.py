@@ -1,12 +1,14 @@
-"""The sweeps of a region on arrays split by residues: elements that one nest steps over lie one behind the other.
+"""The sweeps of a region on arrays split by residues: elements that one nest steps over lie one
+behind the other.
 
     for (t) { for (i) u[2*i + 1] = f(u[2*i], u[2*i + 2]); for (i) u[2*i + 2] = …; }
         ->  for (x) u_0[x] = u[2*x];  for (x) u_1[x] = u[2*x + 1];
             for (t) { for (i) u_1[i] = f(u_0[i], u_0[i + 1]); for (i) u_0[i + 1] = …; }
             for (x) u[2*x] = u_0[x];  for (x) u[2*x + 1] = u_1[x];
 
-Strides would be neither vectors on cores nor coalesced on devices. It is done around loops that come back to the elements again and again, which
-pays for the copies. That the region computes the same is proven by verify/layouts.py, whatever was meant here.
+Strides would be neither vectors on cores nor coalesced on devices. It is done around loops that
+come back to the elements again and again, which pays for the copies. That the region computes the
+same is proven by verify/layouts.py, whatever was meant here.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def _splits(region: Region) -> dict[DataObject, Modulus]:
             continue
         accesses = [node for node in body if isinstance(node, Access) and node.object == object_]
         steps = [_steps(access, iterators) for access in accesses]
-        if not all(len(one) == object_.rank for one in steps):
+        if not all(len(step) == object_.rank for step in steps):
             continue
         modulus = tuple(_modulus(column) for column in zip(*steps, strict=True))
         if any(one > 1 for one in modulus):
@@ -136,7 +138,7 @@ class _Splitting:
             ),
             own,
             (*before, *after),
-            frozenset(one for one in self.splits if is_dead(self.region, one)),
+            frozenset(split for split in self.splits if is_dead(self.region, split)),
             False,
             tuple(self._notes()),
             everywhere=True,
@@ -158,7 +160,7 @@ class _Splitting:
             self.places[object_, residues] = array_of_cells(self.region, object_, name, cells)
         own, lowers = self.places[object_, residues]
         iterators = [iterator(self.names.scalar(f"{object_.name}_{place}").name) for place in range(object_.rank)]
-        values = [of_atom(access_to(one)) for one in iterators]
+        values = [of_atom(access_to(iterator)) for iterator in iterators]
         held = Access(own, shifted(tuple(map(access_to, iterators)), lowers), (), object_.element)
         scaled = (
             value * number(step) + number(residue)
@@ -176,7 +178,7 @@ class _Splitting:
         modulus = self.splits.get(access.object)
         if modulus is None:
             return access
-        values = [polynomial(one) for one in access.subscripts]
+        values = [polynomial(subscript) for subscript in access.subscripts]
         residues = tuple(_constant(value) % step for value, step in zip(values, modulus, strict=True))
         found = self.places.get((access.object, residues))
         if found is None:
@@ -205,8 +207,8 @@ def _quotient(value: Polynomial, step: int) -> Expression:
         return expression(value)
     parts = (number(factor // step) * _product(product) for product, factor in value.terms)
     total = number(0)
-    for one in parts:
-        total = total + one
+    for part in parts:
+        total = total + part
     iterator = next((product[0] for product, _ in value.terms if product), None)
     return typed_sum(total, iterator.object) if isinstance(iterator, Access) else expression(total)
 

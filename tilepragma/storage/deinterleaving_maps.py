@@ -1,4 +1,5 @@
-"""Which elements of an array there are of each residue of its subscripts: what a copy of them, one behind the other, has to hold.
+"""Which elements of an array there are of each residue of its subscripts: what a copy of them, one
+behind the other, has to hold.
 
 { [k] : some reference touches A[m k + p] }        for a modulus m and a residue p, 0 <= p < m, one entry a dimension
 """
@@ -19,10 +20,10 @@ from tilepragma.poly.scop import AccessKind, Scop
 def residue_cells(
     scop: Scop, object_: DataObject, modulus: Sequence[int], residues: Sequence[int], *, written: bool, boxed: bool
 ) -> CellSet | None:
-    """The places k of what is touched, or `written` alone, `boxed` with what lies between in each dimension; None where that is not known
-    exactly, or is nothing.
+    """The places k of what is touched, or `written` alone, `boxed` with what lies between in each
+    dimension; None where that is not known exactly, or is nothing.
     """
-    found = [one for each in scop.statements for one in each.references if one.object == object_]
+    found = [reference for each in scop.statements for reference in each.references if reference.object == object_]
     if not found or not all(one.exact for one in found) or any(one.kind is AccessKind.MAY_WRITE for one in found):
         return None
     space = found[0].relation.get_space().range()

@@ -1,13 +1,16 @@
-"""Sweeps by subdomains on arrays in which the same place of all subdomains of a row lies one behind the other.
+"""Sweeps by subdomains on arrays in which the same place of all subdomains of a row lies one behind
+the other.
 
     for (s) { … u[i][P*s + p] = f(u[i][P*s + p - 1]); … }
         ->  for (x) u_lanes[i][x % P][x / P] = u[i][x];
             for (s) { … u_lanes[i][p % P][p / P + s] = f(u_lanes[i][(p - 1) % P][(p - 1) / P + s]); … }
             for (x) u[i][x] = u_lanes[i][x % P][x / P];
 
-Points of one subdomain wait for each other; those of different ones at the same place do not, and are then neighbours in memory: lanes of a vector
-on cores (schedule/vector_interchange.py), neighbouring workers on devices. It is done around the loop over groups of sweeps, which comes back to the elements
-again and again and pays for the copies. That the region computes the same is proven by verify/layouts.py, whatever was meant here.
+Points of one subdomain wait for each other; those of different ones at the same place do not, and
+are then neighbours in memory: lanes of a vector on cores (schedule/vector_interchange.py),
+neighbouring workers on devices. It is done around the loop over groups of sweeps, which comes back
+to the elements again and again and pays for the copies. That the region computes the same is proven
+by verify/layouts.py, whatever was meant here.
 """
 
 from __future__ import annotations
@@ -50,8 +53,8 @@ def with_lane_arrays(region: Region) -> OwnKernel | None:
 
 @dataclass(frozen=True)
 class _Column:
-    """The last subscript of an access: `first` in the first subdomain, and `step` (the side of a subdomain, or less that) further in the next, which
-    `iterator` counts.
+    """The last subscript of an access: `first` in the first subdomain, and `step` (the side of a
+    subdomain, or less that) further in the next, which `iterator` counts.
     """
 
     first: Polynomial
@@ -156,7 +159,7 @@ class _Lanes:
             self.places[object_] = array_of_cells(self.region, object_, name, cells)
         own, lowers = self.places[object_]
         iterators = [iterator(self.names.scalar(f"{object_.name}_{place}").name) for place in range(own.rank)]
-        values = [of_atom(access_to(one)) for one in iterators]
+        values = [of_atom(access_to(iterator)) for iterator in iterators]
         *rows, lane, place = values
         column = lane * number(self.side) + place
         held = Access(own, shifted(tuple(map(expression, (*rows, place, lane))), lowers), (), own.element)

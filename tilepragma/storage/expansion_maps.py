@@ -1,11 +1,13 @@
-"""Array expansion: storage for each iteration where iterations do not hand values on through an array.
+"""Array expansion: storage for each iteration where iterations do not hand values on through an
+array.
 
 References between which values go are one web:   W[j] and R[i] with { R[i] -> W[j] } not empty.
 A web may have storage of its own for each iteration of its k outermost loops where
 
     { R[i] -> W[j] } is a subset of { R[i] -> W[j] : i_1 = j_1, ..., i_k = j_k }
 
-and every read of it sees a write of it. All dependences that those loops carry over it are then false, and vanish.
+and every read of it sees a write of it. All dependences that those loops carry over it are then
+false, and vanish.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from tilepragma.poly.value_flow import ArrayFlow, Site
 
 @dataclass(frozen=True)
 class Expansion:
-    """The references `sites` of `object` get one copy of the array for each iteration of `loops` (outermost first).
+    """The references `sites` of `object` get one copy of the array for each iteration of `loops`
+    (outermost first).
 
     `cells`: { [i, a] : an instance of the references in iteration i of the loops touches A[a] }.
     """

@@ -1,4 +1,5 @@
-"""The elements of rows of an array by places and lanes: element P q + r of a row has place r, 0 <= r < P, of lane q.
+"""The elements of rows of an array by places and lanes: element P q + r of a row has place r, 0 <=
+r < P, of lane q.
 
 { A[i, x] -> [i, r, q] : x = P q + r and 0 <= r < P }
 """
@@ -16,14 +17,14 @@ from tilepragma.poly.scop import AccessKind, Scop
 
 
 def lane_cells(scop: Scop, object_: DataObject, side: int, *, written: bool) -> CellSet | None:
-    """{ [i, r, q] } of what is touched, or `written` alone, and of the box around it where the array has all of that; None where that is
-    not known exactly, or is nothing.
+    """{ [i, r, q] } of what is touched, or `written` alone, and of the box around it where the
+    array has all of that; None where that is not known exactly, or is nothing.
     """
-    found = [one for each in scop.statements for one in each.references if one.object == object_]
+    found = [reference for each in scop.statements for reference in each.references if reference.object == object_]
     if not all(one.exact for one in found) or any(one.kind is AccessKind.MAY_WRITE for one in found):
         return None
     parts = [one.relation.range() for one in found if one.writes or not written]
-    parts = [one for one in parts if not one.is_empty()]
+    parts = [part for part in parts if not part.is_empty()]
     if not parts:
         return None
     # Of rows that a program has for itself, the last may be shorter.

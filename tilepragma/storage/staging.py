@@ -1,12 +1,15 @@
-"""Arrays that the gangs of device launches stage in memory of their own: which, and how the launch's body then looks.
+"""Arrays that the gangs of device launches stage in memory of their own: which, and how the
+launch's body then looks.
 
-A launch that is one nest of rectangular loops may stage what it only reads. A tile of a gang is what its workers do in one round:
+A launch that is one nest of rectangular loops may stage what it only reads. A tile of a gang is
+what its workers do in one round:
 
     uniform nest { stage; barrier; body; barrier }                                              boxes of the whole body
     uniform nest { …; for (l_tile …) { stage; barrier; for (l in the tile) …; barrier } … }     boxes of a sequential loop's tile
 
-An array is worth it where workers that are neighbours do not read neighbouring elements, or where several rows of workers read one
-row of the array (a row of workers, a warp, meets neighbours in a row of the array on the same lines, which no copy makes cheaper).
+An array is worth it where workers that are neighbours do not read neighbouring elements, or where
+several rows of workers read one row of the array (a row of workers, a warp, meets neighbours in a
+row of the array on the same lines, which no copy makes cheaper).
 """
 
 from __future__ import annotations
@@ -68,9 +71,10 @@ _TILES = (32, 16, 8, 4)
 def with_staging(
     plan: KernelPlan, *, registers: bool = True, points: Mapping[str, tuple[int, int]] = MappingProxyType({})
 ) -> KernelPlan:
-    """The plan with a staged form of every device launch that gains by one; what has one keeps it. Only plans that the launch checks for
-    arrays apart have any: what is copied must not change behind the copy. `registers`: sums of workers are kept in registers, and workers have
-    several points, where that is worth it: POINTS, or what `points` says of a launch by its name.
+    """The plan with a staged form of every device launch that gains by one; what has one keeps it.
+    Only plans that the launch checks for arrays apart have any: what is copied must not change
+    behind the copy. `registers`: sums of workers are kept in registers, and workers have several
+    points, where that is worth it: POINTS, or what `points` says of a launch by its name.
     """
     if plan.as_written is not None or not plan.apart:
         return plan
@@ -118,7 +122,7 @@ def with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
         own |= {tiled.loop.iterator for nest in nests for tiled in nest.loops}
         read = {use.object for use in found if use.object.storage is Storage.SCALAR}
         wanted |= {one for one in read - own if one.scope is not Scope.LOCAL}
-    return replace(plan, scalars=tuple(one for one in plan.kernel.objects if one in wanted))
+    return replace(plan, scalars=tuple(object_ for object_ in plan.kernel.objects if object_ in wanted))
 
 
 @dataclass
@@ -135,7 +139,7 @@ class _Planner:
     @property
     def _said(self) -> dict[Axis, int]:
         """The numbers of workers that the user says, where they are no expressions."""
-        numbers = {Axis(one.axis, one.dimension): one.count.literal for one in self.plan.counts}
+        numbers = {Axis(count.axis, count.dimension): count.count.literal for count in self.plan.counts}
         return {axis: number for axis, number in numbers.items() if number is not None}
 
     def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
@@ -193,7 +197,7 @@ class _Planner:
         for size in _TILES:
             other = replace(tile, size=size, points=points)
             fitting = tuple(one.staged for one in self._fitting(self._worth(launch, other, around)))
-            if {one.reads for one in fitting} >= {one.reads for one in arrays}:
+            if {array.reads for array in fitting} >= {array.reads for array in arrays}:
                 nest = with_points(tile.nest, points)
                 return replace(other, nest=nest, split=replace(tile.split, nest=nest)), fitting
         return tile, arrays
@@ -209,13 +213,15 @@ class _Planner:
             read = [one for one in read if _place(one.access) not in outside]
         written = {use.object for use in uses(launch.body, functions) if use.writes}
         shared = (
-            {one for one in self.plan.kernel.objects if one.storage is Storage.SCALAR} - written - set(launch.privates)
+            {object_ for object_ in self.plan.kernel.objects if object_.storage is Storage.SCALAR}
+            - written
+            - set(launch.privates)
         )
-        shared |= around | {one.loop.iterator for one in tile.nest.loops if not _is_dealt(one)}
+        shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_dealt(loop)}
         shared |= {size.object for size in self.plan.sizes}
         counts = {axis: self._said.get(axis, likely) for axis, likely in tile.counts.items()}
         boxes = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
-        found = [one for one in boxes if one.is_worth_it]
+        found = [box for box in boxes if box.is_worth_it]
         return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name, one.staged.reads))
 
     def _fitting(self, found: list[Candidate]) -> list[Candidate]:
@@ -308,7 +314,7 @@ class _Tile:
     @property
     def counts(self) -> dict[Axis, int]:
         """The workers that are likely, by axis; with several points each counts as so many."""
-        axes = sorted({one for one in self.terms.values() if isinstance(one, Axis)}, key=lambda axis: axis.dimension)
+        axes = sorted({term for term in self.terms.values() if isinstance(term, Axis)}, key=lambda axis: axis.dimension)
         likely = zip(axes, PREFERRED_WORKERS[len(axes)], strict=True)
         return {axis: count * self.points.get(axis, 1) for axis, count in likely}
 
@@ -337,7 +343,10 @@ def _can_be_hoisted(statement: Statement) -> bool:
     """Whether a declaration can be taken apart into one without value and an assignment."""
     if not isinstance(statement, Declaration):
         return True
-    return all(one.object.rank == 0 and not isinstance(one.initializer, tuple) for one in statement.declarators)
+    return all(
+        declarator.object.rank == 0 and not isinstance(declarator.initializer, tuple)
+        for declarator in statement.declarators
+    )
 
 
 def _is_plain(tiled: TiledLoop) -> bool:
@@ -362,12 +371,12 @@ def _loop_to_split(nest: TileNest) -> _Split | None:
         loop = replace(tiled.loop, body=nest.body, declares_iterator=True)
         rest = replace(
             nest,
-            loops=tuple(one for one in nest.loops if one is not tiled),
+            loops=tuple(loop for loop in nest.loops if loop is not tiled),
             order=tuple(tile for tile in nest.order if tile.loop != tiled.loop.index),
             body=Block((loop,)),
         )
         return _Split(rest, 0, loop) if _can_be_split(loop, nest) else None
-    found = [(place, one) for place, one in enumerate(nest.body.statements) if isinstance(one, Loop)]
+    found = [(place, statement) for place, statement in enumerate(nest.body.statements) if isinstance(statement, Loop)]
     if len(found) != 1 or not _can_be_split(found[0][1], nest):
         return None
     return _Split(nest, *found[0])

@@ -15,8 +15,8 @@ from tilepragma.verify.proofs import Original, Proof, prove_staged
 def proven_staging(
     plan: KernelPlan, proof: Proof | None, original: Original | None, boxed: Mapping[str, StagedForm]
 ) -> tuple[KernelPlan, Proof | None]:
-    """The plan with arrays staged, and sums in registers of workers, where that is proven right; with its proof. `boxed` are forms that launches
-    may have, by their names.
+    """The plan with arrays staged, and sums in registers of workers, where that is proven right;
+    with its proof. `boxed` are forms that launches may have, by their names.
     """
     rejected: tuple[str, ...] = ()
     form = _with_boxes(plan, boxed)

@@ -1,4 +1,5 @@
-"""Registers of a device's workers in staged launches: what a sum comes back to, and several points for each worker.
+"""Registers of a device's workers in staged launches: what a sum comes back to, and several points
+for each worker.
 
     uniform nest, a worker having RY x RX points, BY and BX apart {
         C_tile = C[i][j]
@@ -6,8 +7,9 @@
         C[i][j] = C_tile
     }
 
-What lies in shared memory is then read once for RX or RY points, and the sum goes to memory once. Points that are as far apart as there are
-workers keep neighbours neighbours: copies, loads and stores stay coalesced, and rows of a box are read without conflicts of banks.
+What lies in shared memory is then read once for RX or RY points, and the sum goes to memory once.
+Points that are as far apart as there are workers keep neighbours neighbours: copies, loads and
+stores stay coalesced, and rows of a box are read without conflicts of banks.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.summary import coarsening_tile
 
 POINTS = (4, 8)
-"""Points of a worker along the axis of neighbours, and along the next one. Of those a warp's lanes read elements of one row apart, of these all the
-same ones.
+"""Points of a worker along the axis of neighbours, and along the next one. Of those a warp's lanes
+read elements of one row apart, of these all the same ones.
 """
 
 
@@ -113,7 +115,7 @@ def retiled(launch: Launch, points: Mapping[Axis, int]) -> Launch:
 
 def _retiled(statement: Statement, points: Mapping[Axis, int]) -> Statement:
     if isinstance(statement, Block):
-        return replace(statement, statements=tuple(_retiled(one, points) for one in statement.statements))
+        return replace(statement, statements=tuple(_retiled(statement, points) for statement in statement.statements))
     assert isinstance(statement, TileNest), "a launch that is staged is one nest"
     return with_points(statement, points)
 
@@ -121,14 +123,15 @@ def _retiled(statement: Statement, points: Mapping[Axis, int]) -> Statement:
 def worth_points(
     launch: Launch, nest: TileNest, loop: Loop, boxes: tuple[Staged, ...], points: tuple[int, int] = POINTS
 ) -> dict[Axis, int]:
-    """The `points` that are worth it, by axis: where what is staged does not move with the axis' loop, one read serves all of them. None
-    where the sequential loop keeps nothing in registers, or where scalars of a worker would be those of all its points.
+    """The `points` that are worth it, by axis: where what is staged does not move with the axis'
+    loop, one read serves all of them. None where the sequential loop keeps nothing in registers, or
+    where scalars of a worker would be those of all its points.
     """
     iterators = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
     changed = _changed(nest.body)
     if any(one.scope is not Scope.LOCAL and one.rank == 0 for one in changed - iterators):
         return {}
-    if not sums_of(nest, loop) and not any(one.scope is Scope.LOCAL for one in _summed_scalars(loop)):
+    if not sums_of(nest, loop) and not any(scalar.scope is Scope.LOCAL for scalar in _summed_scalars(loop)):
         return {}
     found: dict[Axis, int] = {}
     for tiled in nest.loops:
@@ -142,12 +145,17 @@ def worth_points(
 
 
 def _changed(node: Any) -> set[DataObject]:
-    return {one.target.object for one in walk(node) if isinstance(one, (Assignment, Increment, AddressOf))}
+    return {node.target.object for node in walk(node) if isinstance(node, (Assignment, Increment, AddressOf))}
 
 
 def _summed_scalars(loop: Loop) -> set[DataObject]:
     """The scalars declared before the loop that it updates."""
-    own = {one.object for node in walk(loop.body) if isinstance(node, Declaration) for one in node.declarators}
+    own = {
+        declarator.object
+        for node in walk(loop.body)
+        if isinstance(node, Declaration)
+        for declarator in node.declarators
+    }
     return {one for one in _changed(loop.body) - own if one.rank == 0}
 
 
@@ -163,11 +171,11 @@ class Sum:
 def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Buffer, ...]:
     """A register for each of them."""
     found = []
-    for one in sums:
-        object_ = one.access.object
+    for sum_ in sums:
+        object_ = sum_.access.object
         name = names.scalar(f"{object_.name}_tile").name
         local = DataObject(name, name, object_.element, Storage.SCALAR, Scope.LOCAL)
-        found.append(Buffer(local, (), one.declarations, one.access, (), True, one.conditions))
+        found.append(Buffer(local, (), sum_.declarations, sum_.access, (), True, sum_.conditions))
     return tuple(found)
 
 
@@ -238,9 +246,9 @@ def _found(access: Access, at: _At) -> _Found:
     needed: list[Declaration] = []
     read = _read((*access.subscripts, *at.conditions))
     for declaration in reversed(at.declared):
-        if any(one.object in read for one in declaration.declarators):
+        if any(declarator.object in read for declarator in declaration.declarators):
             needed.insert(0, declaration)
-            read |= _read(tuple(one.initializer for one in declaration.declarators))
+            read |= _read(tuple(declarator.initializer for declarator in declaration.declarators))
     return _Found(access, tuple(needed), at.conditions, bool(read & at.moving))
 
 

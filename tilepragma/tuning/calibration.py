@@ -18,7 +18,7 @@ _MIB = 1 << 20
 _NAMES = {1: "L1", 2: "L2", 3: "L3", 4: "L4"}
 
 
-# ---- What is asked -----------------------------------------------------------------------------------------------------
+# -- What is asked
 
 
 def words_for(subject: Subject, host: Host, effort: Effort) -> list[str]:
@@ -45,8 +45,8 @@ def blocks_of(units: int, effort: Effort) -> list[int]:
 
 
 def working_sets(host: Host, effort: Effort) -> list[tuple[Memory, int]]:
-    """Each level of the host, its bandwidth still unknown, and the bytes of one thread's stream that it serves: well inside of the
-    level, and too much for the one before.
+    """Each level of the host, its bandwidth still unknown, and the bytes of one thread's stream
+    that it serves: well inside of the level, and too much for the one before.
     """
     sets: list[tuple[Memory, int]] = []
     before = 0
@@ -75,7 +75,7 @@ def beyond_caches(host: Host, effort: Effort) -> int:
     return min(max(effort.caches_beyond * last.size * instances, 64 * _MIB), host.memory // 8)
 
 
-# ---- What comes of it --------------------------------------------------------------------------------------------------
+# -- What comes of it
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,11 @@ class Measured:
 
 
 def described(subject: Subject, host: Host, effort: Effort, found: Findings, before: Sequence[Measured]) -> Measured:
-    """What was found on a device, `before` being the devices measured so far, the host with threads among them where that went well.
+    """What was found on a device, `before` being the devices measured so far, the host with threads
+    among them where that went well.
 
-    Raises CalibrationError where a number is missing that the descriptor cannot do without, or where it makes no sense.
+    Raises CalibrationError where a number is missing that the descriptor cannot do without, or
+    where it makes no sense.
     """
     processor = next((one.device for one in before if isinstance(one.device, Processor)), None)
     device = checked(descriptor(subject, host, effort, found, processor), subject)
@@ -99,7 +101,8 @@ def described(subject: Subject, host: Host, effort: Effort, found: Findings, bef
 
 
 def descriptor(subject: Subject, host: Host, effort: Effort, found: Findings, processor: Processor | None) -> Device:
-    """The device as measured; `processor` is the host as measured with threads, None where that failed.
+    """The device as measured; `processor` is the host as measured with threads, None where that
+    failed.
 
     Raises CalibrationError where a number is missing that it cannot do without.
     """
@@ -141,7 +144,8 @@ def overheads_of(subject: Subject, effort: Effort, found: Findings) -> Overheads
     free = ((1, 0.0),)
     if subject.target == "threads":  # there is nowhere to copy to
         return Overheads(kernel, free, wavefront, 0.0)
-    # A gang of a processor is one thread: what the runtime has it run is without barriers, whatever these would cost.
+    # A gang of a processor is one thread: what the runtime has it run is without barriers, whatever
+    # these would cost.
     barrier = found.costs("barrier") if subject.is_gpu else free
     if not barrier:
         raise CalibrationError("no barrier could be measured")
@@ -161,6 +165,6 @@ def copy_rate(found: Findings, way: str, effort: Effort) -> float | None:
 def _needed(found: Findings, measure: str, argument: int = 0) -> float:
     value = found.value(measure, argument)
     if value is None:
-        why = [one.failure for one in found.failures() if one.word == word(measure, argument)]
+        why = [failure.failure for failure in found.failures() if failure.word == word(measure, argument)]
         raise CalibrationError(f"{word(measure, argument)} was not measured" + (f": {why[0]}" if why else ""))
     return value

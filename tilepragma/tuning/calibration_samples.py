@@ -14,9 +14,11 @@ RATES = frozenset({"clock", "rate", "stream", "cached", "shared"})
 
 @dataclass(frozen=True)
 class Series:
-    """The samples of one measurement, in the order they were taken: bytes, operations or cycles a second, or seconds.
+    """The samples of one measurement, in the order they were taken: bytes, operations or cycles a
+    second, or seconds.
 
-    `word` is what was asked for (`stream:24576`). There are none where it failed, and `failure` says why.
+    `word` is what was asked for (`stream:24576`). There are none where it failed, and `failure`
+    says why.
     """
 
     word: str
@@ -27,8 +29,9 @@ class Series:
     def typical(self) -> float:
         """The median of the faster half. There are samples.
 
-        What else runs on a machine only makes a run slower: of all samples the median holds while fewer than half are disturbed, of
-        the faster half while fewer than three quarters are; on a quiet machine the two are hardly apart.
+        What else runs on a machine only makes a run slower: of all samples the median holds while
+        fewer than half are disturbed, of the faster half while fewer than three quarters are; on a
+        quiet machine the two are hardly apart.
         """
         low, _, high = self._quartiles()
         return high if self.word.partition(":")[0] in RATES else low
@@ -94,10 +97,12 @@ def parsed(line: str) -> Series:
 
 
 def ascending(pairs: Iterable[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    """A table of costs in the order of its numbers, none below 0 and none below that of a smaller number.
+    """A table of costs in the order of its numbers, none below 0 and none below that of a smaller
+    number.
 
-    More threads or blocks never make a barrier cheaper: where samples say so, they differ by chance, and the costs around get
-    their mean (isotonic regression). Of several costs of one number the last counts.
+    More threads or blocks never make a barrier cheaper: where samples say so, they differ by
+    chance, and the costs around get their mean (isotonic regression). Of several costs of one
+    number the last counts.
     """
     table = sorted(dict(pairs).items())
     pools: list[tuple[float, int]] = []

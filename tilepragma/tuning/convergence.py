@@ -14,7 +14,8 @@ from pathlib import Path
 from tilepragma.tuning.programs import FOREIGN, ProgramError, ProgramMissingError, kernel_times
 from tilepragma.tuning.subprocesses import ending, last_line
 
-#: Seconds beyond its own limit that a program has for its first launch, which may compile kernels, and for the sweeps between two looks.
+#: Seconds beyond its own limit that a program has for its first launch, which may compile kernels,
+#: and for the sweeps between two looks.
 PATIENCE = 60.0
 
 
@@ -45,7 +46,8 @@ class Convergence:
 
 
 def converge(command: Sequence[str], limit: float, heard: Callable[[Look], None]) -> Convergence:
-    """Run a program that stops by itself after `limit` seconds of sweeps; `heard` is told of some looks.
+    """Run a program that stops by itself after `limit` seconds of sweeps; `heard` is told of some
+    looks.
 
     Raises ProgramError where it fails, takes much longer, or says something else.
     """
@@ -100,6 +102,6 @@ def _targets(trace: Path) -> tuple[str, ...]:
     if not trace.is_file():
         return ()
     try:
-        return tuple(dict.fromkeys(name for one in kernel_times(trace).values() for name in one.targets))
+        return tuple(dict.fromkeys(name for time in kernel_times(trace).values() for name in time.targets))
     except ProgramError:
         return ()

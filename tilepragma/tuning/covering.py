@@ -1,7 +1,9 @@
-"""Which few layouts to have for many occasions: such that the best of them is good enough on every one, or the worst loss is least.
+"""Which few layouts to have for many occasions: such that the best of them is good enough on every
+one, or the worst loss is least.
 
-A covering problem: a layout covers the occasions on which it reaches a share of the best. Whether a few cover all is found by branching on the
-occasion that the fewest layouts cover; the greatest share that they can reach on all by bisection.
+A covering problem: a layout covers the occasions on which it reaches a share of the best. Whether a
+few cover all is found by branching on the occasion that the fewest layouts cover; the greatest
+share that they can reach on all by bisection.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from numpy.typing import NDArray
 Shares = NDArray[np.float64]
 #: Branches that are followed for one share; beyond it counts as one that cannot be reached.
 _MOST_BRANCHES = 20_000
-#: Layouts are exchanged one for another so many times at most, where that is better on the whole; sums that are closer are equal.
+#: Layouts are exchanged one for another so many times at most, where that is better on the whole;
+#: sums that are closer are equal.
 _MOST_EXCHANGES, _EQUAL = 16, 1e-9
 
 
 def covering(shares: Shares, most: int, enough: float) -> tuple[tuple[int, ...], float]:
-    """As few columns as reach `enough` in every row, each row by the best of them; where so many do not reach it, those that reach the most, and the
-    share that they do reach. There is a row and a column.
+    """As few columns as reach `enough` in every row, each row by the best of them; where so many do
+    not reach it, those that reach the most, and the share that they do reach. There is a row and a
+    column.
     """
     limit = min(enough, float(shares.max(axis=1).min()))
     for count in range(1, most + 1):
@@ -40,8 +44,8 @@ def covering(shares: Shares, most: int, enough: float) -> tuple[tuple[int, ...],
 
 
 def improved(found: tuple[int, ...], worth: Shares, count: int) -> tuple[int, ...]:
-    """So many columns in the place of these: others added, and one after another exchanged, so that all are worth more; the best of them counts in
-    each row.
+    """So many columns in the place of these: others added, and one after another exchanged, so that
+    all are worth more; the best of them counts in each row.
     """
     mine = list(found)
     while len(mine) < count and (best := _best_beside(mine, worth))[1] > _total(mine, worth) + _EQUAL:

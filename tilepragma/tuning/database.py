@@ -1,6 +1,8 @@
-"""Every measurement that `tilepragma tune` made for a user: one SQLite database, in the folder of what is kept for good.
+"""Every measurement that `tilepragma tune` made for a user: one SQLite database, in the folder of
+what is kept for good.
 
-A measurement is committed before the next one begins, so that whatever ends the program, or the machine, costs one at most.
+A measurement is committed before the next one begins, so that whatever ends the program, or the
+machine, costs one at most.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ class MeasurementsError(Exception):
 
 @dataclass(frozen=True)
 class KernelKey:
-    """A kernel: its name and the digest of its text (tuning/digests.py). `source` is its file's name, for readers: another file's kernel of the same
-    text is the same.
+    """A kernel: its name and the digest of its text (tuning/digests.py). `source` is its file's
+    name, for readers: another file's kernel of the same text is the same.
     """
 
     source: str
@@ -78,8 +80,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The seconds of the kernel in each of a run's calls, or the `failure`, a clause. `spent` are the seconds of the whole run, `date` is when it
-    began (ISO 8601).
+    """The seconds of the kernel in each of a run's calls, or the `failure`, a clause. `spent` are
+    the seconds of the whole run, `date` is when it began (ISO 8601).
     """
 
     seconds: tuple[float, ...]
@@ -108,7 +110,8 @@ def opened_to_read(path: Path) -> Iterator[Database]:
     """A database that is there, for reading alone: it may be one that we cannot write. Raises MeasurementsError."""
     with _explained(path):
         log = path.with_name(f"{path.name}-wal")
-        # What is only to be read may lie where SQLite cannot put the files by which several programs share it. What a log holds is not left out.
+        # What is only to be read may lie where SQLite cannot put the files by which several
+        # programs share it. What a log holds is not left out.
         alone = not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}", PATIENCE, uri=True
@@ -254,12 +257,12 @@ class Database:
         """Take up measurements of another database, all or none; returns how many were new. Attempts that are other ones here are counted on."""
         new = 0
         with transaction(self.connection):
-            for one in measurements:
-                study = self._study(one.kernel, one.environment)
-                known = study.outcomes(one.trial.version, one.trial.sizes)
-                if one.outcome not in known.values():
-                    attempt = one.trial.attempt if one.trial.attempt not in known else max(known) + 1
-                    study.add(Trial(one.trial.version, one.trial.sizes, attempt), one.outcome)
+            for measurement in measurements:
+                study = self._study(measurement.kernel, measurement.environment)
+                known = study.outcomes(measurement.trial.version, measurement.trial.sizes)
+                if measurement.outcome not in known.values():
+                    attempt = measurement.trial.attempt if measurement.trial.attempt not in known else max(known) + 1
+                    study.add(Trial(measurement.trial.version, measurement.trial.sizes, attempt), measurement.outcome)
                     new += 1
         return new
 
@@ -312,7 +315,7 @@ class Study:
         with transaction(self.connection):
             self.connection.executemany(
                 "DELETE FROM measurements WHERE kernel = ? AND environment = ? AND sizes = ?",
-                [(self.kernel, self.environment, one) for one in sizes],
+                [(self.kernel, self.environment, size) for size in sizes],
             )
 
 
@@ -322,7 +325,7 @@ def _outcome(row: tuple[str, str, float, str]) -> Outcome:
 
 
 def _names(of: type) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(of))
+    return tuple(field.name for field in fields(of))
 
 
 def _columns(environment: Environment) -> dict[str, str | int]:

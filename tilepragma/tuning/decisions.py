@@ -1,9 +1,11 @@
-"""Which tile sizes to take for which launches, learned from measurements: a short list of rules over the bytes of arrays and, where these do not
-tell enough, the iterations of the outermost loop (`SizeChoice`).
+"""Which tile sizes to take for which launches, learned from measurements: a short list of rules
+over the bytes of arrays and, where these do not tell enough, the iterations of the outermost loop
+(`SizeChoice`).
 
-The sizes that were measured are cut into ranges of bytes with one layout each, such that the worst loss against the best of each size is
-least: dynamic programming over the ranges. Fewer rules are better where they lose no more than is enough. Where as many rules as there may be
-layouts do not reach that, a table over bytes and iterations has more rules for no more layouts (rule_tables.py).
+The sizes that were measured are cut into ranges of bytes with one layout each, such that the worst
+loss against the best of each size is least: dynamic programming over the ranges. Fewer rules are
+better where they lose no more than is enough. Where as many rules as there may be layouts do not
+reach that, a table over bytes and iterations has more rules for no more layouts (rule_tables.py).
 """
 
 from __future__ import annotations
@@ -20,18 +22,22 @@ from tilepragma.sizes.search import Sizes
 from tilepragma.tuning.covering import Shares, covering
 from tilepragma.tuning.rule_tables import MOST_RULES, rule_table
 
-#: Layouts at most, where nothing else is said, and the share of the best of each size that is enough.
+#: Layouts at most, where nothing else is said, and the share of the best of each size that is
+#: enough.
 MOST, ENOUGH = 4, 0.97
 #: Ranges of bytes up to which iterations are looked at too: what is tried grows with their square.
 _MOST_GROUPS = 48
-#: More rules than layouts are worth so much more of the best, at the worst size or in the mean, where they do not reach what is enough.
+#: More rules than layouts are worth so much more of the best, at the worst size or in the mean,
+#: where they do not reach what is enough.
 _LEAST_GAIN = 0.01
 
 
 @dataclass(frozen=True)
 class Occasion:
-    """Launches whose arrays have so many `bytes` and whose outermost loop so many `trips`, with the `seconds` of each layout that ran; `best` are
-    those of the best version, be it one of these or not. `default` is the layout that is taken where nobody tunes, None where that is of no use here.
+    """Launches whose arrays have so many `bytes` and whose outermost loop so many `trips`, with the
+    `seconds` of each layout that ran; `best` are those of the best version, be it one of these or
+    not. `default` is the layout that is taken where nobody tunes, None where that is of no use
+    here.
     """
 
     bytes: int
@@ -47,8 +53,8 @@ class Occasion:
 
 @dataclass(frozen=True)
 class Decision:
-    """The rules, and the share of the best that they reach on each occasion. `missed` says why that is not enough everywhere, in a clause; empty
-    where it is.
+    """The rules, and the share of the best that they reach on each occasion. `missed` says why that
+    is not enough everywhere, in a clause; empty where it is.
     """
 
     measured: MeasuredSizes
@@ -81,7 +87,7 @@ class _Part:
 
 def decided(occasions: Sequence[Occasion], most: int = MOST) -> Decision | None:
     """Rules with at most so many layouts for these occasions; None where there are none on which anything ran."""
-    ordered = sorted((one for one in occasions if one.seconds), key=lambda one: one.bytes)
+    ordered = sorted((occasion for occasion in occasions if occasion.seconds), key=lambda occasion: occasion.bytes)
     if not ordered:
         return None
     groups = [list(own) for _, own in itertools.groupby(ordered, key=lambda one: one.bytes)]
@@ -183,19 +189,19 @@ def _parts(occasions: Sequence[Occasion], layouts: Sequence[Sizes], by_trips: bo
     yield _single(occasions, layouts, None)
     if not by_trips:
         return
-    trips = sorted({one.trips for one in occasions})
+    trips = sorted({occasion.trips for occasion in occasions})
     halves = []
     for few, many in itertools.pairwise(trips):
         limit = _between(few, many)
-        low = _single([one for one in occasions if one.trips <= limit], layouts, limit)
-        high = _single([one for one in occasions if one.trips > limit], layouts, None)
+        low = _single([occasion for occasion in occasions if occasion.trips <= limit], layouts, limit)
+        high = _single([occasion for occasion in occasions if occasion.trips > limit], layouts, None)
         halves.append(_Part((*low.rules, *high.rules), (*low.shares, *high.shares)))
     if halves:
         yield max(halves, key=lambda one: one.worth)
 
 
 def _single(occasions: Sequence[Occasion], layouts: Sequence[Sizes], limit: int | None) -> _Part:
-    parts = [_Part(((limit, sizes),), tuple(one.share(sizes) for one in occasions)) for sizes in layouts]
+    parts = [_Part(((limit, sizes),), tuple(occasion.share(sizes) for occasion in occasions)) for sizes in layouts]
     return max(parts, key=lambda one: one.worth)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _MIB = 1 << 20
-#: Threads of a block that a barrier is measured for, and blocks of a wavefront in multiples of the device's units.
+#: Threads of a block that a barrier is measured for, and blocks of a wavefront in multiples of the
+#: device's units.
 _BLOCK_SIZES = (32, 64, 128, 256, 512, 1024)
 _QUICK_BLOCK_SIZES = (32, 256)
 _BLOCKS_A_UNIT = (1, 2, 4, 16, 64, 256)
@@ -14,8 +15,8 @@ _QUICK_BLOCKS_A_UNIT = (1, 16)
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured. `seconds` are for all devices together, without what is measured again; `copy` and `stream` are bytes, those
-    of a stream in a GPU's memory.
+    """How much is measured. `seconds` are for all devices together, without what is measured again;
+    `copy` and `stream` are bytes, those of a stream in a GPU's memory.
     """
 
     seconds: float
@@ -30,7 +31,8 @@ class Effort:
 FULL = Effort(22.0, _BLOCK_SIZES, _BLOCKS_A_UNIT, 16 * _MIB, 512 * _MIB, 4)
 QUICK = Effort(2.0, _QUICK_BLOCK_SIZES, _QUICK_BLOCKS_A_UNIT, _MIB, 128 * _MIB, 2)
 
-#: No number is measured longer, or shorter, than so many milliseconds; the program's warm-up takes about as much again as the share says.
+#: No number is measured longer, or shorter, than so many milliseconds; the program's warm-up takes
+#: about as much again as the share says.
 _LONGEST, _SHORTEST, _WARM_UP = 500.0, 2.0, 1.4
 
 

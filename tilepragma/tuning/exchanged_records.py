@@ -1,6 +1,7 @@
 """Measurements as JSON lines, to be handed to another machine or another user and merged there.
 
-The first line is a header, {"tilepragma measurements": 1}; each other one an object with the fields of a Measurement.
+The first line is a header, {"tilepragma measurements": 1}; each other one an object with the fields
+of a Measurement.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class SharingError(Exception):
 def lines_of(measurements: Iterable[Measurement]) -> Iterator[str]:
     """The lines of a file, each with its end."""
     yield json.dumps({_HEADER: VERSION}) + "\n"
-    for one in measurements:
-        yield json.dumps(asdict(one), ensure_ascii=False) + "\n"
+    for measurement in measurements:
+        yield json.dumps(asdict(measurement), ensure_ascii=False) + "\n"
 
 
 def measurements_of(lines: Iterable[str]) -> Iterator[Measurement]:
@@ -70,7 +71,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _part(of: type[_Part], found: object, number: int) -> _Part:
-    known = {one.name: _TYPES[str(one.type)] for one in fields(of)}
+    known = {field.name: _TYPES[str(field.type)] for field in fields(of)}
     said = found if isinstance(found, dict) else {}
     for name, types in known.items():
         value = said.get(name)
@@ -81,6 +82,8 @@ def _part(of: type[_Part], found: object, number: int) -> _Part:
 
 
 def _checked(outcome: Outcome, number: int) -> Outcome:
-    if not all(isinstance(one, (int, float)) and 0 <= one < float("inf") for one in (*outcome.seconds, outcome.spent)):
+    if not all(
+        isinstance(second, (int, float)) and 0 <= second < float("inf") for second in (*outcome.seconds, outcome.spent)
+    ):
         raise SharingError(f"line {number}: there are seconds that are none")
     return Outcome(tuple(map(float, outcome.seconds)), outcome.failure, float(outcome.spent), outcome.date)

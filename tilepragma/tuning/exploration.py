@@ -1,11 +1,15 @@
-"""Which version of a kernel is the fastest at each of several sizes, found within a budget of seconds: successive halving in the model's order.
+"""Which version of a kernel is the fastest at each of several sizes, found within a budget of
+seconds: successive halving in the model's order.
 
-Versions run once, as many as half of the budget allows, the model's best first at every size. The best third at each size run again, more
-often, and again the best third of those, until two are left. What won at one size is then tried at the others. With half of what is left of the
-budget this begins anew with the versions that come next, until all ran or nothing is left. At last, with a part of the budget that is set aside, what
-seems to be the fastest runs again, in turn with what is taken where nobody tunes: of many versions the fastest one so far is in part the luckiest.
+Versions run once, as many as half of the budget allows, the model's best first at every size. The
+best third at each size run again, more often, and again the best third of those, until two are
+left. What won at one size is then tried at the others. With half of what is left of the budget this
+begins anew with the versions that come next, until all ran or nothing is left. At last, with a part
+of the budget that is set aside, what seems to be the fastest runs again, in turn with what is taken
+where nobody tunes: of many versions the fastest one so far is in part the luckiest.
 
-The search has no state but what was measured: `take` may answer from a database, and a search that was interrupted goes on where it stopped.
+The search has no state but what was measured: `take` may answer from a database, and a search that
+was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -19,9 +23,11 @@ from tilepragma.tuning.database import Outcome, Trial
 
 #: Of the versions at a size one of so many goes on to the next round, and two at least.
 _THIRD, _LEAST = 3, 2
-#: The share of what is left of the budget that goes to versions that did not run yet; the attempts of each round that follows at a version.
+#: The share of what is left of the budget that goes to versions that did not run yet; the attempts
+#: of each round that follows at a version.
 _SHARE, _ATTEMPTS = 0.5, (2, 4, 4)
-#: The share of the budget for all this, of which the rest is for what seems to be the fastest; attempts after which that is taken to be so.
+#: The share of the budget for all this, of which the rest is for what seems to be the fastest;
+#: attempts after which that is taken to be so.
 _ROUNDS, _SURE = 0.85, 7
 #: Winners that are tried at sizes where they did not run, at most.
 _MOST_WINNERS = 8

@@ -32,8 +32,9 @@ class NoLessonError(Exception):
 
 @dataclass(frozen=True)
 class Lesson:
-    """What to take on a target, and what of the best of each size that reaches; `before` is what is reached without it. The rules are for the
-    `build` of the source of that name. `others` are the builds that are the fastest at some sizes, with the number of these.
+    """What to take on a target, and what of the best of each size that reaches; `before` is what is
+    reached without it. The rules are for the `build` of the source of that name. `others` are the
+    builds that are the fastest at some sizes, with the number of these.
     """
 
     plan: KernelPlan
@@ -52,8 +53,9 @@ class Lesson:
     """where launches choose among versions; `plan` has them, and `decision` is that of these"""
 
     def launched(self, text: str, threads: int) -> tuple[Mapping[Sizes, float], Sizes | None]:
-        """The seconds that were measured at some sizes, by the tile sizes of the launches, and those of the default: on cores it becomes other ones
-        that give so many threads as much to do.
+        """The seconds that were measured at some sizes, by the tile sizes of the launches, and
+        those of the default: on cores it becomes other ones that give so many threads as much to
+        do.
         """
         occasion = self.occasions[text]
         if occasion.default is None or self.target != "threads":
@@ -116,10 +118,12 @@ def lesson_of(
     on_host: bool,
     embed: Embed | None = None,
 ) -> Lesson:
-    """What all these measurements teach, at whatever sizes they were made. On hosts a build with other tiles of time steps may be taken for the
-    source as it stands; where there is an `embed`, launches may choose among builds.
+    """What all these measurements teach, at whatever sizes they were made. On hosts a build with
+    other tiles of time steps may be taken for the source as it stands; where there is an `embed`,
+    launches may choose among builds.
 
-    Raises NoLessonError where nothing was measured, no plan has tile sizes, or the numbers do not say what launches find.
+    Raises NoLessonError where nothing was measured, no plan has tile sizes, or the numbers do not
+    say what launches find.
     """
     results = Results()
     for trial, outcome in trials:
@@ -148,7 +152,7 @@ def lesson_of(
         )
     best = max(lessons, key=_worth)
     # What needs no other build, and then what needs no versions, is taken where it is as good.
-    return next(one for one in lessons if _is_as_good(one, best))
+    return next(lesson for lesson in lessons if _is_as_good(lesson, best))
 
 
 def _is_as_good(lesson: Lesson, best: Lesson) -> bool:
@@ -174,12 +178,12 @@ def _worth(lesson: Lesson) -> tuple[float, float]:
 def _others(results: Results, name: str, sizes: Iterable[str]) -> dict[str, int]:
     """At how many sizes each other build is the fastest."""
     builds = [version_of(results.ordered(text)[0]).build for text in sizes]
-    return {one: builds.count(one) for one in dict.fromkeys(builds) if one != name}
+    return {build: builds.count(build) for build in dict.fromkeys(builds) if build != name}
 
 
 def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_host: bool) -> dict[str, Occasion]:
-    """What was measured of one build, by the text of the sizes, where the default ran too. Raises NoLessonError where no numbers say what launches
-    find.
+    """What was measured of one build, by the text of the sizes, where the default ran too. Raises
+    NoLessonError where no numbers say what launches find.
     """
     found: dict[str, Occasion] = {}
     reason = ""
@@ -221,4 +225,4 @@ def _sizes(plan: KernelPlan, target: str, on_host: bool, version: Version, scala
     if on_host and not version.sizes:
         return sizes_on_hosts(plan, scalars, by_opencl=target == "opencl")
     said = dict(version.sizes)
-    return tuple(said.get(one.object.name, one.host if on_host else one.device) for one in plan.sizes)
+    return tuple(said.get(size.object.name, size.host if on_host else size.device) for size in plan.sizes)

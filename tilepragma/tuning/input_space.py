@@ -1,5 +1,6 @@
-"""Versions of a kernel over the inputs that it was measured at: what each reaches of the best, and what taking the best of each input is worth
-against one version for all (TileK paper, section 5.3, Figures 6 and 7, Table 4).
+"""Versions of a kernel over the inputs that it was measured at: what each reaches of the best, and
+what taking the best of each input is worth against one version for all (TileK paper, section 5.3,
+Figures 6 and 7, Table 4).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class InputSpace:
 
     def rates(self, shares: Mapping[str, float], work: Mapping[str, float]) -> tuple[float, ...]:
         """The performance at each input, as `work` a second, of what reaches these shares of the best there."""
-        return tuple(shares[one] * work[one] / self.best[one][1] for one in self.inputs)
+        return tuple(shares[input_] * work[input_] / self.best[input_][1] for input_ in self.inputs)
 
     @property
     def relative_work(self) -> dict[str, float]:

@@ -37,9 +37,10 @@ class TuningError(Exception):
 class KernelTuning:
     """A kernel with the layouts to measure on a target, and whose sizes these are.
 
-    `taken` are the layouts that launches of the program take by themselves, those first that most of the time goes to; none where its profile does
-    not say them. `built` is the one that launches of the numbers that the user gave take in a build with nothing kept beside the source, None where
-    they do not say it, and `kept` the one that is kept there.
+    `taken` are the layouts that launches of the program take by themselves, those first that most
+    of the time goes to; none where its profile does not say them. `built` is the one that launches
+    of the numbers that the user gave take in a build with nothing kept beside the source, None
+    where they do not say it, and `kept` the one that is kept there.
     """
 
     plan: KernelPlan
@@ -99,11 +100,13 @@ def tuning_of(
     kept: Mapping[SizeClass, Sizes],
     most: int,
 ) -> KernelTuning:
-    """What to measure of a kernel, after a `first` run of the program, built from a source beside which `kept` layouts stand.
+    """What to measure of a kernel, after a `first` run of the program, built from a source beside
+    which `kept` layouts stand.
 
-    `wanted` is the target that the user names (empty: the one that the program takes by itself), `numbers` are values of the kernel's scalars
-    by name, `device` gives the one that a target runs on, and `most` is the number of layouts besides those that somebody has chosen: the
-    program, the tuning before, the plan. Raises TuningError.
+    `wanted` is the target that the user names (empty: the one that the program takes by itself),
+    `numbers` are values of the kernel's scalars by name, `device` gives the one that a target runs
+    on, and `most` is the number of layouts besides those that somebody has chosen: the program, the
+    tuning before, the plan. Raises TuningError.
     """
     times = first.kernels.get(profile_key(plan))
     if times is None:

@@ -1,7 +1,9 @@
-"""Which of a few layouts of tile sizes is the fastest, measured: the model-driven empirical search of ICS'08 section 6 over the model's best.
+"""Which of a few layouts of tile sizes is the fastest, measured: the model-driven empirical search
+of ICS'08 section 6 over the model's best.
 
-Where the model orders layouts, half of them are its best by estimated prices and such as tell prices apart; the prices are then fitted to their
-runs, as the thesis fits its coefficients to calibration runs of a kernel (5.3.3.2), and the other half are the best by those.
+Where the model orders layouts, half of them are its best by estimated prices and such as tell
+prices apart; the prices are then fitted to their runs, as the thesis fits its coefficients to
+calibration runs of a kernel (5.3.3.2), and the other half are the best by those.
 """
 
 from __future__ import annotations
@@ -24,13 +26,15 @@ SURE_ROUNDS = 4
 _AGAIN = 1 / 3
 #: What is less of a gain than this share of the default's time is none: runs differ by as much.
 LEAST_GAIN = 0.02
-#: Layouts that are measured to tell prices apart are predicted to take so many times as long as the best at most: they shall have a chance too.
+#: Layouts that are measured to tell prices apart are predicted to take so many times as long as the
+#: best at most: they shall have a chance too.
 _CLOSE = 1.5
 
 
 @dataclass
 class Trial:
-    """A layout with its place in the model's order, from 1 (None where the model has none), and the seconds of its runs.
+    """A layout with its place in the model's order, from 1 (None where the model has none), and the
+    seconds of its runs.
 
     `failure` says why it could not be measured.
     """
@@ -56,11 +60,12 @@ class Fit:
 
 @dataclass
 class LayoutSearch:
-    """The layouts to measure: what the program takes by itself, and `others`, to which a fit to the runs of the first may add `more`. What was
-    measured so far is in them at any time.
+    """The layouts to measure: what the program takes by itself, and `others`, to which a fit to the
+    runs of the first may add `more`. What was measured so far is in them at any time.
 
-    Where `is_mixed`, launches take several layouts by themselves; that of the default is the one most of the time went to, and may be among the
-    others too, for all launches. `finalists` are those that have run in all ROUNDS in alternation with the default, as their last runs.
+    Where `is_mixed`, launches take several layouts by themselves; that of the default is the one
+    most of the time went to, and may be among the others too, for all launches. `finalists` are
+    those that have run in all ROUNDS in alternation with the default, as their last runs.
     """
 
     ranking: Ranking
@@ -85,7 +90,11 @@ class LayoutSearch:
     @property
     def compared(self) -> tuple[Trial, ...]:
         """The finalists and the default, the fastest first: by `ratio`, which the others have none of."""
-        whole = [(ratio, one) for one in (*self.finalists, self.default) if (ratio := self.ratio(one)) is not None]
+        whole = [
+            (ratio, finalist)
+            for finalist in (*self.finalists, self.default)
+            if (ratio := self.ratio(finalist)) is not None
+        ]
         return tuple(one for _, one in sorted(whole, key=lambda pair: pair[0])) if self.finalists else ()
 
     @property
@@ -96,12 +105,13 @@ class LayoutSearch:
         return best if ratio is not None and ratio <= 1 - LEAST_GAIN else self.default
 
     def ratio(self, trial: Trial) -> float | None:
-        """The share of the default's time that a finalist took in all but the worst of its rounds in alternation with it; 1 of the default. None of
-        others: they ran at other times than the default did.
+        """The share of the default's time that a finalist took in all but the worst of its rounds
+        in alternation with it; 1 of the default. None of others: they ran at other times than the
+        default did.
         """
         if trial is self.default:
             return 1.0 if trial.median is not None else None
-        if trial.median is None or all(trial is not one for one in self.finalists):
+        if trial.median is None or all(trial is not finalist for finalist in self.finalists):
             return None
         rounds = zip(trial.seconds[-ROUNDS:], self.default.seconds[-ROUNDS:], strict=True)
         return sorted(own / before if before else 1.0 for own, before in rounds)[SURE_ROUNDS - 1]
@@ -110,16 +120,18 @@ class LayoutSearch:
 def layout_search(
     ranking: Ranking, most: int, default: Sizes | None = None, besides: Iterable[Sizes] = (), is_mixed: bool = False
 ) -> LayoutSearch:
-    """What to measure with `most` layouts: the best of the ranking where the model orders them, else those around its default.
+    """What to measure with `most` layouts: the best of the ranking where the model orders them,
+    else those around its default.
 
-    `default` is what the program takes by itself, the ranking's default unless it is said; those of `besides` are measured in any case.
+    `default` is what the program takes by itself, the ranking's default unless it is said; those of
+    `besides` are measured in any case.
     """
     own = ranking.default.sizes if default is None else default
     first = Trial(Layout(own), None) if is_mixed else _trial(ranking, own)
     out = () if is_mixed else (own,)
     taken = [sizes for sizes in dict.fromkeys(besides) if sizes not in out]
     known = {*out, *taken}
-    free = [row for row, one in enumerate(ranking.layouts) if one.sizes not in known]
+    free = [row for row, layout in enumerate(ranking.layouts) if layout.sizes not in known]
     most = min(most, len(free))
     more = 0 if ranking.terms is None else most // 2
     rows = _telling(ranking, known, free, most - more) if more else free[:most]
@@ -135,7 +147,7 @@ def _telling(ranking: Ranking, known: Collection[Sizes], free: Sequence[int], co
     """Layouts by their rows: half of `count` are the best, the others those that tell most of what runs of the ones before leave open."""
     best, rest = free[: math.ceil(count / 2)], free[math.ceil(count / 2) :]
     close = [row for row in rest if _seconds(ranking, row) <= _CLOSE * _seconds(ranking, free[0])]
-    measured = [row for row, one in enumerate(ranking.layouts) if one.sizes in known]
+    measured = [row for row, layout in enumerate(ranking.layouts) if layout.sizes in known]
     chosen = list(best)
     if ranking.terms is not None:
         chosen += telling(ranking.terms, [*measured, *best], close, count - len(best))
@@ -149,11 +161,11 @@ def _seconds(ranking: Ranking, row: int) -> float:
 def search(
     layouts: LayoutSearch, measure: Callable[[Trial], float], random: Random, heard: Callable[[Trial], None]
 ) -> None:
-    """Measure the default, the others in random order, then those that a fit to them adds, the best third again, and the best few in alternation
-    with the default.
+    """Measure the default, the others in random order, then those that a fit to them adds, the best
+    third again, and the best few in alternation with the default.
 
-    `measure` gives the seconds of a layout, or raises ProgramError; `heard` is told before each run. Raises ProgramError where the default
-    itself fails.
+    `measure` gives the seconds of a layout, or raises ProgramError; `heard` is told before each
+    run. Raises ProgramError where the default itself fails.
     """
 
     def take(trial: Trial) -> None:
@@ -180,7 +192,7 @@ def search(
         for trial in turn if number % 2 == 0 else reversed(turn):
             if not trial.failure:
                 take(trial)
-    layouts.finalists = tuple(one for one in finalists if not one.failure)
+    layouts.finalists = tuple(finalist for finalist in finalists if not finalist.failure)
 
 
 def _fitted(layouts: LayoutSearch) -> tuple[Trial, ...]:
@@ -190,12 +202,12 @@ def _fitted(layouts: LayoutSearch) -> tuple[Trial, ...]:
     measured = {one.layout.sizes: one.median for one in whole if one.median}
     fitted = ranking.fitted(measured) if layouts.more else None
     if fitted is not None:
-        layouts.fit = Fit(fitted, frozenset(one.sizes for one in fitted.layouts if one.sizes in measured))
+        layouts.fit = Fit(fitted, frozenset(layout.sizes for layout in fitted.layouts if layout.sizes in measured))
     known = {one.layout.sizes for one in whole}
-    free = [one.sizes for one in (fitted or ranking).layouts if one.sizes not in known]
+    free = [layout.sizes for layout in (fitted or ranking).layouts if layout.sizes not in known]
     return tuple(_trial(ranking, sizes) for sizes in free[: layouts.more])
 
 
 def _best(trials: Sequence[Trial], count: int) -> list[Trial]:
-    measured = [(one.median, one) for one in trials if one.median is not None]
+    measured = [(trial.median, trial) for trial in trials if trial.median is not None]
     return [one for _, one in sorted(measured, key=lambda pair: pair[0])][:count]

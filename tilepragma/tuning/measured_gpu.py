@@ -12,7 +12,8 @@ from tilepragma.tuning.calibration_samples import Findings, word
 from tilepragma.tuning.effort import Effort
 from tilepragma.tuning.workloads import CalibrationError, Subject
 
-#: Fields by the number of the CUdevice_attribute, and of the cl_device_info, that says them, and what one unit of theirs is.
+#: Fields by the number of the CUdevice_attribute, and of the cl_device_info, that says them, and
+#: what one unit of theirs is.
 _CUDA = {
     "multiprocessors": (16, 1),
     "warp": (10, 1),
@@ -36,7 +37,8 @@ _OPENCL = {
 _MAJOR, _MINOR, _CUDA_CACHE, _OPENCL_CACHE = 75, 76, 38, 0x101E
 _SHARED_BLOCK = 256
 _RATES = frozenset({"clock"})
-#: Bytes of the data that L2's bandwidth is measured with: half of most devices' L2, and a power of two.
+#: Bytes of the data that L2's bandwidth is measured with: half of most devices' L2, and a power of
+#: two.
 _CACHED_BYTES = 4 << 20
 _SHARE_OF_MEMORY = 8
 
@@ -76,13 +78,13 @@ def measured_gpu(subject: Subject, effort: Effort, found: Findings, overheads: O
 
 def ours() -> list[Gpu]:
     """The GPUs whose descriptors ship with the package."""
-    known = (one.device for one in known_devices() if not one.own)
+    known = (device.device for device in known_devices() if not device.own)
     return [device for device in known if isinstance(device, Gpu)]
 
 
 def nearest(name: str, capability: tuple[int, int] | None, gpus: Iterable[Gpu]) -> Gpu:
-    """The GPU that one of this name and compute capability is most like: of the same name, else of the nearest capability that is not
-    beyond its own, else any of its kind.
+    """The GPU that one of this name and compute capability is most like: of the same name, else of
+    the nearest capability that is not beyond its own, else any of its kind.
     """
     kind = [gpu for gpu in gpus if (gpu.compute_capability is None) == (capability is None)]
     if not kind:

@@ -10,8 +10,9 @@ from tilepragma.tuning.database import Environment, KernelKey, Measurement, Outc
 
 @dataclass(frozen=True)
 class MeasuredKernel:
-    """What was measured of a kernel in an environment. `left_out` are measurements of the same text on the same device and target in other
-    environments, such as with other options of the compiler, whose last one is older.
+    """What was measured of a kernel in an environment. `left_out` are measurements of the same text
+    on the same device and target in other environments, such as with other options of the compiler,
+    whose last one is older.
     """
 
     kernel: KernelKey
@@ -34,9 +35,14 @@ class MeasuredKernel:
 def measured_kernels(measurements: Iterable[Measurement]) -> list[MeasuredKernel]:
     """One for each text of a kernel on each device and target, in the environment of the latest measurement; by name, target, device and text."""
     groups: dict[tuple[str, str, str, str], dict[Environment, list[Measurement]]] = {}
-    for one in measurements:
-        own = one.kernel.name, one.environment.target, one.environment.device, one.kernel.digest
-        groups.setdefault(own, {}).setdefault(one.environment, []).append(one)
+    for measurement in measurements:
+        own = (
+            measurement.kernel.name,
+            measurement.environment.target,
+            measurement.environment.device,
+            measurement.kernel.digest,
+        )
+        groups.setdefault(own, {}).setdefault(measurement.environment, []).append(measurement)
     found = []
     for _, environments in sorted(groups.items()):
         newest = max(environments, key=lambda one: max(each.outcome.date for each in environments[one]))

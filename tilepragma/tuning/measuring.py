@@ -15,17 +15,21 @@ from tilepragma.tuning.programs import NotBuiltError, ProgramError, ProgramMissi
 
 #: The version that is taken where nobody tunes.
 DEFAULT = "default"
-#: A version may take so many times as long as the default, and always the second number of seconds; the default the third, at its first run.
+#: A version may take so many times as long as the default, and always the second number of seconds;
+#: the default the third, at its first run.
 PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5.0, 5.0, 600.0
-#: Calls besides the first one, whose time does not count: as many as this number of seconds holds, within limits. Of short kernels more, as
-#: many as the second pair says, of which the first half does not count either: threads sleep still, caches and branch predictors know nothing.
-#: Of a product of 12 us (two threads, 12 processes) the lower quartile of 50 calls lies up to 32 % apart from process to process, that of
-#: 500 calls 5 %, and the first 200 calls take up to 1.4 times as long as those behind them.
+#: Calls besides the first one, whose time does not count: as many as this number of seconds holds,
+#: within limits. Of short kernels more, as many as the second pair says, of which the first half
+#: does not count either: threads sleep still, caches and branch predictors know nothing. Of a
+#: product of 12 us (two threads, 12 processes) the lower quartile of 50 calls lies up to 32 % apart
+#: from process to process, that of 500 calls 5 %, and the first 200 calls take up to 1.4 times as
+#: long as those behind them.
 _SECONDS, _FEWEST, _MOST = 0.2, 1, 5
 _SHORT_SECONDS, _MOST_SHORT = 0.008, 300
-#: The arrays of short kernels are filled anew after so many calls only, and the first one after that does not count: it finds them in the
-#: caches of the thread that filled them, where a program that calls the kernel again and again has each part with the thread that works on
-#: it. Not once for all calls: what a kernel adds up or scales again and again leaves the range of usual numbers.
+#: The arrays of short kernels are filled anew after so many calls only, and the first one after
+#: that does not count: it finds them in the caches of the thread that filled them, where a program
+#: that calls the kernel again and again has each part with the thread that works on it. Not once
+#: for all calls: what a kernel adds up or scales again and again leaves the range of usual numbers.
 _CALLS_A_FILL = 4
 _SIZE = re.compile(r"\w+=\d+")
 
@@ -59,11 +63,13 @@ def version_of(text: str) -> Version:
 class Bench:
     """What runs versions of one kernel on one target.
 
-    `kernel` is its name, `key` how profiles name it. `versions` and `points` are what trials name by their texts. `command` gives the words that
-    run a build of the source where the user's parameters have some values, for so many calls, and so many after each fill of the arrays. Where
-    programs can be told so (`has_calls`), runs are asked for several calls, and the first one does not count; `keeps_arrays`: most calls of short
-    kernels have what the one before left. `embedded` are the builds that are versions in one program, with the texts of these (ir/kernel_versions.py),
-    in the order of their numbers from 1.
+    `kernel` is its name, `key` how profiles name it. `versions` and `points` are what trials name
+    by their texts. `command` gives the words that run a build of the source where the user's
+    parameters have some values, for so many calls, and so many after each fill of the arrays. Where
+    programs can be told so (`has_calls`), runs are asked for several calls, and the first one does
+    not count; `keeps_arrays`: most calls of short kernels have what the one before left. `embedded`
+    are the builds that are versions in one program, with the texts of these
+    (ir/kernel_versions.py), in the order of their numbers from 1.
     """
 
     kernel: str
@@ -91,7 +97,9 @@ class Bench:
         limit = FIRST_SECONDS if default is None else max(LEAST_SECONDS, PATIENCE * default.spent)
         times = run(words, variables, limit).times_on(self.key, self.target)
         if self.embedded and times.versions != (self.embedded.get(version.build, ""),):
-            raise ProgramError(f"ran {' and '.join(one or 'the plan itself' for one in times.versions)} in its place")
+            raise ProgramError(
+                f"ran {' and '.join(version or 'the plan itself' for version in times.versions)} in its place"
+            )
         return that_count(times.calls(calls), fill) if self.has_calls else (times.seconds,)
 
     def check(self) -> None:
@@ -125,7 +133,7 @@ def calls_a_fill(calls: int, keeps_arrays: bool) -> int:
 def that_count(seconds: Sequence[float], fill: int) -> tuple[float, ...]:
     """Those of the calls of a run, whose arrays were filled before each `fill` of them, whose time counts."""
     first = 1 + max(len(seconds) - 1 - _MOST, 0) // 2
-    return tuple(one for place, one in enumerate(seconds) if place >= first and (fill == 1 or place % fill))
+    return tuple(second for place, second in enumerate(seconds) if place >= first and (fill == 1 or place % fill))
 
 
 def recorded(
@@ -135,10 +143,11 @@ def recorded(
     monotonic: Callable[[], float],
     now: Callable[[], str],
 ) -> Take:
-    """Trials that are made once: what the study has of them is taken, all others are measured and kept in it.
+    """Trials that are made once: what the study has of them is taken, all others are measured and
+    kept in it.
 
-    `measure` gives the seconds of a trial's calls, or raises ProgramError, which is an outcome too, unless `check` then raises LostError.
-    `monotonic` are seconds, `now` is a date.
+    `measure` gives the seconds of a trial's calls, or raises ProgramError, which is an outcome too,
+    unless `check` then raises LostError. `monotonic` are seconds, `now` is a date.
     """
 
     def take(trial: Trial) -> Outcome:
@@ -165,7 +174,8 @@ def recorded(
 
 @contextmanager
 def alone(database: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """While no other tuner of this database measures, since two at once would disturb each other; `waiting` is called where one does.
+    """While no other tuner of this database measures, since two at once would disturb each other;
+    `waiting` is called where one does.
 
     Raises OSError where the file that says so cannot be made.
     """

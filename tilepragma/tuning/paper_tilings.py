@@ -1,14 +1,16 @@
-"""The tile configurations that the TileK paper evaluates on two parallel loops i and j (its Tables 2 and 3).
+"""The tile configurations that the TileK paper evaluates on two parallel loops i and j (its Tables
+2 and 3).
 
-Threads (Table 2): one dynamic tile a loop; one thread tile on i or j, before or after that loop's dynamic tile; the two
-dynamic tiles in either order. 2 x 2 x 2 = 8.
+Threads (Table 2): one dynamic tile a loop; one thread tile on i or j, before or after that loop's
+dynamic tile; the two dynamic tiles in either order. 2 x 2 x 2 = 8.
 
-Accelerator, 1-D: one dynamic tile a loop; the gang tile on one loop and the worker tile on the other (2), each before
-or after its loop's dynamic tile (4), the dynamic tiles in either order (2). 16 versions, 16 gangs and 256 workers.
+Accelerator, 1-D: one dynamic tile a loop; the gang tile on one loop and the worker tile on the
+other (2), each before or after its loop's dynamic tile (4), the dynamic tiles in either order (2).
+16 versions, 16 gangs and 256 workers.
 
-Accelerator, 2-D: each loop has a gang, a worker and a dynamic tile. i takes dimension 0 and j dimension 1, or the other
-way round (2); the three tiles of both loops stand in one of six orders (6); the dynamic tiles in either order (2). 24
-versions, 4 x 4 gangs and 16 x 16 workers.
+Accelerator, 2-D: each loop has a gang, a worker and a dynamic tile. i takes dimension 0 and j
+dimension 1, or the other way round (2); the three tiles of both loops stand in one of six orders
+(6); the dynamic tiles in either order (2). 24 versions, 4 x 4 gangs and 16 x 16 workers.
 """
 
 from __future__ import annotations

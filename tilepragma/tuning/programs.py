@@ -19,9 +19,11 @@ from typing import IO, Any
 from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.tuning.subprocesses import ending, last_line
 
-#: What a user sets for other runs, and would be another measurement: sizes and versions, and doing all work twice.
+#: What a user sets for other runs, and would be another measurement: sizes and versions, and doing
+#: all work twice.
 FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
-#: Events that a trace holds at most (runtime/profile.c); of a longer run it has the first ones only.
+#: Events that a trace holds at most (runtime/profile.c); of a longer run it has the first ones
+#: only.
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16
 _UNKNOWN_SIZE = re.compile(r"TILEK_SIZES names ([\w.]+),")
@@ -45,10 +47,12 @@ class NotBuiltError(ProgramError):
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """What a run spent in the launches of one kernel, in seconds, and on which targets; `on_host` where these were launches for hosts.
+    """What a run spent in the launches of one kernel, in seconds, and on which targets; `on_host`
+    where these were launches for hosts.
 
-    `sizes` are the tile sizes of the launches, by name, those first that most of the time went to; none where the profile does not say them.
-    `versions` are the texts of the versions that ran (ir/kernel_versions.py), in the order they did so first; empty for the plan itself.
+    `sizes` are the tile sizes of the launches, by name, those first that most of the time went to;
+    none where the profile does not say them. `versions` are the texts of the versions that ran
+    (ir/kernel_versions.py), in the order they did so first; empty for the plan itself.
     """
 
     seconds: float
@@ -86,9 +90,11 @@ class Run:
 
 
 def run(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> Run:
-    """Run a program with `variables` in its environment, for `limit` seconds at most (None: however long it takes).
+    """Run a program with `variables` in its environment, for `limit` seconds at most (None: however
+    long it takes).
 
-    Raises ProgramError where it fails, takes longer, writes no profile, or has not the tile sizes that TILEK_SIZES names.
+    Raises ProgramError where it fails, takes longer, writes no profile, or has not the tile sizes
+    that TILEK_SIZES names.
     """
     with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder, tempfile.TemporaryFile() as errors:
         trace = Path(folder) / "trace.json"

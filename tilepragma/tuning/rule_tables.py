@@ -1,8 +1,9 @@
-"""Rules as a table over both that a launch knows, the bytes of its arrays and the iterations of its outermost loop, for where a few ranges of bytes
-do not tell launches apart. A few layouts are chosen first (covering.py), then as few rules for them as are enough.
+"""Rules as a table over both that a launch knows, the bytes of its arrays and the iterations of its
+outermost loop, for where a few ranges of bytes do not tell launches apart. A few layouts are chosen
+first (covering.py), then as few rules for them as are enough.
 
-Rules are ranges of bytes, each cut into ranges of iterations. What they are worth is a sum over the cells of the table, so that dynamic programming
-finds the best of every number of rules.
+Rules are ranges of bytes, each cut into ranges of iterations. What they are worth is a sum over the
+cells of the table, so that dynamic programming finds the best of every number of rules.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from tilepragma.tuning.covering import Shares, covering, improved
 
 #: Rules at most.
 MOST_RULES = 32
-#: What counts against a share that is gained beyond what is enough: one that is missing to that, and one that is missing to what all cells can reach.
+#: What counts against a share that is gained beyond what is enough: one that is missing to that,
+#: and one that is missing to what all cells can reach.
 _SHORT, _WORST = 10.0, 1000.0
 #: Where not enough is reached, fewer rules may lose so much more of what is enough, in the mean.
 _SAME = 0.002
@@ -27,8 +29,8 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True)
 class Range:
-    """The rules for launches whose bytes have a place before `end`, and none before that of another range: for places of iterations up to a limit
-    (None: all others), a layout by its number.
+    """The rules for launches whose bytes have a place before `end`, and none before that of another
+    range: for places of iterations up to a limit (None: all others), a layout by its number.
     """
 
     end: int
@@ -36,8 +38,8 @@ class Range:
 
 
 def rule_table(cells: Mapping[Cell, Shares], most: int, enough: float) -> tuple[Range, ...]:
-    """Rules for cells in which layouts reach these shares of the best, in ascending order, with at most so many of the layouts. There is a cell, and
-    a layout.
+    """Rules for cells in which layouts reach these shares of the best, in ascending order, with at
+    most so many of the layouts. There is a cell, and a layout.
     """
     shares = np.array(list(cells.values()))
     layouts, attainable = covering(shares, most, enough)
@@ -70,7 +72,7 @@ def _worth(shares: Shares, attainable: float, enough: float) -> Shares:
 
 def _layout(ranges: tuple[Range, ...], cell: Cell) -> int:
     """The one that the rules take there."""
-    rules = next(one.rules for one in ranges if cell[0] < one.end)
+    rules = next(range_.rules for range_ in ranges if cell[0] < range_.end)
     return next(own for last, own in rules if last is None or cell[1] <= last)
 
 
@@ -83,7 +85,8 @@ class _Cuts:
         self._parts = {
             (first, end): _Row(grid[first:end]) for first in range(rows) for end in range(first + 1, rows + 1)
         }
-        # best[count][end]: what that many rules are worth for the rows before `end`, and the first row and the number of rules of the last range.
+        # best[count][end]: what that many rules are worth for the rows before `end`, and the first
+        # row and the number of rules of the last range.
         self._best: list[dict[int, tuple[float, int, int]]] = [{0: (0.0, 0, 0)}]
 
     def ranges(self, count: int) -> tuple[Range, ...]:

@@ -13,9 +13,11 @@ from tilepragma.tuning.calibration_samples import Findings, Series, parsed
 from tilepragma.tuning.subprocesses import ending, last_line
 from tilepragma.tuning.workloads import CalibrationError, Subject
 
-#: Seconds that one number may take, its program's compilation included, before the device is given up.
+#: Seconds that one number may take, its program's compilation included, before the device is given
+#: up.
 PATIENCE = 60.0
-#: What a user sets for programs of theirs that would be another measurement than a launch's usual cost.
+#: What a user sets for programs of theirs that would be another measurement than a launch's usual
+#: cost.
 _FOREIGN = (
     "TILEK_VERIFY",
     "TILEK_PROFILE",
@@ -30,7 +32,8 @@ _FOREIGN = (
 def run(
     program: Path, subject: Subject, words: Sequence[str], milliseconds: float, heard: Callable[[Series], None]
 ) -> Findings:
-    """Measure `words` on the subject, each for about `milliseconds`; `heard` is told of each as soon as it is there.
+    """Measure `words` on the subject, each for about `milliseconds`; `heard` is told of each as
+    soon as it is there.
 
     Raises CalibrationError where the program cannot be started, fails, or falls silent.
     """

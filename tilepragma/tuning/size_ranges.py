@@ -16,7 +16,8 @@ class SizeRangeError(Exception):
 
 
 def parse_ranges(words: Iterable[str]) -> tuple[dict[str, int], ...]:
-    """The combinations, in ascending order; one without any number where there are no words. Raises SizeRangeError.
+    """The combinations, in ascending order; one without any number where there are no words. Raises
+    SizeRangeError.
 
     A name that stands several times has the values of all its ranges.
     """
@@ -29,8 +30,8 @@ def parse_ranges(words: Iterable[str]) -> tuple[dict[str, int], ...]:
             )
         values.setdefault(found[1], set()).update(_range(word, found))
     count = 1
-    for one in values.values():
-        count *= len(one)
+    for value in values.values():
+        count *= len(value)
     if count > MOST:
         raise SizeRangeError(f"--sizes: there are {count} combinations, and more than {MOST} are not measured")
     return tuple(

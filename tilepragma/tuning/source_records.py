@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 def set_aside(source: str) -> Path | None:
-    """Copy what stands beside the source for its user to mend, where nobody can read it, such as after a merge with conflicts: `keep` begins it
-    anew. Returns the copy's path, None where there is no need. Raises OSError.
+    """Copy what stands beside the source for its user to mend, where nobody can read it, such as
+    after a merge with conflicts: `keep` begins it anew. Returns the copy's path, None where there
+    is no need. Raises OSError.
     """
     path = kept_file(source)
     if not path.is_file():
@@ -41,9 +42,11 @@ def set_aside(source: str) -> Path | None:
 
 
 def keep(source: str, winner: Winner) -> Path | None:
-    """Put the winner into the file beside the source, in one step; returns its path, None where nothing changes.
+    """Put the winner into the file beside the source, in one step; returns its path, None where
+    nothing changes.
 
-    A file that keeps nothing any more stays: depfiles name it. Raises OSError where it cannot be written; it is then as it was.
+    A file that keeps nothing any more stays: depfiles name it. Raises OSError where it cannot be
+    written; it is then as it was.
     """
     path = kept_file(source)
     before = file_bytes(path).decode("utf-8", "replace") if path.exists() else None
@@ -55,7 +58,8 @@ def keep(source: str, winner: Winner) -> Path | None:
 
 
 def kept_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]:
-    """What stands beside the source for a kernel, where it fits; what is wrong there the translator warns of.
+    """What stands beside the source for a kernel, where it fits; what is wrong there the translator
+    warns of.
 
     Raises OSError where the file cannot be read.
     """

@@ -12,7 +12,7 @@ def ending(status: int) -> str:
     """`ended with status 3`, `was ended by signal 11 (SIGSEGV)`: a process by its return code, as `subprocess` has it."""
     if status >= 0:
         return f"ended with status {status}"
-    names = {one.value: f" ({one.name})" for one in signal.Signals}
+    names = {Signal.value: f" ({Signal.name})" for Signal in signal.Signals}
     return f"was ended by signal {-status}{names.get(-status, '')}"
 
 

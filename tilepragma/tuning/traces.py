@@ -13,8 +13,8 @@ class TraceError(Exception):
 
 @dataclass(frozen=True)
 class Activity:
-    """One thing that was done: its kind (`kernel`, `copy in`, `compile`, …), its name, its target; when it began, in seconds since the first one did,
-    and how many it took.
+    """One thing that was done: its kind (`kernel`, `copy in`, `compile`, …), its name, its target;
+    when it began, in seconds since the first one did, and how many it took.
     """
 
     kind: str

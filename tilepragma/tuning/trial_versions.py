@@ -82,8 +82,9 @@ def builds_of(
     families: tuple[str, ...],
     threads: int,
 ) -> dict[str, Build]:
-    """The programs of a kernel by their names, the source as it stands first, under no name; `threads` are those that the machine has. Raises
-    RefusalError where the kernel has not the loops that a family is for.
+    """The programs of a kernel by their names, the source as it stands first, under no name;
+    `threads` are those that the machine has. Raises RefusalError where the kernel has not the loops
+    that a family is for.
     """
     source = source_text(result)
     builds = {"": Build(source, {}, plan)}
@@ -117,7 +118,7 @@ def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
 def _plan_in(request: TranslateRequest, kernel: str, text: bytes) -> KernelPlan | None:
     """The plan of a kernel in another text of the source, where it has one."""
     result = translate(replace(request, text=text, kept=False))
-    return next((one for one in result.plans if one.kernel.name == kernel), None)
+    return next((plan for plan in result.plans if plan.kernel.name == kernel), None)
 
 
 def _counts(target: str, threads: int) -> list[str]:
@@ -162,8 +163,9 @@ def space_of(
     device: Device | None,
     with_sizes: bool,
 ) -> tuple[dict[str, Version], Space]:
-    """The versions by their texts, and those of each point in the order in which to try them (version_order.py), what is taken where nobody tunes
-    first. `target` is the one whose launches run.
+    """The versions by their texts, and those of each point in the order in which to try them
+    (version_order.py), what is taken where nobody tunes first. `target` is the one whose launches
+    run.
     """
     [serves] = [one for one in ALL_TARGETS if one.value == target]
     versions: dict[str, Version] = {}
@@ -201,7 +203,7 @@ def _layouts(
         scalars = build.plan.kernel.by_name(numbers)
         ranking = rank_layouts(build.plan, scalars, target, device)
         steps = build.plan.host_steps if target.value in _HOSTS else build.plan.device_steps
-        used = {one.object.name for one in used_sizes(steps, build.plan.sizes)}
+        used = {size.object.name for size in used_sizes(steps, build.plan.sizes)}
         whole = whole_sizes(steps, build.plan.sizes, scalars)
         rows = [_row(ranking, place) for place in range(len(ranking.layouts))]
         others = [one for one in zip(ranking.layouts, rows, strict=True) if one[0].sizes != ranking.default.sizes]
@@ -222,8 +224,9 @@ def _layouts(
 def _launches(
     sizes: Sizes, terms: Numbers, whole: Sequence[int | None], scalars: Mapping[str, int]
 ) -> tuple[float, ...]:
-    """What tells a layout's launches from those of others: sizes from that on which holds the `whole` of what they divide make the same ones.
-    Where that is not known, sizes as large as the largest of the kernel's numbers do where the same work is predicted of them.
+    """What tells a layout's launches from those of others: sizes from that on which holds the
+    `whole` of what they divide make the same ones. Where that is not known, sizes as large as the
+    largest of the kernel's numbers do where the same work is predicted of them.
     """
     most = max(scalars.values(), default=0) if terms.size else 0
     limits = (limit or most or size for size, limit in zip(sizes, whole, strict=True))

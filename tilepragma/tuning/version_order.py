@@ -1,8 +1,10 @@
-"""In which order versions are tried: by predicted time, but so that those which the model can hardly tell apart do not all come at once.
+"""In which order versions are tried: by predicted time, but so that those which the model can
+hardly tell apart do not all come at once.
 
-Of tile sizes many matter little, so that dozens of layouts are predicted to take the same time within a share of a percent. Which of them is the
-fastest the model does not know; that they are not much different it does. So each further one of a kind waits as if it were predicted to take
-some more.
+Of tile sizes many matter little, so that dozens of layouts are predicted to take the same time
+within a share of a percent. Which of them is the fastest the model does not know; that they are not
+much different it does. So each further one of a kind waits as if it were predicted to take some
+more.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ import numpy as np
 from tilepragma.model.execution_time import Numbers
 from tilepragma.tuning.measuring import Version
 
-#: Versions whose kinds of work differ by less than the first share of their time, all together, are of one kind; each that goes before counts as
-#: the second share more of a version's own time. Of what was measured of two products at three sizes each (docs/RESULTS.md, "Section 5 of the
-#: TileK paper") the first tenth of the order then has a version within 2 % of the best six times, by predicted time alone five times.
+#: Versions whose kinds of work differ by less than the first share of their time, all together, are
+#: of one kind; each that goes before counts as the second share more of a version's own time. Of
+#: what was measured of two products at three sizes each (docs/RESULTS.md, "Section 5 of the TileK
+#: paper") the first tenth of the order then has a version within 2 % of the best six times, by
+#: predicted time alone five times.
 SAME, AGAIN = 0.005, 0.02
 
 
@@ -40,12 +44,13 @@ UNKNOWN: Numbers = np.zeros(0)
 
 
 def ordered(default: Candidate, builds: Sequence[Candidate], layouts: Sequence[Candidate]) -> list[Version]:
-    """The default, then all that is predicted, the fastest first; the `builds` of which nothing is predicted come behind the best of the others, and
-    `layouts` of which nothing is stay in their order at the end.
+    """The default, then all that is predicted, the fastest first; the `builds` of which nothing is
+    predicted come behind the best of the others, and `layouts` of which nothing is stay in their
+    order at the end.
     """
     known = [one for one in (*builds, *layouts) if math.isfinite(one.seconds)]
-    unknown_builds = [one.version for one in builds if not math.isfinite(one.seconds)]
-    unknown = [one.version for one in layouts if not math.isfinite(one.seconds)]
+    unknown_builds = [build.version for build in builds if not math.isfinite(build.seconds)]
+    unknown = [layout.version for layout in layouts if not math.isfinite(layout.seconds)]
     best = [one.version for one in _spread(default, known)] + unknown
     return list(dict.fromkeys((default.version, *best[:1], *unknown_builds, *best[1:])))
 

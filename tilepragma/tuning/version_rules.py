@@ -44,8 +44,8 @@ def embedding(
 
 @dataclass(frozen=True)
 class VersionRules:
-    """The plan with its versions, the rules, and the share of the best that these reach, by the text of the sizes. `builds` are those that the
-    versions stand for.
+    """The plan with its versions, the rules, and the share of the best that these reach, by the
+    text of the sizes. `builds` are those that the versions stand for.
     """
 
     plan: KernelPlan
@@ -68,17 +68,18 @@ def version_rules(
     versions: dict[str, PlanVersion] = {}
     while usual is not None and len(left) > 1:
         places = list(left)
-        # A layout is named by the number of its build and its tile sizes; none are those that the build takes by itself.
+        # A layout is named by the number of its build and its tile sizes; none are those that the
+        # build takes by itself.
         mine = {text: _occasion(results, left, text, one, sizes_of) for text, one in occasions.items()}
         decision = decided(list(mine.values()), most)
         if decision is None:
             return None
-        taken = list(dict.fromkeys(places[one.sizes[0]] for one in decision.measured.choices if one.sizes[0]))
+        taken = list(dict.fromkeys(places[choice.sizes[0]] for choice in decision.measured.choices if choice.sizes[0]))
         if not taken:
             return None
         for name in taken:
             found = versions.get(name) or embed(left[name].version)
-            counts = {len(one.sizes) - 1 for one in decision.measured.choices if places[one.sizes[0]] == name}
+            counts = {len(choice.sizes) - 1 for choice in decision.measured.choices if places[choice.sizes[0]] == name}
             if found is None or not counts <= {0, len(found.plan.sizes)}:
                 del left[name]
             else:
@@ -92,8 +93,8 @@ def version_rules(
             continue
         numbers = {name: number for number, name in enumerate(taken, 1)}
         choices = [
-            replace(one, sizes=one.sizes[1:], version=numbers.get(places[one.sizes[0]], 0))
-            for one in decision.measured.choices
+            replace(choice, sizes=choice.sizes[1:], version=numbers.get(places[choice.sizes[0]], 0))
+            for choice in decision.measured.choices
         ]
         plan = replace(usual, versions=tuple(versions[name] for name in taken))
         reached = {
@@ -109,8 +110,8 @@ def _worth_without(name: str, places: Sequence[str], occasions: Iterable[Occasio
     """What rules reach at least, and in the mean, that do without a build; the builds have these places."""
     own = places.index(name)
     left = [
-        replace(one, seconds={sizes: taken for sizes, taken in one.seconds.items() if sizes[0] != own})
-        for one in occasions
+        replace(occasion, seconds={sizes: taken for sizes, taken in occasion.seconds.items() if sizes[0] != own})
+        for occasion in occasions
     ]
     found = decided(left, most)
     return (0.0, 0.0) if found is None else (found.least, found.mean)

@@ -1,4 +1,5 @@
-"""Algorithm 1 in Python: trip counts, and the count and stride of every tile of a loop. `runtime/tile.c` is the same in C.
+"""Algorithm 1 in Python: trip counts, and the count and stride of every tile of a loop.
+`runtime/tile.c` is the same in C.
 
 The rule, in iterations (N of them), for tiles in declaration order:
 
@@ -17,10 +18,11 @@ The rule, in iterations (N of them), for tiles in declaration order:
   their product's multiple.
 * Without a dynamic tile the rule is applied as if one stood last; it must come out with a count of at most 1.
 
-The tile map (sum of tile iterators, each running over 0, stride, …, (count - 1) * stride) is a mixed-radix number, hence a
-bijection onto 0 … product of counts - 1, which contains 0 … N - 1; the guard `< N` leaves exactly the iterations. It is not
-needed (`exact`) where the product of counts is N. Invalid: N < 0, an argument < 1, two dynamic tiles, no dynamic tile
-and product of counts < N, a product of counts beyond INT64_MAX, and a stride beyond it.
+The tile map (sum of tile iterators, each running over 0, stride, …, (count - 1) * stride) is a
+mixed-radix number, hence a bijection onto 0 … product of counts - 1, which contains 0 … N - 1; the
+guard `< N` leaves exactly the iterations. It is not needed (`exact`) where the product of counts is
+N. Invalid: N < 0, an argument < 1, two dynamic tiles, no dynamic tile and product of counts < N, a
+product of counts beyond INT64_MAX, and a stride beyond it.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class Tiling:
 
 
 def trip_count(lower: int, upper: int, step: int, comparison: str) -> int:
-    """The iterations of `for (i = lower; i COMPARISON upper; i += step)`; -1 where it does not end, or beyond INT64_MAX.
+    """The iterations of `for (i = lower; i COMPARISON upper; i += step)`; -1 where it does not end,
+    or beyond INT64_MAX.
 
     `comparison` is one of < <= > >= !=. Raises ValueError for a step of 0 or another comparison.
     """
@@ -80,8 +83,8 @@ def trip_count(lower: int, upper: int, step: int, comparison: str) -> int:
 def tile_numbers(trip: int, kinds: Sequence[TileKind], arguments: Sequence[int]) -> Tiling:
     """Algorithm 1: counts and strides of tiles in declaration order, by the rule above.
 
-    `arguments` holds the count of static and distributed tiles, the extent of size tiles; entries of dynamic tiles are
-    ignored. Raises TilingError where the rule calls the tiles invalid.
+    `arguments` holds the count of static and distributed tiles, the extent of size tiles; entries
+    of dynamic tiles are ignored. Raises TilingError where the rule calls the tiles invalid.
     """
     _check(trip, kinds, arguments)
     closed = TileKind.DYNAMIC in kinds

@@ -1,7 +1,9 @@
-"""Barriers between sibling worker-distributed nests of one gang, and the refusal where only a launch's end could separate.
+"""Barriers between sibling worker-distributed nests of one gang, and the refusal where only a
+launch's end could separate.
 
-Between two statements of a block, one of which holds a worker-distributed nest, a barrier stands if one writes what the
-other touches. All workers must reach it: what decides the way there may not be written by workers or differ between them.
+Between two statements of a block, one of which holds a worker-distributed nest, a barrier stands if
+one writes what the other touches. All workers must reach it: what decides the way there may not be
+written by workers or differ between them.
 """
 
 from __future__ import annotations

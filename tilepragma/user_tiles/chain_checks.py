@@ -23,7 +23,8 @@ _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 def check_tiles(
     loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int], diagnostics: Diagnostics
 ) -> None:
-    """Report what is wrong with the tiles of one loop (what a directive alone shows to be wrong is refused with it).
+    """Report what is wrong with the tiles of one loop (what a directive alone shows to be wrong is
+    refused with it).
 
     `counts` are the counts of axes that are integer literals.
     """

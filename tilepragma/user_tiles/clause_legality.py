@@ -1,7 +1,8 @@
 """What users write is proven against the dependences: tile orders, and the distribution of loops.
 
-A dependence that surely exists makes an error, unless `independent` overrules it (a note then). What the engine can only
-suspect (subscripts or bounds that are not affine) is the user's to vouch for, with a note where loops are distributed.
+A dependence that surely exists makes an error, unless `independent` overrules it (a note then).
+What the engine can only suspect (subscripts or bounds that are not affine) is the user's to vouch
+for, with a note where loops are distributed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LegalityContext:
-    """What holds for one launch: `written` are the objects that the region changes, `owned` those that every instance has
-    a copy of or that are reduced; `vouched` where the user says that the iterations are independent.
+    """What holds for one launch: `written` are the objects that the region changes, `owned` those
+    that every instance has a copy of or that are reduced; `vouched` where the user says that the
+    iterations are independent.
     """
 
     functions: tuple[Function, ...]
@@ -50,7 +52,9 @@ def check_legality(body: Block, context: LegalityContext) -> None:
     try:
         scop = extract_scop(body.statements, context.functions, context.written, assuming=False)
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-            found = [one for one in memory_dependences(scop) if one.source.object not in context.owned]
+            found = [
+                dependence for dependence in memory_dependences(scop) if dependence.source.object not in context.owned
+            ]
             for nest, ordered in _with_ordered(body, frozenset()):
                 _check_nest(nest, ordered, found, context)
     except OperationLimitError:
@@ -93,9 +97,11 @@ def _check_nest(
 ) -> None:
     from tilepragma.poly.tile_legality import distribution_violation, order_violation
 
-    certain = [one for one in dependences if one.exact]
+    certain = [dependence for dependence in dependences if dependence.exact]
     arrays = [one for one in certain if not _is_scalar(one.source.object)]
-    suspected = [one for one in dependences if not one.exact and not _is_scalar(one.source.object)]
+    suspected = [
+        dependence for dependence in dependences if not dependence.exact and not _is_scalar(dependence.source.object)
+    ]
     for tiled in nest.loops:
         kinds = {tile.axis.kind: tile for tile in tiled.tiles if tile.axis is not None}
         for kind, tile in kinds.items():

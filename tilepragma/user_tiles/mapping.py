@@ -1,8 +1,10 @@
-"""Which tiles each loop has: the user's own, or the default mapping of a nest whose loops are vouched independent.
+"""Which tiles each loop has: the user's own, or the default mapping of a nest whose loops are
+vouched independent.
 
-Default on the host: the outermost loop of the chain gets [thread, dynamic]. On devices: up to three loops of the chain get
-[dynamic, gang d, worker d], so that a loop of any length fits any machine. Dimension 0 is for the loop along which neighbouring
-workers touch neighbouring elements (schedule/coalescing.py), where nothing is known of that for the innermost of them.
+Default on the host: the outermost loop of the chain gets [thread, dynamic]. On devices: up to three
+loops of the chain get [dynamic, gang d, worker d], so that a loop of any length fits any machine.
+Dimension 0 is for the loop along which neighbouring workers touch neighbouring elements
+(schedule/coalescing.py), where nothing is known of that for the innermost of them.
 """
 
 from __future__ import annotations
@@ -73,8 +75,8 @@ def launchable(loops: tuple[Loop, ...], on_host: Callable[[Expression], bool]) -
 
 
 def device_clauses(loops: tuple[Loop, ...], neighbours: Loop | None = None) -> dict[int, tuple[TileClause, ...]]:
-    """The default mapping, for devices, of a nest whose `launchable` loops are these; `neighbours` is the one of them that
-    neighbouring workers take.
+    """The default mapping, for devices, of a nest whose `launchable` loops are these; `neighbours`
+    is the one of them that neighbouring workers take.
     """
     last = next((loop for loop in loops if neighbours is not None and loop.index == neighbours.index), None)
     chosen = [loop for loop in loops if loop is not last][: MOST_DIMENSIONS - (last is not None)]

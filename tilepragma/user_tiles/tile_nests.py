@@ -1,8 +1,9 @@
 """Chains: maximal perfectly nested loops become TileNests, their tiles checked and put in order.
 
-LANGUAGE.md, "Order": tiles of a chain are sorted, stably, by order number; a tile without one takes the order of the
-tile before it in the chain. Untiled loops inside a chain get one dynamic tile. Untiled loops at either end of a chain
-whose tile would stay at that end remain plain loops, which is the same and reads better.
+LANGUAGE.md, "Order": tiles of a chain are sorted, stably, by order number; a tile without one takes
+the order of the tile before it in the chain. Untiled loops inside a chain get one dynamic tile.
+Untiled loops at either end of a chain whose tile would stay at that end remain plain loops, which
+is the same and reads better.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ _AXIS_KINDS = {
 class ChainContext:
     """What building nests needs to know of the region.
 
-    `clauses` holds the tiles of each loop, by its index (none for untiled loops); `on_host` says whether the host can
-    evaluate an expression at launch; `literal_counts` the counts of axes that are integer literals.
+    `clauses` holds the tiles of each loop, by its index (none for untiled loops); `on_host` says
+    whether the host can evaluate an expression at launch; `literal_counts` the counts of axes that
+    are integer literals.
     """
 
     clauses: Mapping[int, tuple[TileClause, ...]]

@@ -1,7 +1,8 @@
 """Barriers are uniform: all workers of a gang come to each of them equally often.
 
-What decides the way to a barrier (conditions, bounds of loops) must be the same for all workers: it may read nothing that a nest dealt
-out to workers writes, and no worker may leave a loop around a barrier early.
+What decides the way to a barrier (conditions, bounds of loops) must be the same for all workers: it
+may read nothing that a nest dealt out to workers writes, and no worker may leave a loop around a
+barrier early.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What a device holds suffices: accesses lie in the sections, and what is read was copied in or written before.
+"""What a device holds suffices: accesses lie in the sections, and what is read was copied in or
+written before.
 
     accessed    { A[x] : an instance of the region touches it, and 0 <= x < the array's extent where that is known }
     held        { A[x] : lower_k <= x_k < lower_k + length_k }
 
-A plan that runs every instance once, dependences forward, accesses what the region accesses and hands on what it hands on.
-Dimensions that are not affine are left out.
+A plan that runs every instance once, dependences forward, accesses what the region accesses and
+hands on what it hands on. Dimensions that are not affine are left out.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _SET = isl.dim_type.set
 
 @dataclass(frozen=True)
 class HeldArray:
-    """`section`: (lower, length) of each dimension, None where the user's own words say it. `copied_in`: it holds the host's values from
-    the start; `copied_out`: all of the section goes back.
+    """`section`: (lower, length) of each dimension, None where the user's own words say it.
+    `copied_in`: it holds the host's values from the start; `copied_out`: all of the section goes
+    back.
     """
 
     object: DataObject
@@ -85,8 +87,8 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
 
 
 def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame: Frame) -> bool:
-    """Whether { [x] } is known to lie in what is held of an array, wherever all of { [x] : the region touches x } does: where it does not,
-    the region leaves the array itself.
+    """Whether { [x] } is known to lie in what is held of an array, wherever all of { [x] : the
+    region touches x } does: where it does not, the region leaves the array itself.
     """
     if len(array.section) != array.object.rank:
         return False
@@ -106,8 +108,8 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
 
 
 def lies_between(array: HeldArray, elements: isl.Set, touched: isl.Set) -> bool:
-    """Whether { [x] } of an array that is seen by rows lies in them, between the first and the last of the elements { [x] : the region touches x }:
-    what is held of it is one piece.
+    """Whether { [x] } of an array that is seen by rows lies in them, between the first and the last
+    of the elements { [x] : the region touches x }: what is held of it is one piece.
     """
     rank = array.object.rank
     if len(array.section) == rank or rank < 2:
@@ -209,11 +211,11 @@ def _without_value(array: HeldArray, references: list[Reference], dependences: l
         if reference.writes:
             continue
         served = (
-            one.relation.range()
-            for one in dependences
-            if one.kind is DependenceKind.FLOW
-            and one.sink is reference
-            and _surely_writes(one.source, reference.member)
+            dependence.relation.range()
+            for dependence in dependences
+            if dependence.kind is DependenceKind.FLOW
+            and dependence.sink is reference
+            and _surely_writes(dependence.source, reference.member)
         )
         unserved = reduce(isl.Set.subtract, served, reference.relation.domain())
         if not unserved.is_empty():
@@ -243,7 +245,11 @@ def _all_written(array: HeldArray, references: list[Reference], frame: Frame, sc
         if one is None:
             return False
         held = held.flat_product(one)
-    written = (one.relation.range().reset_tuple_id() for one in references if one.kind is AccessKind.MUST_WRITE)
+    written = (
+        reference.relation.range().reset_tuple_id()
+        for reference in references
+        if reference.kind is AccessKind.MUST_WRITE
+    )
     return bool(reduce(isl.Set.subtract, written, held).is_empty())
 
 

@@ -1,9 +1,11 @@
-"""Sections of arrays of one dimension that are seen through strides: `a[i*m + j]` as A[q_1, …, q_k, r] (delinearise).
+"""Sections of arrays of one dimension that are seen through strides: `a[i*m + j]` as A[q_1, …, q_k,
+r] (delinearise).
 
     held      { A[q, r] : l <= (q, r) < h lexicographically },  lower = l . (s, 1),  lower + length = h . (s, 1)
 
-where l and h have parts as elements have, 0 <= l_(j+1) < s_j / s_(j+1): the order of the parts is that of the places then. It proves
-a section for all strides. Where the ends have no such parts, places are compared at some strides, where all is affine.
+where l and h have parts as elements have, 0 <= l_(j+1) < s_j / s_(j+1): the order of the parts is
+that of the places then. It proves a section for all strides. Where the ends have no such parts,
+places are compared at some strides, where all is affine.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ Bounds = tuple[Expression, Expression]
 
 
 def beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Frame) -> str | None:
-    """Where the reference touches an element outside `[lower : length]` of its array although what the Scop assumes holds, in words;
-    None where it does not, or that is not known.
+    """Where the reference touches an element outside `[lower : length]` of its array although what
+    the Scop assumes holds, in words; None where it does not, or that is not known.
     """
     by, parameters = scop.strides_of(reference.object), scop.parameters
     touched = reference.relation.range().reset_tuple_id()
@@ -118,7 +120,7 @@ class _Chosen:
             strides = [affine_polynomial(one, expression(one), self.frame) for one in by]
         except NotAffineError:
             return None
-        if not all(one.is_cst() for one in strides):
+        if not all(stride.is_cst() for stride in strides):
             return None
         names = [f"q{place}" for place in range(len(by) + 1)]
         terms = [f"{one.min_val()} * {name}" for one, name in zip(strides, names, strict=False)]

@@ -2,7 +2,8 @@
 
     place      { A[q_1, …, q_k, r] -> A[q_1 s_1 + … + q_k s_k + r] }
 
-is one to one where 0 <= q_(l+1) < s_l / s_(l+1) and 0 <= r < s_k, so all that is accessed must lie there.
+is one to one where 0 <= q_(l+1) < s_l / s_(l+1) and 0 <= r < s_k, so all that is accessed must lie
+there.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def missed_and_doubled(scop: Scop, executed: Iterable[Executed]) -> Iterator[Fin
 
 def is_local_declaration(statement: ScopStatement) -> bool:
     """Whether the statement declares what every round of a loop has for itself, so that copies of it do no harm."""
-    writes = [one.object.scope is Scope.LOCAL for one in statement.references if one.writes]
+    writes = [reference.object.scope is Scope.LOCAL for reference in statement.references if reference.writes]
     return isinstance(statement.node, Declaration) and all(writes)
 
 
@@ -59,8 +59,9 @@ def _missed(statement: ScopStatement, executed: list[Executed]) -> Iterator[Find
 
 
 def _in_common_loops(executed: list[Executed]) -> list[isl.Map]:
-    """{ [c] -> S[i] }, c being the iterators of the loops that all leaves have around them: what is told apart only inside these
-    loops, as the full part of a tile from the rest, is one there. One relation each, as they are, where there is no such loop.
+    """{ [c] -> S[i] }, c being the iterators of the loops that all leaves have around them: what is
+    told apart only inside these loops, as the full part of a tile from the rest, is one there. One
+    relation each, as they are, where there is no such loop.
     """
     if len(executed) < 2:
         return [one.relation for one in executed]
@@ -83,14 +84,17 @@ def _instances(executed: list[Executed]) -> Iterator[isl.Set]:
     """{ S[i] } that the leaves execute, in sets that are quickly subtracted."""
     for relation in _in_common_loops(executed):
         alone = next((one for one in executed if one.relation is relation), None)
-        # Of a relation that is one piece this is known from where it is asked whether it runs anything twice.
+        # Of a relation that is one piece this is known from where it is asked whether it runs
+        # anything twice.
         yield _ran(relation, None if alone is None or relation.n_basic_map() != 1 else alone.is_injective)
 
 
 def _ran(relation: isl.Map, is_injective: bool | None) -> isl.Set:
-    """range of { [plan instance] -> S[i] }, with the plan instance as a function of i where it is one.
+    """range of { [plan instance] -> S[i] }, with the plan instance as a function of i where it is
+    one.
 
-    A set is subtracted by the constraints of its pieces; in this form these have no unknowns (fdtd-2d: 0.1 s in place of 12).
+    A set is subtracted by the constraints of its pieces; in this form these have no unknowns
+    (fdtd-2d: 0.1 s in place of 12).
     """
     found = isl.Set.empty(relation.range().get_space())
     for piece in relation.coalesce().get_basic_maps():

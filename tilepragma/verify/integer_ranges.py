@@ -18,7 +18,7 @@ def numbers_fit(plan: KernelPlan) -> bool:
 
 def with_fitting_sections(arrays: Iterable[ArrayArgument]) -> tuple[ArrayArgument, ...]:
     """The arguments, without the sections that have other numbers."""
-    return tuple(one if _section_fits(one) else replace(one, section=()) for one in arrays)
+    return tuple(array if _section_fits(array) else replace(array, section=()) for array in arrays)
 
 
 def _section_fits(argument: ArrayArgument) -> bool:
@@ -39,5 +39,6 @@ def _steps(plan: KernelPlan) -> Iterator[object]:
 def _fit(computed: Iterable[object]) -> bool:
     numbers = (node for value in computed for node in walk(value) if isinstance(node, IntegerLiteral))
     return all(
-        isinstance(one.type, ScalarType) and abs(one.value) < 2 ** (63 if one.type.signed else 64) for one in numbers
+        isinstance(number.type, ScalarType) and abs(number.value) < 2 ** (63 if number.type.signed else 64)
+        for number in numbers
     )

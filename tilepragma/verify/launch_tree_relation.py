@@ -1,9 +1,11 @@
-"""A plan's steps as the emitted program runs them: every statement with its instances and its place in time.
+"""A plan's steps as the emitted program runs them: every statement with its instances and its place
+in time.
 
     { [h_1, …, h_k, i_1, …, i_n] : … }    the instances of a leaf: iterators of the host's loops, then of the launch's loops
 
-All loops count by their iterators, tiled ones too: Algorithm 1 deals every iteration of a loop out once, whatever the numbers of its
-tiles are. Where a tile nest puts them in time is `plan_proof_order`'s to say.
+All loops count by their iterators, tiled ones too: Algorithm 1 deals every iteration of a loop out
+once, whatever the numbers of its tiles are. Where a tile nest puts them in time is
+`plan_proof_order`'s to say.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ from tilepragma.poly.extrema import Quotient, bounded, greatest, least, satisfyi
 
 @dataclass(frozen=True)
 class ProvenLaunch:
-    """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until its end. Of the copied objects it needs
-    those in `needed` from before it. `windows` are arrays of which each gang has a part for itself.
+    """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until
+    its end. Of the copied objects it needs those in `needed` from before it. `windows` are arrays
+    of which each gang has a part for itself.
     """
 
     name: str
@@ -106,8 +109,8 @@ Bounds = tuple[isl.PwAff | None, isl.PwAff | None]
 
 @dataclass(frozen=True, eq=False)
 class Dealt:
-    """A tile nest: its loops have the dimensions from `first` on. `bounds`: { [i] -> [lower(i)] } and upper of each, if affine, over all
-    dimensions before its own.
+    """A tile nest: its loops have the dimensions from `first` on. `bounds`: { [i] -> [lower(i)] }
+    and upper of each, if affine, over all dimensions before its own.
     """
 
     nest: TileNest
@@ -125,7 +128,8 @@ Element = At | Ordered | Launched | Dealt
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """A condition or bound on the way that is not affine, hence missing in the domain; `part` says what it decides there.
+    """A condition or bound on the way that is not affine, hence missing in the domain; `part` says
+    what it decides there.
 
     Of a loop that is left early it is all of the body.
     """
@@ -137,11 +141,12 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is that If or Loop; or a Stage.
+    """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is
+    that If or Loop; or a Stage.
 
-    `domain`: { [i] : … }, its instances. `frame` knows what iterators and settled scalars are here. `scopes` has the
-    declaration of every local in scope. `padded`: the instances that there are besides, and more, where padded conditions are left out; None
-    where there are no such.
+    `domain`: { [i] : … }, its instances. `frame` knows what iterators and settled scalars are here.
+    `scopes` has the declaration of every local in scope. `padded`: the instances that there are
+    besides, and more, where padded conditions are left out; None where there are no such.
     """
 
     node: Any
@@ -175,11 +180,13 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A buffer, for each instance of the statement that it stands around, the one of the first `depth` dimensions.
+    """A buffer, for each instance of the statement that it stands around, the one of the first
+    `depth` dimensions.
 
-    `domain`: { [i, l] : … } over these and the iterations of its loops, where its condition holds; `frame` knows what iterators are
-    there. `opaque`: some bound is not affine. `leaves` are all that runs meanwhile, whose instances begin with the same dimensions.
-    `path` leads to the statement; `waits`: workers wait for each other meanwhile.
+    `domain`: { [i, l] : … } over these and the iterations of its loops, where its condition holds;
+    `frame` knows what iterators are there. `opaque`: some bound is not affine. `leaves` are all
+    that runs meanwhile, whose instances begin with the same dimensions. `path` leads to the
+    statement; `waits`: workers wait for each other meanwhile.
     """
 
     buffer: Buffer
@@ -194,8 +201,8 @@ class Held:
 
 
 def leaves(steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]) -> tuple[Leaf, ...]:
-    """All leaves of a tree of steps, in textual order. `frame` is the outermost one, { [] }; `settled` are the scalars that hold
-    throughout their scope what their declaration gives them.
+    """All leaves of a tree of steps, in textual order. `frame` is the outermost one, { [] };
+    `settled` are the scalars that hold throughout their scope what their declaration gives them.
     """
     return leaves_and_buffers(steps, frame, settled)[0]
 
@@ -267,7 +274,7 @@ class _Walk:
             self._statement(statement, inside)
             if isinstance(statement, Declaration):
                 known = declare(statement, here.frame, self.settled)
-                scopes = {**here.scopes, **{one.object: self.found[-1] for one in statement.declarators}}
+                scopes = {**here.scopes, **{declarator.object: self.found[-1] for declarator in statement.declarators}}
                 here = replace(here, frame=known, scopes=scopes)
 
     def _statement(self, statement: Statement, here: _Here) -> None:

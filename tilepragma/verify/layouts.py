@@ -1,14 +1,18 @@
-"""Proof that a region whose arrays lie elsewhere while it runs, each element in one place, computes what the original computes.
+"""Proof that a region whose arrays lie elsewhere while it runs, each element in one place, computes
+what the original computes.
 
-The two are the same text but for the storage that accesses name, and for copies B[k] = A[x] before all else and A[x] = B[k] behind it. With
+The two are the same text but for the storage that accesses name, and for copies B[k] = A[x] before
+all else and A[x] = B[k] behind it. With
 
     phi = { B[k] -> A[x] }   what the copies before bring where
 
-injective, and no element in two places, each access of the changed region touches the place of what the original touches:
+injective, and no element in two places, each access of the changed region touches the place of what
+the original touches:
 
     { R[i] -> B[k] } . phi  =  { R[i] -> A[x] }
 
-so that places have the values of their elements at all times. Copies back are of places to their elements, and of all that was written.
+so that places have the values of their elements at all times. Copies back are of places to their
+elements, and of all that was written.
 """
 
 from __future__ import annotations
@@ -38,8 +42,9 @@ from tilepragma.verify.storage import (
 
 
 def layout_fault(original: Version, changed: Version, own: OwnStorage, touching: Scop | None = None) -> str | None:
-    """Why the two are not proven to compute the same, a clause; None where they are. `touching` is of statements that surely touch what copies
-    may touch: those of the original where none are given.
+    """Why the two are not proven to compute the same, a clause; None where they are. `touching` is
+    of statements that surely touch what copies may touch: those of the original where none are
+    given.
     """
     added = added_nodes(own)
     if not same_text(without(original.statements, set()), without(changed.statements, added), own.instead):
@@ -54,8 +59,9 @@ def layout_fault(original: Version, changed: Version, own: OwnStorage, touching:
 def moved_dependences(
     original: Scop, dependences: Sequence[Dependence], changed: Scop, instead: Mapping[DataObject, DataObject]
 ) -> tuple[Dependence, ...] | None:
-    """The dependences of statements whose arrays lie elsewhere, where `layout_fault` found nothing wrong with that: those of the original
-    ones, as two accesses touch one place where they touched one element. None where they are not the same statements.
+    """The dependences of statements whose arrays lie elsewhere, where `layout_fault` found nothing
+    wrong with that: those of the original ones, as two accesses touch one place where they touched
+    one element. None where they are not the same statements.
     """
     pairs = list(zip(original.statements, changed.statements, strict=False))
     if len(original.statements) != len(changed.statements) or not all(is_twin(*pair, instead) for pair in pairs):
@@ -68,13 +74,13 @@ def moved_dependences(
         return None
     return tuple(
         replace(
-            one,
-            source_statement=statements[one.source_statement.name],
-            sink_statement=statements[one.sink_statement.name],
-            source=references[id(one.source)],
-            sink=references[id(one.sink)],
+            dependence,
+            source_statement=statements[dependence.source_statement.name],
+            sink_statement=statements[dependence.sink_statement.name],
+            source=references[id(dependence.source)],
+            sink=references[id(dependence.sink)],
         )
-        for one in dependences
+        for dependence in dependences
     )
 
 
@@ -83,13 +89,13 @@ def _fault(original: Version, changed: Version, own: OwnStorage, added: frozense
     copies = [one for one in found if one is not None]
     if len(copies) < len(found):
         return "what is added is more than a copy"
-    before = [one for one in copies if one.target.reference.object in own.instead]
-    after = [one for one in copies if one.source.reference.object in own.instead]
-    if len(before) + len(after) != len(copies) or not all(_is_of_its_array(one, own) for one in copies):
+    before = [copy for copy in copies if copy.target.reference.object in own.instead]
+    after = [copy for copy in copies if copy.source.reference.object in own.instead]
+    if len(before) + len(after) != len(copies) or not all(_is_of_its_array(copy, own) for copy in copies):
         return "a copy touches other arrays"
     if not _surround(changed, own, before):
         return "copies do not stand before and behind all else"
-    if not all(is_touched(site, touching) for one in copies for site in (one.source, one.target)):
+    if not all(is_touched(site, touching) for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches elements that the region does not, which need not be there"
     places = {
         new: _united([_moved(one) for one in before if one.target.reference.object == new]) for new in own.instead
@@ -110,7 +116,7 @@ def _is_of_its_array(copy: Copy, own: OwnStorage) -> bool:
 
 def _surround(changed: Version, own: OwnStorage, before: Sequence[Copy]) -> bool:
     """Whether the added statements are the first and the last of the region, those first that bring values to new objects."""
-    marks = {id(one) for one in own.copies}
+    marks = {id(copy) for copy in own.copies}
     first = {id(copy.target.statement.node) for copy in before}
     kinds = []
     for statement in changed.statements:
@@ -118,14 +124,14 @@ def _surround(changed: Version, own: OwnStorage, before: Sequence[Copy]) -> bool
             kinds.append(1)
         else:
             inside = {id(node) for node in walk(statement)}
-            brings = {one for one in _leaves(changed, inside) if one in first}
+            brings = {leaf for leaf in _leaves(changed, inside) if leaf in first}
             kinds.append(0 if brings == _leaves(changed, inside) else 2 if not brings else 3)
     return kinds == sorted(kinds) and 3 not in kinds and kinds.count(0) + kinds.count(2) == len(marks)
 
 
 def _leaves(changed: Version, inside: set[int]) -> set[int]:
     """The identities of the Scop's statements among those nodes."""
-    return {id(one.node) for one in changed.scop.statements if id(one.node) in inside}
+    return {id(statement.node) for statement in changed.scop.statements if id(statement.node) in inside}
 
 
 def _moved(copy: Copy) -> isl.Map:
@@ -156,7 +162,7 @@ def _other_accesses(
     original: Scop, changed: Scop, places: Mapping[DataObject, isl.Map | None], own: OwnStorage, added: frozenset[int]
 ) -> str | None:
     """Whether an access touches another place than that of its element."""
-    twins = [one for one in changed.statements if id(one.node) not in added]
+    twins = [statement for statement in changed.statements if id(statement.node) not in added]
     if len(twins) != len(original.statements):
         return "statements are missing"
     kept = frozenset(own.instead.values())
@@ -189,10 +195,10 @@ def _lost(
             continue
         back = [one.target.reference.relation.range() for one in after if one.target.reference.object == old]
         wanted = [
-            one.relation.range()
+            reference.relation.range()
             for each in original.statements
-            for one in each.references
-            if one.object == old and one.writes
+            for reference in each.references
+            if reference.object == old and reference.writes
         ]
         if wanted and not (back and reduce(isl.Set.union, wanted).is_subset(reduce(isl.Set.union, back))):
             return f"'{old.host}' would end with other values"

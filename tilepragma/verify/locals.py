@@ -1,5 +1,5 @@
-"""Locals are those of the iteration that the user declared them in: the declaration in scope is the very one, and lies in
-the same iterations of its loops.
+"""Locals are those of the iteration that the user declared them in: the declaration in scope is the
+very one, and lies in the same iterations of its loops.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def broken_scopes(executed: Iterable[Executed], sources: Sources) -> Iterator[Fi
 
 
 def _declares(node: Statement, object_: DataObject) -> bool:
-    return isinstance(node, Declaration) and any(one.object == object_ for one in node.declarators)
+    return isinstance(node, Declaration) and any(declarator.object == object_ for declarator in node.declarators)
 
 
 def _of_this_iteration(object_: DataObject, one: Executed, sources: Sources) -> bool:

@@ -30,8 +30,9 @@ def dependence_reason(loop: Loop, broken: Dependence) -> str:
 def rows_that_meet(kernel: Kernel) -> str | None:
     """Why rows of two objects may be the same memory, where one is written; None where they cannot.
 
-    Whether contiguous arrays are apart is checked at launch by their addresses (`KernelPlan.apart`). Rows are too many for
-    that, so `restrict`, different element types or the user's sections must tell them apart.
+    Whether contiguous arrays are apart is checked at launch by their addresses
+    (`KernelPlan.apart`). Rows are too many for that, so `restrict`, different element types or the
+    user's sections must tell them apart.
     """
     said = {section.path for clause in kernel.directive.data for section in clause.sections}
     touched: dict[DataObject, bool] = {}

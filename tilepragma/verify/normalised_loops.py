@@ -1,10 +1,12 @@
 """Proof that a region whose loops count their iterations does what the region with steps does.
 
-The two are the same text, but that a loop over i may be one over x, with value(x) = lower + step x in the place of i, where
+The two are the same text, but that a loop over i may be one over x, with value(x) = lower + step x
+in the place of i, where
 
     { [o, lower + step x] : 0 <= x < upper' }  =  { [o, i] : lower <= i < upper, (i - lower) mod |step| = 0 }
 
-for all values o of the loops around (and so for other comparisons). Step by step the iterations of one are then those of the other, in order.
+for all values o of the loops around (and so for other comparisons). Step by step the iterations of
+one are then those of the other, in order.
 """
 
 from __future__ import annotations

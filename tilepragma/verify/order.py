@@ -1,10 +1,13 @@
-"""Whether a plan runs dependences forward: { A[i] -> B[j] } between instances of two leaves, A's being needed first.
+"""Whether a plan runs dependences forward: { A[i] -> B[j] } between instances of two leaves, A's
+being needed first.
 
-An instance is earlier than another where a sequential loop or the text puts it first (launches among them), both being run by one
-worker, or by workers of one gang with a barrier between. Gangs and threads of one launch never wait for each other.
+An instance is earlier than another where a sequential loop or the text puts it first (launches
+among them), both being run by one worker, or by workers of one gang with a barrier between. Gangs
+and threads of one launch never wait for each other.
 
-Tiles are proven for all their sizes at once: the tiles of a loop hold the digits of the iteration's number, of which the first
-that differs between two iterations differs as they do, and those after it in any way (as in `poly/tile_legality`).
+Tiles are proven for all their sizes at once: the tiles of a loop hold the digits of the iteration's
+number, of which the first that differs between two iterations differs as they do, and those after
+it in any way (as in `poly/tile_legality`).
 """
 
 from __future__ import annotations
@@ -29,16 +32,18 @@ class Broken:
 
 
 def out_of_order(first: Leaf, second: Leaf, pairs: isl.Map, *, alone: bool = False) -> Broken | None:
-    """What of `pairs`, { A[i] -> B[j] : i must run before j } over the leaves' dimensions, does not; None where all does.
+    """What of `pairs`, { A[i] -> B[j] : i must run before j } over the leaves' dimensions, does
+    not; None where all does.
 
-    `alone`: every instance has a copy of its own of what the pairs are about, so that only the order in one instance matters.
+    `alone`: every instance has a copy of its own of what the pairs are about, so that only the
+    order in one instance matters.
     """
     return None if pairs.is_empty() else _Order(first, second, pairs, alone).find()
 
 
 def text_orders(first: Leaf, second: Leaf) -> bool:
-    """Whether all of A runs before all of B because it stands before it and no loop or launch is around both: then `out_of_order` is None for
-    any pairs.
+    """Whether all of A runs before all of B because it stands before it and no loop or launch is
+    around both: then `out_of_order` is None for any pairs.
     """
     for one, other in zip(first.path, second.path, strict=False):
         if not isinstance(one, At) or not isinstance(other, At):
@@ -51,7 +56,7 @@ def text_orders(first: Leaf, second: Leaf) -> bool:
 def by_two_workers(first: Leaf, second: Leaf, pairs: isl.Map) -> isl.Map:
     """What of `pairs`, { A[i] -> B[j] } of one gang, two workers may run, or one in different rounds of the loops that are dealt out."""
     axes = () if first.launch is None else first.launch.axes
-    apart = _Order(first, second, pairs, alone=False).apart([one for one in axes if one.kind is AxisKind.WORKER])
+    apart = _Order(first, second, pairs, alone=False).apart([axis for axis in axes if axis.kind is AxisKind.WORKER])
     return pairs if apart is None else pairs.intersect(apart)
 
 
@@ -79,7 +84,8 @@ class _Order:
                 broken = self._nest(one, place)
             else:
                 continue
-            # None are left only if some were taken away: whether a set is empty is what takes longest here.
+            # None are left only if some were taken away: whether a set is empty is what takes
+            # longest here.
             if broken is not None or (self.pairs is not before and self.pairs.is_empty()):
                 return broken
         return Broken(self.pairs, "are the same instance in the plan")
@@ -149,7 +155,7 @@ class _Order:
         waiting = {index: [tile.position for tile in tiled.tiles] for index, (_, tiled) in loops.items()}
         for tile in element.nest.order:
             dimension, tiled = loops[tile.loop]
-            if any(one.axis is not None for one in tiled.tiles):
+            if any(tile.axis is not None for tile in tiled.tiles):
                 # Told apart above, hence equal here, or about different copies.
                 self.pairs = self.pairs.equate(_IN, dimension, _OUT, dimension) if self.alone else self.pairs
                 continue

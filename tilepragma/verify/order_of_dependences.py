@@ -1,6 +1,7 @@
 """Every memory-based dependence of the region, taken to the plan's instances, runs forward there.
 
-{ S[i] -> T[j] } becomes { A[a] -> B[b] : a executes i, b executes j } for all leaves A of S and B of T
+{ S[i] -> T[j] } becomes { A[a] -> B[b] : a executes i, b executes j } for all leaves A of S and B
+of T
 """
 
 from __future__ import annotations
@@ -119,8 +120,9 @@ def _broken_local(one: Dependence, first: Executed, second: Executed) -> Broken 
 
 
 def _follows_in_one_iteration(one: Dependence, first: Executed, second: Executed) -> bool:
-    """Whether the dependence is of single iterations of all loops, which the plan runs as one in the order of the text: the leaves stand in one
-    sequence, and execute the same iterations there, each instance another one. Bodies of many statements have many of these, easily seen.
+    """Whether the dependence is of single iterations of all loops, which the plan runs as one in
+    the order of the text: the leaves stand in one sequence, and execute the same iterations there,
+    each instance another one. Bodies of many statements have many of these, easily seen.
     """
     (*before, at), (*others, there) = first.leaf.path, second.leaf.path
     return (
@@ -140,7 +142,7 @@ def _follows_in_one_iteration(one: Dependence, first: Executed, second: Executed
 def _declaration_of(object_: DataObject, executed: Executed) -> Leaf | None:
     """The leaf that declares the copy of `object_` which this one uses: itself where it is that declaration."""
     node = executed.statement.node
-    itself = isinstance(node, Declaration) and any(one.object == object_ for one in node.declarators)
+    itself = isinstance(node, Declaration) and any(declarator.object == object_ for declarator in node.declarators)
     return executed.leaf if itself else executed.leaf.scopes.get(object_)
 
 

@@ -3,15 +3,16 @@
     E : { [i, l] -> [x] }      the element of iteration l of a buffer's loops, in instance i of the statement that it stands around
     L : { [i, l] -> [y] }      where it is in the buffer
 
-In each instance L is one to one with E and lies in the buffer. An access inside either is spelled like the buffer's, and means an
-element that E has, at the place that L gives it; or it meets no element of E, if any is written. What is filled, and
-written back, is surely accessed, and written, inside: nothing outside the array is touched, and nothing that others write.
+In each instance L is one to one with E and lies in the buffer. An access inside either is spelled
+like the buffer's, and means an element that E has, at the place that L gives it; or it meets no
+element of E, if any is written. What is filled, and written back, is surely accessed, and written,
+inside: nothing outside the array is touched, and nothing that others write.
 
-Where conditions are left out because buffers are padded, what runs besides assigns to places alone that no element has, and reads
-places of buffers, or elements that are read anyway.
+Where conditions are left out because buffers are padded, what runs besides assigns to places alone
+that no element has, and reads places of buffers, or elements that are read anyway.
 
-Where workers wait for each other meanwhile, barriers order nothing that a buffer has: no other instance in the launch may access
-an element of E at all.
+Where workers wait for each other meanwhile, barriers order nothing that a buffer has: no other
+instance in the launch may access an element of E at all.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class _NotShownError(Exception):
 
 @dataclass(frozen=True)
 class _Meant:
-    """An access inside: `elements` is { [i] -> [x] } over the buffer's instances, `places` { [i] -> [x, y] }, y being the buffer's subscripts
-    there; None where it is spelled otherwise.
+    """An access inside: `elements` is { [i] -> [x] } over the buffer's instances, `places` { [i] ->
+    [x, y] }, y being the buffer's subscripts there; None where it is spelled otherwise.
     """
 
     use: Use
@@ -132,8 +133,8 @@ def _faults_beside(leaf: Leaf, around: tuple[Held, ...], scop: Scop) -> Iterator
 
 
 def _is_shared(held: Held, kept: isl.Map, leaf: Leaf, scop: Scop) -> bool:
-    """Whether another instance of what the buffer stands around, in the same launch, may mean one of its elements in the leaf. Raises
-    NotAffineError, _NotShownError.
+    """Whether another instance of what the buffer stands around, in the same launch, may mean one
+    of its elements in the leaf. Raises NotAffineError, _NotShownError.
     """
     for part in leaf.evaluated:
         for use in uses(part):
@@ -186,7 +187,7 @@ def _check_form(held: Held) -> None:
     for leaf in held.leaves:
         if spelled & (set(leaf.frame.iterators) - set(held.frame.iterators)):
             raise _NotShownError("names an iterator of a loop inside")
-        if isinstance(leaf.node, Stage) and any(one.object == buffer.access.object for one in leaf.node.arrays):
+        if isinstance(leaf.node, Stage) and any(array.object == buffer.access.object for array in leaf.node.arrays):
             raise _NotShownError("stands around a copy of the workers' tile")
         for part in leaf.evaluated:
             for node in walk(part):
@@ -218,8 +219,9 @@ def _meant(leaf: Leaf, held: Held, scop: Scop) -> Iterator[_Meant]:
 def _elements(
     object_: DataObject, subscripts: tuple[Expression, ...], frame: Frame, domain: isl.Set, scop: Scop
 ) -> isl.Map:
-    """{ [i] -> [x] }, x being the element that the subscripts mean in instances of the domain; of an array of one dimension that is seen as one of
-    several, by its parts, for the parameters that the Scop assumes. Raises NotAffineError, _NotShownError.
+    """{ [i] -> [x] }, x being the element that the subscripts mean in instances of the domain; of
+    an array of one dimension that is seen as one of several, by its parts, for the parameters that
+    the Scop assumes. Raises NotAffineError, _NotShownError.
     """
     by = scop.layouts.get(object_)
     if by is None:

@@ -32,7 +32,7 @@ def _wrong_division(plan: KernelPlan, launch: Launch, division: Division) -> Ite
             any(one.reads for one in own) >= use.reads and any(one.writes for one in own) >= use.writes
         ):
             yield f"the division of launch {launch.name} leaves out what it does to '{use.object.host}'"
-    for written in (one for one in division.uses if one.writes):
+    for written in (use for use in division.uses if use.writes):
         name = written.object.host
         if written.object.storage is Storage.ROWS or written.least is None or written.greatest is None:
             yield f"launch {launch.name} may write any row of '{name}' on several devices"

@@ -1,12 +1,14 @@
-"""Launches whose wavefronts overlap: the tile (w, c) of wavefront w runs when all before it in its column c = (c_1, ..., c_n) are done, and in
-each column of which one coordinate is one less all before wavefront w.
+"""Launches whose wavefronts overlap: the tile (w, c) of wavefront w runs when all before it in its
+column c = (c_1, ..., c_n) are done, and in each column of which one coordinate is one less all
+before wavefront w.
 
     { A[w, c, ...] -> B[w', c', ...] : A must run first, w < w' }    must have    c <= c',    (c'_1 - c_1) + ... + (c'_n - c_n) <= w' - w
 
-for then A is among those: by induction over w' and c', what a column has done up to wavefront w' - 1 it has done behind all of wavefront
-w' - 1 - (c'_1 - c_1) - ... of the columns c <= c'. (Order within a wavefront, and from one to another that comes before it, is
-`plan_proof_order`'s, as of all launches.) Whoever takes columns in the order of their coordinates waits for earlier ones alone, so that the
-first that is not through never waits for ever.
+for then A is among those: by induction over w' and c', what a column has done up to wavefront w' -
+1 it has done behind all of wavefront w' - 1 - (c'_1 - c_1) - ... of the columns c <= c'. (Order
+within a wavefront, and from one to another that comes before it, is `plan_proof_order`'s, as of all
+launches.) Whoever takes columns in the order of their coordinates waits for earlier ones alone, so
+that the first that is not through never waits for ever.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A plan's steps proven against the region's mathematics, for all values of its parameters at given sizes of tiles.
+"""A plan's steps proven against the region's mathematics, for all values of its parameters at given
+sizes of tiles.
 
     every instance once       { [plan instance] -> S[i] } is a bijection onto the domain of S, over all leaves that are S
     buffers hold what they are for (`plan_proof_buffers`)
@@ -48,10 +49,11 @@ def proven_region(
 
 @dataclass(frozen=True)
 class StepsProof:
-    """What keeps steps from being the region. `asked` are the sizes of tiles that were looked at on the way.
+    """What keeps steps from being the region. `asked` are the sizes of tiles that were looked at on
+    the way.
 
-    A proof sees sizes only through `Frame.value`, which notes what is asked for: at sizes that are the same where it looked, it would go the
-    same way.
+    A proof sees sizes only through `Frame.value`, which notes what is asked for: at sizes that are
+    the same where it looked, it would go the same way.
     """
 
     findings: tuple[Finding, ...]
@@ -70,8 +72,8 @@ def prove_steps(
     vouched: bool,
     held: Iterable[HeldArray] = (),
 ) -> StepsProof:
-    """What keeps the steps from being the region with tiles of these sizes. `vouched`: the user says that instances of one launch are
-    independent. `held` is what a device has of the arrays.
+    """What keeps the steps from being the region with tiles of these sizes. `vouched`: the user
+    says that instances of one launch are independent. `held` is what a device has of the arrays.
     """
     frame = _frame(region, sizes)
     try:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tilepragma.verify.plan_proof import StepsProof
     from tilepragma.verify.statement_matching import ProvenRegion
 
-#: Sizes of tiles at which plans are proven besides those in use: each symbol has another one, so that none stands for another unnoticed.
+#: Sizes of tiles at which plans are proven besides those in use: each symbol has another one, so
+#: that none stands for another unnoticed.
 _ODD = ((1, 2, 3, 5, 7), (5, 3, 7, 2, 1))
 
 #: A size of tiles that is cut down to what windows hold.
@@ -34,8 +35,9 @@ _BEYOND = 1 << 20
 
 @dataclass(frozen=True)
 class Original:
-    """What is known of a region as the user wrote it: the Scop of its statements (without the plan's prologue) and their memory-based
-    dependences. A planner that has them hands them on; else they are found anew.
+    """What is known of a region as the user wrote it: the Scop of its statements (without the
+    plan's prologue) and their memory-based dependences. A planner that has them hands them on; else
+    they are found anew.
     """
 
     scop: Scop
@@ -59,8 +61,9 @@ class Proof:
     faults: tuple[Fault, ...]
 
     def is_of(self, plan: KernelPlan) -> bool:
-        """Whether it is the proof of this very plan, whatever reports say of what was rejected before it, of where it comes from and of registers,
-        and whichever of its tile sizes a launch chooses: none but the defaults are among those at which plans are proven.
+        """Whether it is the proof of this very plan, whatever reports say of what was rejected
+        before it, of where it comes from and of registers, and whichever of its tile sizes a launch
+        chooses: none but the defaults are among those at which plans are proven.
         """
         mine = self.plan
         plan = replace(plan, rejected=mine.rejected, obstacles=mine.obstacles, choices=mine.choices)
@@ -76,9 +79,11 @@ def proof_of(plan: KernelPlan, original: Original | None = None) -> Proof:
 
 
 def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ...]:
-    """Everything that keeps the plan from being proven right; a planner refuses what it made itself if there is any fault.
+    """Everything that keeps the plan from being proven right; a planner refuses what it made itself
+    if there is any fault.
 
-    A region that runs as written has nothing to prove. What the user vouches for is taken as proven.
+    A region that runs as written has nothing to prove. What the user vouches for is taken as
+    proven.
     """
     if plan.as_written is not None:
         return ()
@@ -86,8 +91,8 @@ def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ..
 
 
 def prove_staged(plan: KernelPlan, original: Original, plain: KernelPlan) -> tuple[Fault, ...]:
-    """What keeps the staged forms of a plan's launches from being proven right, and the launches where they are not those of the `plain` plan,
-    which is proven.
+    """What keeps the staged forms of a plan's launches from being proven right, and the launches
+    where they are not those of the `plain` plan, which is proven.
     """
     kept = _without_staged_forms(plan.device_steps)
     again = () if kept == plain.device_steps else _at_sizes(plan, kept)
@@ -130,18 +135,18 @@ def unit_step_faults(plan: KernelPlan) -> Iterator[Fault]:
 
 def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
     """What iterators are given after the region must be what the last of their loops leaves."""
-    for one in plan.final_values:
-        if isinstance(one, LastValue):
+    for value in plan.final_values:
+        if isinstance(value, LastValue):
             from tilepragma.poly.live_out_iterators import LoopEnd, is_loop_end
             from tilepragma.poly.operation_limit import OperationLimitError
 
-            claimed = LoopEnd(one.value, one.condition)
+            claimed = LoopEnd(value.value, value.condition)
             try:
-                right = is_loop_end(claimed, plan.kernel.body.statements, one.iterator, written_objects(plan.kernel))
+                right = is_loop_end(claimed, plan.kernel.body.statements, value.iterator, written_objects(plan.kernel))
             except OperationLimitError:
                 right = False
             if not right:
-                text = f"'{one.iterator.host}' is not shown to be {plain_text(one.value)} after the region"
+                text = f"'{value.iterator.host}' is not shown to be {plain_text(value.value)} after the region"
                 yield Fault("iterators keep their last values", text, False)
 
 
@@ -166,7 +171,7 @@ def region_without_dependences(plan: KernelPlan) -> ProvenRegion:
 def _scop(plan: KernelPlan) -> Scop:
     from tilepragma.poly.extraction import scop_under
 
-    conditions = [one for one in plan.conditions if not isinstance(one, ClauseExpression)]
+    conditions = [condition for condition in plan.conditions if not isinstance(condition, ClauseExpression)]
     return scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel))
 
 
@@ -177,7 +182,7 @@ def _statements(plan: KernelPlan) -> tuple[Statement, ...]:
 
 def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
     for statement in body.statements:
-        if isinstance(statement, Block) and any(id(one) in left_out for one in walk(statement)):
+        if isinstance(statement, Block) and any(id(node) in left_out for node in walk(statement)):
             yield from _without(statement, left_out)
         elif id(statement) not in left_out:
             yield statement
@@ -190,8 +195,9 @@ def faults_of_part(
     trees: tuple[tuple[Step, ...], ...],
     touching: Scop | None = None,
 ) -> Iterator[Fault]:
-    """What keeps trees of steps from being proven to do what a nest of the region does, for any value of the iterator of a loop around it.
-    `touching` is of statements that touch no more than the region does, if not this nest.
+    """What keeps trees of steps from being proven to do what a nest of the region does, for any
+    value of the iterator of a loop around it. `touching` is of statements that touch no more than
+    the region does, if not this nest.
     """
     yield from _bounds(plan, known)
     yield from _in_steps(plan, known, ((steps, {}) for steps in trees), part, touching)
@@ -221,9 +227,11 @@ def _bounds(plan: KernelPlan, known: Original) -> Iterator[Fault]:
         yield Fault("the proof ends", str(error), False)
         return
     yield from (Fault(finding.rule, finding.message, finding.certain) for finding in findings)
-    for one in known.scop.assumptions:
-        if one not in plan.conditions:
-            yield Fault("what is assumed is tested at launch", f"nothing tests '{plain_text(one)}' at launch", False)
+    for assumption in known.scop.assumptions:
+        if assumption not in plan.conditions:
+            yield Fault(
+                "what is assumed is tested at launch", f"nothing tests '{plain_text(assumption)}' at launch", False
+            )
 
 
 Runs = Iterable[tuple[tuple[Step, ...], dict[DataObject, int]]]
@@ -300,8 +308,9 @@ def with_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _held(plan: KernelPlan) -> list[HeldArray]:
-    """The arrays as a device holds them; what the user says of one is the user's to answer for. Of one that may be smaller than its section no
-    element counts as held: nothing may be read of it that the region does not read.
+    """The arrays as a device holds them; what the user says of one is the user's to answer for. Of
+    one that may be smaller than its section no element counts as held: nothing may be read of it
+    that the region does not read.
     """
     from tilepragma.verify.bounds import HeldArray
 
@@ -347,7 +356,7 @@ def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep,
             result.append(ProvenCondition(step.condition, proven_steps(plan, step.steps)))
         else:
             owned, needed = frozenset(step.privates), needed_before(plan, step)
-            reduced = frozenset(one.object for one in step.reductions)
+            reduced = frozenset(reduction.object for reduction in step.reductions)
             result.append(
                 ProvenLaunch(
                     step.name, step.body, step.axes, owned, reduced, needed, step.windows, pipelined=step.pipelined

@@ -49,10 +49,12 @@ class Proven:
 
 
 def verify(plan: KernelPlan, proof: Proof | None = None) -> Proven:
-    """The plan, for emission. Raises PlanFault if it breaks any rule of RULES, or is proven wrong against its region.
+    """The plan, for emission. Raises PlanFault if it breaks any rule of RULES, or is proven wrong
+    against its region.
 
-    What we decided ourselves must be proven right; of what the user said, legality is the judge, and it must not be proven wrong.
-    A planner that had to prove the plan hands its `proof` on; one of another plan counts for nothing.
+    What we decided ourselves must be proven right; of what the user said, legality is the judge,
+    and it must not be proven wrong. A planner that had to prove the plan hands its `proof` on; one
+    of another plan counts for nothing.
     """
     verify_rules(plan)
     known = proof if proof is not None and proof.is_of(plan) else proof_of(plan)
@@ -346,8 +348,8 @@ def _columns_sound(launch: Launch) -> Iterator[str]:
         column = window.column
         if column is None:
             continue
-        loops = [one for one in loops_in(launch.body) if one.iterator == column.position]
-        counts = [one for one in loops if polynomial(one.step).constant == 1 and not one.decreasing]
+        loops = [loop for loop in loops_in(launch.body) if loop.iterator == column.position]
+        counts = [loop for loop in loops if polynomial(loop.step).constant == 1 and not loop.decreasing]
         if len(loops) != 1 or len(counts) != 1 or window.origin[0] is not None:
             yield f"'{column.position.name}' is no position in the planes of '{window.object.name}'"
 

@@ -15,12 +15,13 @@ from tilepragma.plan.kernel_plan import KernelPlan, Launch, Reduction
 
 
 def wrong_copies(plan: KernelPlan, launch: Launch) -> Iterator[str]:
-    """A sentence for every private scalar of the launch that is read unassigned, and every reduction that is none.
+    """A sentence for every private scalar of the launch that is read unassigned, and every
+    reduction that is none.
 
     What the user's own clauses name is the user's to answer for.
     """
     directives: list[KernelDirective | LoopDirective] = [plan.kernel.directive, *loop_directives(plan.kernel.body)]
-    said = {name for one in directives for clause in one.privates for name in clause.names}
+    said = {name for directive in directives for clause in directive.privates for name in clause.names}
     for object_ in launch.privates:
         if object_ in launch.first_privates or object_.host in said:
             continue
@@ -29,7 +30,7 @@ def wrong_copies(plan: KernelPlan, launch: Launch) -> Iterator[str]:
             yield (
                 f"launch {launch.name} gives every instance its own '{object_.host}', which line {place.start.line} reads before it is assigned"
             )
-    reduced = {name for one in directives for clause in one.reductions for name in clause.names}
+    reduced = {name for directive in directives for clause in directive.reductions for name in clause.names}
     for reduction in launch.reductions:
         if reduction.object.host not in reduced:
             yield from _wrong_reduction(plan, launch, reduction)

@@ -75,8 +75,8 @@ class Copied:
 
 @dataclass(frozen=True, eq=False)
 class RingUse:
-    """A leaf that touches elements of a window that is a ring of so many `planes` along a dimension; `elements` is { [plan instance] -> [x] },
-    their subscripts there.
+    """A leaf that touches elements of a window that is a ring of so many `planes` along a
+    dimension; `elements` is { [plan instance] -> [x] }, their subscripts there.
     """
 
     leaf: Leaf
@@ -87,8 +87,8 @@ class RingUse:
 
 @dataclass(frozen=True, eq=False)
 class ColumnUse:
-    """A leaf that writes elements of a window of which workers have columns in registers, or reads them there; `elements` is
-    { [plan instance] -> x }.
+    """A leaf that writes elements of a window of which workers have columns in registers, or reads
+    them there; `elements` is { [plan instance] -> x }.
     """
 
     leaf: Leaf
@@ -99,9 +99,10 @@ class ColumnUse:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """`depth` is that of a tile in the dimensions of its leaves, `rounds` that of the host's loop around, if there is one. `rings`: of each ring all
-    that touches it, by launch and dimension; `columns`: of each window that has columns in registers all that writes it or reads them, by launch.
-    `kept` are the arrays that have windows.
+    """`depth` is that of a tile in the dimensions of its leaves, `rounds` that of the host's loop
+    around, if there is one. `rings`: of each ring all that touches it, by launch and dimension;
+    `columns`: of each window that has columns in registers all that writes it or reads them, by
+    launch. `kept` are the arrays that have windows.
     """
 
     computed: tuple[Computed, ...]
@@ -145,7 +146,7 @@ def _of_steps(tiles: isl.Map) -> isl.Map:
     return tiles.project_out(_IN, STEP, tiles.dim(_IN) - STEP).coalesce()
 
 
-# -- what the leaves are ----------------------------------------------------------------------------------------------
+# -- what the leaves are
 
 
 def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...]) -> Tiles:
@@ -157,10 +158,10 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
         if steps[0].loop.decreasing:
             raise WrongError("launches with windows stand in a loop of the host that counts down")
         rounds, steps = 1, steps[0].steps
-    launches = [one for one in steps if isinstance(one, ProvenLaunch)]
+    launches = [step for step in steps if isinstance(step, ProvenLaunch)]
     if len(launches) != len(steps):
         raise WrongError("launches with windows do not follow each other, alone or in one loop of the host")
-    tiled = [_tile_nest(one) for one in launches]
+    tiled = [_tile_nest(launch) for launch in launches]
     if len({len(one.loops) for one in tiled}) != 1:
         raise WrongError("launches have tiles of different dimensions")
     depth = rounds + len(tiled[0].loops)
@@ -172,7 +173,7 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
     for leaf in found:
         if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
             continue
-        place = next(index for index, one in enumerate(launches) if one is leaf.launch)
+        place = next(index for index, launch in enumerate(launches) if launch is leaf.launch)
         reader = _Reader(leaf, place, tiled[place], depth, rounds, region)
         if isinstance(leaf.node, Declaration):
             if region.sources.of(leaf) is not None:
@@ -186,7 +187,7 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
         for own in reader.columns():
             columns.setdefault((place, own.window.object), []).append(own)
     by_ring, by_column = tuple(map(tuple, rings.values())), tuple(map(tuple, columns.values()))
-    kept = frozenset(window.array for one in launches for window in one.windows)
+    kept = frozenset(window.array for launch in launches for window in launch.windows)
     return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, rounds, by_ring, by_column, kept)
 
 
@@ -223,7 +224,7 @@ class _Reader:
     @property
     def windows(self) -> dict[DataObject, Window]:
         launch = self.leaf.launch
-        return {} if launch is None else {name: one for one in launch.windows for name in one.names}
+        return {} if launch is None else {name: window for window in launch.windows for name in window.names}
 
     def copy(self) -> tuple[Copied, bool] | None:
         """The copy of an element that the leaf makes, and whether it goes out of the window; None where it is a statement of the region."""
@@ -260,7 +261,7 @@ class _Reader:
         source = sources.of(meant)
         if source is None:
             raise WrongError("a tile has a statement that the region has not")
-        arrays = {one.array for one in self.windows.values()}
+        arrays = {window.array for window in self.windows.values()}
         for node in walk(self.leaf.node):
             if not isinstance(node, Access) or node.object in self.windows:
                 continue
@@ -270,14 +271,14 @@ class _Reader:
                 raise WrongError(f"'{node.object.host}' is written and has no window")
         if self.leaf.opaque:
             raise WrongError("a condition or bound that is not affine decides what a tile computes")
-        for one in executions(meant, *source):
-            if any(each.kind is AccessKind.MAY_WRITE or not each.exact for each in one.statement.references):
-                raise WrongError(f"the {where(one.statement)} does not surely access what it names")
-            if any(each.writes and each.object not in arrays for each in one.statement.references):
+        for execution in executions(meant, *source):
+            if any(each.kind is AccessKind.MAY_WRITE or not each.exact for each in execution.statement.references):
+                raise WrongError(f"the {where(execution.statement)} does not surely access what it names")
+            if any(each.writes and each.object not in arrays for each in execution.statement.references):
                 raise WrongError(
-                    f"the {where(one.statement)}, which may run again and again, writes something without a window"
+                    f"the {where(execution.statement)}, which may run again and again, writes something without a window"
                 )
-            yield Computed(replace(one, leaf=self.leaf), self.place, self._of_tiles(one.relation))
+            yield Computed(replace(execution, leaf=self.leaf), self.place, self._of_tiles(execution.relation))
 
     @cached_property
     def _meant(self) -> Leaf:
@@ -307,7 +308,7 @@ class _Reader:
         declaration = self.leaf.scopes.get(origin)
         if declaration is None or declaration.depth != self.depth or declaration.launch is not self.leaf.launch:
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
-        if not any(one is declaration.node for one in self.nest.body.statements):
+        if not any(statement is declaration.node for statement in self.nest.body.statements):
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
     def _check_place(self, window: Window, index: Binary, place: int) -> None:
@@ -366,7 +367,7 @@ class _Reader:
         at = self.leaf.value(column.position)
         around = list(itertools.takewhile(lambda one: not (isinstance(one, Dealt) and one.to_workers), self.leaf.path))
         rounds = [one for one in around if isinstance(one, Ordered) and one.dimension >= self.depth and one.sign > 0]
-        if at is None or all(self.leaf.frame.iterators[one.dimension] != column.position for one in rounds):
+        if at is None or all(self.leaf.frame.iterators[round_.dimension] != column.position for round_ in rounds):
             raise WrongError(f"'{column.position.host}' is no position of a walk through planes")
         behind = at.sub(affine(plane, self.leaf.frame))
         frame = self.leaf.frame

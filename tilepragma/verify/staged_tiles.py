@@ -1,13 +1,16 @@
 """Boxes that a plan stages hold what is read of them, and nothing that nobody reads.
 
-Of a side with the terms c * i, `least` m and `width` w, s(i) being the subscript of an access in one iteration i of the plan:
+Of a side with the terms c * i, `least` m and `width` w, s(i) being the subscript of an access in
+one iteration i of the plan:
 
     covered    { [i] : 0 <= s(i) - m(i) - sum c i <= w }   holds all iterations of the access, hence of every tile of them
     attained   for every iteration of the loops that the box is of, some access surely is at m + sum c i, and some at m + sum c i + w
 
-The second makes the ends of a box, in whatever tile, indices of accesses; and arrays hold boxes where they hold their ends. The rows of an
-array that is seen by rows need not all be there: both are proven of its elements' order in the user's array too, from `before` behind the first of
-the box to `after` before its last, and what lies beyond is not copied. That order is the lexicographic one, since no access leaves its row.
+The second makes the ends of a box, in whatever tile, indices of accesses; and arrays hold boxes
+where they hold their ends. The rows of an array that is seen by rows need not all be there: both
+are proven of its elements' order in the user's array too, from `before` behind the first of the box
+to `after` before its last, and what lies beyond is not copied. That order is the lexicographic one,
+since no access leaves its row.
 """
 
 from __future__ import annotations
@@ -80,7 +83,8 @@ def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf], functions: tuple
         yield Finding(_RULE, f"a subscript of '{name}' {error}", False)
 
 
-#: Of an access { [i] : it is not beyond the ends }, { [i] : it is at the first }, { [i] : it is at the last }
+#: Of an access { [i] : it is not beyond the ends }, { [i] : it is at the first }, { [i] : it is at
+#: the last }
 Measured = tuple[isl.Set, isl.Set, isl.Set]
 
 

@@ -1,7 +1,8 @@
-"""Stages are sound: what can be said of them without the mathematics. That boxes hold what is read is `verify/staged_tiles`'s.
+"""Stages are sound: what can be said of them without the mathematics. That boxes hold what is read
+is `verify/staged_tiles`'s.
 
-What a launch stages it must not write; the copies stand between the stage and the last use of them, barriers at both ends; and
-all workers of a gang come to every stage with the same box.
+What a launch stages it must not write; the copies stand between the stage and the last use of them,
+barriers at both ends; and all workers of a gang come to every stage with the same box.
 """
 
 from __future__ import annotations
@@ -73,16 +74,16 @@ def _wrong_boxes(launch: Launch) -> Iterator[str]:
         yield f"the staged form of launch {launch.name} deals its tiles out otherwise"
         return
     nests = (node for node in walk(staged.body) if isinstance(node, TileNest))
-    for tiled in (one for nest in nests for one in nest.loops):
+    for tiled in (loop for nest in nests for loop in nest.loops):
         if tiled.launch_bounds and tiled not in launch.loops:
             yield f"loop {tiled.symbol} of the staged form is none of the launch"
         if any(tile.axis is not None and tile.axis not in launch.axes for tile in tiled.tiles):
             yield f"loop {tiled.symbol} of the staged form has workers that the launch has not"
     objects = [name for window in launch.staged_windows for name in window.names]
     accesses = (node for node in walk(launch.staged) if isinstance(node, Access))
-    if len(set(objects)) != len(objects) or {one.object for one in accesses if one.object.scope is Scope.GANG} - set(
-        objects
-    ):
+    if len(set(objects)) != len(objects) or {
+        access.object for access in accesses if access.object.scope is Scope.GANG
+    } - set(objects):
         yield f"the staged form of launch {launch.name} uses memory of its gangs that is not one window's"
     for window in launch.staged_windows:
         number = isinstance(window.object.element, ScalarType) and window.object.scope is Scope.GANG
@@ -132,7 +133,8 @@ def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
                 yield from _wrong_places(inner, launch)
         elif isinstance(statement, Declaration):
             simple = all(
-                one.object.rank == 0 and not isinstance(one.initializer, tuple) for one in statement.declarators
+                declarator.object.rank == 0 and not isinstance(declarator.initializer, tuple)
+                for declarator in statement.declarators
             )
             if meets and not simple:
                 yield f"launch {launch.name} declares an array between barriers of a uniform nest"
@@ -145,13 +147,13 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
     written = {use.object for use in uses(nest, functions) if use.writes}
     held = {argument.object for argument in plan.arrays}
     stages = list(_stages(nest.body, ()))
-    objects = list(dict.fromkeys(one.object for _, _, stage, _ in stages for one in stage.arrays))
-    served = [(one.object, text) for _, _, stage, _ in stages for one in stage.arrays for text in one.reads]
+    objects = list(dict.fromkeys(array.object for _, _, stage, _ in stages for array in stage.arrays))
+    served = [(array.object, text) for _, _, stage, _ in stages for array in stage.arrays for text in array.reads]
     for object_, text in dict.fromkeys(one for one in served if served.count(one) > 1):
         yield f"'{object_.host}{text}' is read in two boxes of launch {launch.name}"
-    known = {one.loop.iterator for one in nest.loops if all(tile.axis is None for tile in one.tiles)}
+    known = {loop.loop.iterator for loop in nest.loops if all(tile.axis is None for tile in loop.tiles)}
     known |= (
-        set(plan.scalars) - written - set(launch.privates) | set(launch.values) | {one.object for one in plan.sizes}
+        set(plan.scalars) - written - set(launch.privates) | set(launch.values) | {size.object for size in plan.sizes}
     )
     if not plan.apart:
         yield f"launch {launch.name} stages arrays that another name may write"
@@ -170,11 +172,12 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
 
 
 def _wrong_order(launch: Launch, nest: TileNest, block: Block, place: int, known: set[DataObject]) -> Iterator[str]:
-    """What is copied an iteration ahead is known then, and no other barrier or stage is passed meanwhile: the loop's bounds are the same for
-    all workers, and its body is a stage, a barrier, what each does alone, and a barrier.
+    """What is copied an iteration ahead is known then, and no other barrier or stage is passed
+    meanwhile: the loop's bounds are the same for all workers, and its body is a stage, a barrier,
+    what each does alone, and a barrier.
     """
     name = f"launch {launch.name} copies ahead"
-    loop = next((one for one in walk(nest.body) if isinstance(one, Loop) and one.body is block), None)
+    loop = next((node for node in walk(nest.body) if isinstance(node, Loop) and node.body is block), None)
     if loop is None:
         yield f"{name} of something that is no loop"
         return
@@ -205,9 +208,9 @@ def _stages(block: Block, around: tuple[DataObject, ...]) -> Iterator[tuple[Bloc
 def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Iterator[str]:
     """The accesses to a box stand behind the stage in its block, a barrier before the first of them and one after the last."""
     name, object_ = staged.object.host, staged.object
-    using = [at for at, one in enumerate(block.statements) if _accesses(one, staged)]
-    barriers = [at for at, one in enumerate(block.statements) if isinstance(one, Barrier)]
-    inside = sum(len(_accesses(one, staged)) for one in block.statements)
+    using = [at for at, statement in enumerate(block.statements) if _accesses(statement, staged)]
+    barriers = [at for at, statement in enumerate(block.statements) if isinstance(statement, Barrier)]
+    inside = sum(len(_accesses(statement, staged)) for statement in block.statements)
     if inside != len(_accesses(nest.body, staged)) or any(at < place for at in using):
         yield f"'{name}' is read before it is staged, or elsewhere"
         return
@@ -224,7 +227,7 @@ def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Ite
 
 def _accesses(node: Any, staged: Staged) -> list[Access]:
     """The accesses to the box."""
-    found = (one for one in walk(node) if isinstance(one, Access) and one.object == staged.object)
+    found = (node for node in walk(node) if isinstance(node, Access) and node.object == staged.object)
     return [one for one in found if subscripts_text(one.subscripts) in staged.reads]
 
 

@@ -1,4 +1,5 @@
-"""Which statement of the region a leaf of a plan is, and which of its instances each instance of the leaf executes.
+"""Which statement of the region a leaf of a plan is, and which of its instances each instance of
+the leaf executes.
 
 Planners keep the user's statements, or give their iterators other names: then all else is the same.
 
@@ -29,8 +30,8 @@ _MOST_PIECES = 16
 
 @dataclass(frozen=True, eq=False)
 class Executed:
-    """A leaf that executes a statement: `relation` is { [plan instance] -> S[i] }. `places` has the objects of the plan for those of the
-    region that have another name there.
+    """A leaf that executes a statement: `relation` is { [plan instance] -> S[i] }. `places` has the
+    objects of the plan for those of the region that have another name there.
     """
 
     leaf: Leaf
@@ -89,8 +90,9 @@ class Sources:
             self._by_place.setdefault(_place(leaf.node), []).append(source)
 
     def of(self, leaf: Leaf) -> tuple[Source, dict[DataObject, DataObject]] | None:
-        """The statement that the leaf is, with the names its objects have in the plan; None where it is none. Of several copies of a statement it is
-        the one whose names it has, if there is one.
+        """The statement that the leaf is, with the names its objects have in the plan; None where
+        it is none. Of several copies of a statement it is the one whose names it has, if there is
+        one.
         """
         source = self._by_node.get(id(leaf.node))
         if source is not None:
@@ -130,8 +132,9 @@ def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject])
 def in_one_piece(relation: isl.Map) -> isl.Map:
     """The same relation as one basic map where it is one.
 
-    Bounds of tiles are greatest and least values, which make pieces of a tile's instances though these are convex; all that is asked of the relation
-    takes time by the square of the pieces (sweeps by colours in three dimensions: a proof of 0.4 s in place of 3.9).
+    Bounds of tiles are greatest and least values, which make pieces of a tile's instances though
+    these are convex; all that is asked of the relation takes time by the square of the pieces
+    (sweeps by colours in three dimensions: a proof of 0.4 s in place of 3.9).
     """
     if not 1 < relation.n_basic_map() <= _MOST_PIECES:
         return relation
@@ -140,8 +143,8 @@ def in_one_piece(relation: isl.Map) -> isl.Map:
 
 
 def name_of(iterator: DataObject, leaf: Leaf, places: dict[DataObject, DataObject]) -> DataObject:
-    """The object that holds the iterator's value at the leaf: what the leaf calls it, or, where its text does not mention the
-    iterator at all, one in scope that the user would call the same.
+    """The object that holds the iterator's value at the leaf: what the leaf calls it, or, where its
+    text does not mention the iterator at all, one in scope that the user would call the same.
     """
     if iterator in places or leaf.value(iterator) is not None:
         return places.get(iterator, iterator)
@@ -211,8 +214,8 @@ def _place(node: Any) -> tuple[Any, ...]:
 def _pairs(node: Any, old: Any) -> Iterator[tuple[Any, Any]]:
     """The parts of a node and of what it may come from; a declaration may leave out what is not needed."""
     if isinstance(node, Declaration) and isinstance(old, Declaration):
-        known = {one.object: one for one in old.declarators}
-        yield from ((one, known.get(one.object)) for one in node.declarators)
+        known = {declarator.object: declarator for declarator in old.declarators}
+        yield from ((declarator, known.get(declarator.object)) for declarator in node.declarators)
     else:
         yield from zip(_parts(node), _parts(old), strict=True)
 
@@ -245,7 +248,7 @@ def _same(new: Any, old: Any, places: dict[DataObject, DataObject]) -> bool:
         return len(new) == len(old) and all(_same(n, o, places) for n, o in zip(new, old, strict=True))
     if not dataclasses.is_dataclass(old):
         return bool(new == old)
-    names = [one.name for one in dataclasses.fields(old) if one.compare]
+    names = [field.name for field in dataclasses.fields(old) if field.compare]
     return all(_same(getattr(new, name), getattr(old, name), places) for name in names)
 
 
@@ -265,8 +268,8 @@ def instance_text(instances: isl.Set, statement: ScopStatement) -> str:
 
 @dataclass(frozen=True)
 class ProvenRegion:
-    """A region to prove plans against: its statements' Scop and dependences, and where each statement stands. `touching` is of statements that touch
-    no more than what it is a part of.
+    """A region to prove plans against: its statements' Scop and dependences, and where each
+    statement stands. `touching` is of statements that touch no more than what it is a part of.
     """
 
     scop: Scop

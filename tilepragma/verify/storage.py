@@ -1,11 +1,13 @@
 """Proof that a region which keeps some values elsewhere computes what the original computes.
 
-The two are the same text but for the storage that some accesses name, and for added copies B[b] = C[c]. With
+The two are the same text but for the storage that some accesses name, and for added copies B[b] =
+C[c]. With
 
     { R[i] -> W[j] }   the write that the read R[i] sees the value of
 
-of both, the changed region's composed through its copies, each read sees the same value in both, and each element that anyone may
-read afterwards has the same last writer. The subscripts of new storage do not matter for that; what they hold does.
+of both, the changed region's composed through its copies, each read sees the same value in both,
+and each element that anyone may read afterwards has the same last writer. The subscripts of new
+storage do not matter for that; what they hold does.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ class Version:
 
 @dataclass(frozen=True)
 class OwnStorage:
-    """What the changed version has more: `instead` gives for each new object the array whose values it holds, `copies` are the
-    added statements (by identity), `dead` the arrays that nobody reads after the region.
+    """What the changed version has more: `instead` gives for each new object the array whose values
+    it holds, `copies` are the added statements (by identity), `dead` the arrays that nobody reads
+    after the region.
     """
 
     instead: Mapping[DataObject, DataObject]
@@ -97,8 +100,8 @@ class _Sources:
 
 def _value_fault(original: Scop, changed: Scop, own: OwnStorage, added: Collection[int]) -> str | None:
     found_copies = tuple(added_copies(changed, added))
-    copies = [one for one in found_copies if one is not None]
-    twins = [one for one in changed.statements if id(one.node) not in added]
+    copies = [copy for copy in found_copies if copy is not None]
+    twins = [statement for statement in changed.statements if id(statement.node) not in added]
     if len(twins) != len(original.statements):
         return "statements are missing"
     names: dict[str, str] = {}
@@ -161,13 +164,19 @@ def _copy(statement: ScopStatement, sites: list[Site]) -> Copy | None:
 
 
 def is_touched(site: Site, original: Scop) -> bool:
-    """Whether { A[a] : the copy's reference touches it } is a part of what the original surely touches, or of a box around that where an array has
-    all of such a box; what is new has none there.
+    """Whether { A[a] : the copy's reference touches it } is a part of what the original surely
+    touches, or of a box around that where an array has all of such a box; what is new has none
+    there.
     """
     object_ = site.reference.object
     if object_.scope is Scope.TEMPORARY:
         return True
-    own = [one for each in original.statements for one in each.references if one.object == object_ and one.exact]
+    own = [
+        reference
+        for each in original.statements
+        for reference in each.references
+        if reference.object == object_ and reference.exact
+    ]
     touched = [one.relation.range() for one in own if one.kind is not AccessKind.MAY_WRITE]
     copied = site.reference.relation.range()
     # Of rows that a program has for itself, the last may be shorter.
@@ -205,20 +214,20 @@ def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str,
 
 def _renamed(relation: isl.UnionMap, names: Mapping[str, str]) -> isl.UnionMap:
     result = isl.UnionMap("{ }", context=relation.get_ctx())
-    for one in _maps(relation):
+    for map_ in _maps(relation):
         for side in (isl.dim_type.in_, isl.dim_type.out):
-            name = one.get_tuple_name(side)
-            one = one.set_tuple_name(side, names.get(name, name))
-        result = result.union(isl.UnionMap.from_map(one))
+            name = map_.get_tuple_name(side)
+            map_ = map_.set_tuple_name(side, names.get(name, name))
+        result = result.union(isl.UnionMap.from_map(map_))
     return result
 
 
 def _of(relation: isl.UnionMap, arrays: Collection[DataObject]) -> isl.UnionMap:
-    names = {one.name for one in arrays}
+    names = {array.name for array in arrays}
     result = isl.UnionMap("{ }", context=relation.get_ctx())
-    for one in _maps(relation):
-        if one.get_tuple_name(isl.dim_type.in_) in names:
-            result = result.union(isl.UnionMap.from_map(one))
+    for map_ in _maps(relation):
+        if map_.get_tuple_name(isl.dim_type.in_) in names:
+            result = result.union(isl.UnionMap.from_map(map_))
     return result
 
 

@@ -1,4 +1,5 @@
-"""What neighbouring workers of a finished plan touch at the same time, by the relations that the plan is proven with.
+"""What neighbouring workers of a finished plan touch at the same time, by the relations that the
+plan is proven with.
 
 R = { [plan instance] -> S[i] },  F = { S[i] -> A[a] },  p' = p with the next value of the loop that is dealt out
 
@@ -27,11 +28,13 @@ Layouts = Mapping[DataObject, tuple[Polynomial, ...]]
 
 @dataclass(frozen=True)
 class WorkerAccess:
-    """An access of a launch along one of the loops that it deals out to workers: `pattern` is what it makes of the next iteration.
+    """An access of a launch along one of the loops that it deals out to workers: `pattern` is what
+    it makes of the next iteration.
 
-    `apart`: by how many elements the next worker's lies further on, where that is known. `first`: the loop has the tiles of worker
-    axis 0. `blocked`: a worker takes several iterations in turn, so that the next one's lie as many further on.
-    `depth`: how many loops the plan has around the access.
+    `apart`: by how many elements the next worker's lies further on, where that is known. `first`:
+    the loop has the tiles of worker axis 0. `blocked`: a worker takes several iterations in turn,
+    so that the next one's lie as many further on. `depth`: how many loops the plan has around the
+    access.
     """
 
     launch: str
@@ -49,7 +52,9 @@ def worker_accesses(
 ) -> tuple[WorkerAccess, ...]:
     """The accesses of all launches that have workers, along each loop whose tiles workers have. Raises Unmatched, OperationLimitError."""
     with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking at what workers access"):
-        return tuple(one for each in executed_by(region, steps, sizes) for one in _accesses(each, region.scop.layouts))
+        return tuple(
+            access for each in executed_by(region, steps, sizes) for access in _accesses(each, region.scop.layouts)
+        )
 
 
 def _accesses(executed: Executed, layouts: Layouts) -> Iterator[WorkerAccess]:

@@ -1,12 +1,14 @@
-"""Launches whose tiles overlap, each gang computing in windows of its own, leave every array as the region does.
+"""Launches whose tiles overlap, each gang computing in windows of its own, leave every array as the
+region does.
 
     s = [h, l]               a step of the host: round h of its one loop, if there is one, launch l in it; b = [s, g] is a tile g of it
     Q_S : { b -> S[i] }      the instances that a tile executes; T_S : { S[i] -> s } the step that executes them
     W : { s -> x }           what the region writes of an array in the instances of a step
     F, K : { b -> x }        what a tile fills its window with, and what it stores of it, each from or to some array Y
 
-A tile's instances run in the region's order, in memory of its own, so that each reads what it reads in the region if the instances it depends on
-are the tile's too or of earlier steps, and the latter's results are what the window was filled with:
+A tile's instances run in the region's order, in memory of its own, so that each reads what it reads
+in the region if the instances it depends on are the tile's too or of earlier steps, and the
+latter's results are what the window was filled with:
 
     every instance in one step; dependences never to an earlier step; inside a tile in order
     Q_T . flow^-1, of one step, is in Q_S                         tiles have all that their instances read of the same step
@@ -18,12 +20,14 @@ are the tile's too or of earlier steps, and the latter's results are what the wi
 
 Instances may run in many tiles of one step: all compute the same.
 
-A window that is a ring of R planes along a dimension has one place for x and for all that differ from it by multiples of R there. It is as good
-as one with a place for each, if all that touches an element has been done before something touches one that is R or more beyond it:
+A window that is a ring of R planes along a dimension has one place for x and for all that differ
+from it by multiples of R there. It is as good as one with a place for each, if all that touches an
+element has been done before something touches one that is R or more beyond it:
 
     { A[i] -> B[j] : of one tile, A[i] touches x, B[j] touches y, y_k >= x_k + R }     A[i] runs before B[j]
 
-What a worker reads of a window in registers, where it put all that it wrote there, is what the window has, if nobody else wrote it:
+What a worker reads of a window in registers, where it put all that it wrote there, is what the
+window has, if nobody else wrote it:
 
     { A[i] -> B[j] : of one tile, A[i] writes x, B[j] reads x in registers }           A[i] and B[j] are one worker's, in one round of its loops
 """
@@ -54,7 +58,7 @@ _RULE = "overlapped tiles leave what the region leaves"
 
 def has_windows(steps: Iterable[ProvenStep]) -> bool:
     """Whether some launch keeps arrays in windows."""
-    return any(bool(one.windows) if isinstance(one, ProvenLaunch) else has_windows(one.steps) for one in steps)
+    return any(bool(step.windows) if isinstance(step, ProvenLaunch) else has_windows(step.steps) for step in steps)
 
 
 def wrong_windows(
@@ -97,10 +101,10 @@ class _Region:
 
     @property
     def flow(self) -> list[Dependence]:
-        return [one for one in self.dependences if one.kind is DependenceKind.FLOW]
+        return [dependence for dependence in self.dependences if dependence.kind is DependenceKind.FLOW]
 
 
-# -- what must hold ---------------------------------------------------------------------------------------------------
+# -- what must hold
 
 
 def _each_in_a_step(region: _Region, tiles: Tiles) -> None:
@@ -148,8 +152,8 @@ def _in_order(region: _Region, tiles: Tiles) -> None:
 def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
     """Those between the same two statements together."""
     groups: dict[tuple[str, str], list[Dependence]] = {}
-    for one in dependences:
-        groups.setdefault(one.ends, []).append(one)
+    for dependence in dependences:
+        groups.setdefault(dependence.ends, []).append(dependence)
     return list(groups.values())
 
 
@@ -236,7 +240,7 @@ def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
 
 def _unordered(first: Leaf, second: Leaf, array: DataObject, computed: Computed, tiles: Tiles) -> Iterator[Reference]:
     """The accesses to an array of what is computed, if it matters which: where a tile does not do all of one leaf before all of the other."""
-    mine = [one for one in computed.executed.statement.references if one.object == array]
+    mine = [reference for reference in computed.executed.statement.references if reference.object == array]
     yield from () if not mine or _all_before(first, second, tiles.depth) else mine
 
 
@@ -308,13 +312,13 @@ def _filled(region: _Region, tiles: Tiles) -> None:
     """What is read from before the step is in the window, with the value that it has there."""
     arrays = _arrays(region) | tiles.kept
     for name, all_tiles in tiles.of.items():
-        statement = next(one for one in region.scop.statements if one.name == name)
-        whole = {one for one in arrays if _all_filled(tiles, statement, all_tiles, one)}
+        statement = next(statement for statement in region.scop.statements if statement.name == name)
+        whole = {array for array in arrays if _all_filled(tiles, statement, all_tiles, array)}
         for reference in statement.references:
             if reference.writes or reference.object not in arrays - whole:
                 continue
             mine = _union(
-                (one.tiles for one in tiles.fills if one.array == reference.object), _read(all_tiles, reference)
+                (fill.tiles for fill in tiles.fills if fill.array == reference.object), _read(all_tiles, reference)
             )
             left = statement.domain
             for one in region.flow:
@@ -336,11 +340,15 @@ def _filled(region: _Region, tiles: Tiles) -> None:
 
 
 def _all_filled(tiles: Tiles, statement: ScopStatement, all_tiles: isl.Map, array: DataObject) -> bool:
-    """Whether windows have all that the statement reads of the array, whatever it is from: that takes less to see than what of it is from before
-    the step.
+    """Whether windows have all that the statement reads of the array, whatever it is from: that
+    takes less to see than what of it is from before the step.
     """
-    read = [_read(all_tiles, one) for one in statement.references if one.object == array and not one.writes]
-    filled = [one.tiles for one in tiles.fills if one.array == array]
+    read = [
+        _read(all_tiles, reference)
+        for reference in statement.references
+        if reference.object == array and not reference.writes
+    ]
+    filled = [fill.tiles for fill in tiles.fills if fill.array == array]
     return bool(read and filled and _union(read, read[0]).is_subset(_union(filled, filled[0])))
 
 
@@ -370,10 +378,10 @@ def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
 def _written(region: _Region, tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x : S[i], of step s, writes x }"""
     found = [
-        tiles.step_of[statement.name].reverse().apply_range(one.relation.reset_tuple_id(_OUT))
+        tiles.step_of[statement.name].reverse().apply_range(reference.relation.reset_tuple_id(_OUT))
         for statement in region.scop.statements
-        for one in statement.references
-        if one.object == array and one.writes
+        for reference in statement.references
+        if reference.object == array and reference.writes
     ]
     return _union(found, like)
 
@@ -412,7 +420,7 @@ def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
 
 def _stored_to(tiles: Tiles, other: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x } that is stored to an array"""
-    return _union((one.steps for one in tiles.stores if one.other == other), like)
+    return _union((store.steps for store in tiles.stores if store.other == other), like)
 
 
 def _pairs(filled: isl.Set, steps: isl.Map, rank: int) -> isl.Map:
@@ -448,12 +456,12 @@ def _stored(region: _Region, tiles: Tiles) -> None:
         ]
         if together or not _once_a_tile(store.places, tiles.rounds):
             raise WrongError(f"elements of '{store.other.host}' are stored twice in a step")
-        kept = [one.tiles for one in tiles.fills if (one.place, one.array) == (store.place, store.array)]
+        kept = [fill.tiles for fill in tiles.fills if (fill.place, fill.array) == (store.place, store.array)]
         for statement in region.scop.statements:
-            for one in statement.references:
-                if one.object != store.array or not one.writes:
+            for reference in statement.references:
+                if reference.object != store.array or not reference.writes:
                     continue
-                elements = one.relation.reset_tuple_id(_OUT)
+                elements = reference.relation.reset_tuple_id(_OUT)
                 writers = store.tiles.apply_range(elements.reverse())
                 if not writers.intersect(tiles.same_step[statement.name]).is_subset(tiles.of[statement.name]):
                     raise WrongError(f"a tile stores elements of '{name}' that another tile computes")
@@ -477,8 +485,9 @@ def _final(region: _Region, tiles: Tiles) -> None:
 
 
 def _each_stores_its_own(region: _Region, tiles: Tiles, array: DataObject) -> bool:
-    """Whether every tile stores to the array itself just what it writes of it: { b -> x } is the same for both. Asked first, since steps and elements
-    without their tiles are sets that take long to compare. It is asked of each fill, and of all in the end: once for an array.
+    """Whether every tile stores to the array itself just what it writes of it: { b -> x } is the
+    same for both. Asked first, since steps and elements without their tiles are sets that take long
+    to compare. It is asked of each fill, and of all in the end: once for an array.
     """
     if array not in region.self_sufficient:
         region.self_sufficient[array] = _stores_as_it_writes(region, tiles, array)
@@ -486,12 +495,12 @@ def _each_stores_its_own(region: _Region, tiles: Tiles, array: DataObject) -> bo
 
 
 def _stores_as_it_writes(region: _Region, tiles: Tiles, array: DataObject) -> bool:
-    stored = [one.tiles for one in tiles.stores if one.other == array]
+    stored = [store.tiles for store in tiles.stores if store.other == array]
     written = [
-        tiles.of[statement.name].apply_range(one.relation.reset_tuple_id(_OUT))
+        tiles.of[statement.name].apply_range(reference.relation.reset_tuple_id(_OUT))
         for statement in region.scop.statements
-        for one in statement.references
-        if one.object == array and one.writes
+        for reference in statement.references
+        if reference.object == array and reference.writes
     ]
     if not stored or not written:
         return False
@@ -508,10 +517,10 @@ def _inside(region: _Region, tiles: Tiles) -> None:
         touched = reduce(
             isl.Set.union,
             (
-                one.relation.range().reset_tuple_id()
+                reference.relation.range().reset_tuple_id()
                 for statement in region.touching.statements
-                for one in statement.references
-                if one.object == copy.array
+                for reference in statement.references
+                if reference.object == copy.array
             ),
         )
         copied = copy.tiles.range()

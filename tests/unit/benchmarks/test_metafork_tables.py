@@ -26,7 +26,8 @@ def test_the_figures_are_the_slides(program: Program, best: tuple[int, ...]) -> 
     for speeds in (*program.printed.values(), program.ppcg[1]):
         assert len(speeds) == len(program.printed_sizes)
     assert all(len(block) == len(program.parameters) for block in (*program.printed, program.ppcg[0]))
-    # In the slides PPCG's fixed block is 2.3 times as fast as the best parametric one on the product, and nowhere else faster.
+    # In the slides PPCG's fixed block is 2.3 times as fast as the best parametric one on the
+    # product, and nowhere else faster.
     ratio = program.ppcg[1][-1] / program.printed[best][-1]
     assert ratio == pytest.approx(2.28, abs=0.01) if program is PRODUCT else ratio < 1
 

@@ -54,7 +54,8 @@ def test_the_columns_of_table_4() -> None:
 
 def test_rules_are_judged_at_inputs_that_they_were_not_learned_from() -> None:
     inputs = [Input(f"n={n}", 1, n, n) for n in range(16)]
-    # x is the best below 8, and at 15; even numbers are learned from. The limit is put between 6 and 8, by their ratio at 6: 7 is misjudged, and 15.
+    # x is the best below 8, and at 15; even numbers are learned from. The limit is put between 6
+    # and 8, by their ratio at 6: 7 is misjudged, and 15.
     rates = {
         "x": {one.text: 2.0 if one.bytes < 8 or one.bytes == 15 else 1.0 for one in inputs},
         "y": {one.text: 1.0 if one.bytes < 8 or one.bytes == 15 else 2.0 for one in inputs},

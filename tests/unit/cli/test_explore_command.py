@@ -99,7 +99,8 @@ def test_the_fastest_of_each_size_is_named(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_tiles_beyond_the_loops_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of (64, 128) and (64, 256) the same work is predicted, and both hold all of 64 points and 64 steps.
+    # Of (64, 128) and (64, 256) the same work is predicted, and both hold all of 64 points and 64
+    # steps.
     sizes = ((64, 128), (64, 256), (64, 32), (128, 512), DEFAULT)
     work = (2.0, 2.0, 2.0, 3.0, 4.0)
     layouts = tuple(Layout(one, seconds) for one, seconds in zip(sizes, work, strict=True))
@@ -145,8 +146,8 @@ def test_rules_are_learned_and_kept_beside_the_source(capsys: pytest.CaptureFixt
 
 
 def built_program(us: str) -> list[str]:
-    """The options and the words of a program whose build notes what it is to try, and which runs what it was built with: `us` is a shell's case of
-    the version's text and the first argument.
+    """The options and the words of a program whose build notes what it is to try, and which runs
+    what it was built with: `us` is a shell's case of the version's text and the first argument.
     """
     event = {"ph": "X", "ts": 0, "cat": "kernel", "name": "x", "dur": 0}
     event["args"] = {"target": "threads", "kernel": "sweep", "form": "host", "source": "in.c", "version text": "TEXT"}

@@ -133,8 +133,8 @@ def test_the_page_is_whole_and_refers_to_nothing_elsewhere() -> None:
 
 
 def test_numbers_follow_from_the_times() -> None:
-    """By hand, with three operations a point: SMALL does 0.3 and 0.075 GFLOP/s, LARGE 0.15 and 0.3, the default 0.075 and 0.075; the fastest do 0.3
-    at both.
+    """By hand, with three operations a point: SMALL does 0.3 and 0.075 GFLOP/s, LARGE 0.15 and 0.3,
+    the default 0.075 and 0.075; the fastest do 0.3 at both.
     """
     measure()
     found = page("in.c")

@@ -66,8 +66,9 @@ def program(
     more: str = "",
     takes: Sequence[dict[str, int]] = (),
 ) -> str:
-    """A program whose kernel takes so many microseconds where TILEK_SIZES has the text, in launches that take such sizes by themselves (none:
-    its profile does not say it). It notes what TILEK_SIZES says in the file `asked`.
+    """A program whose kernel takes so many microseconds where TILEK_SIZES has the text, in launches
+    that take such sizes by themselves (none: its profile does not say it). It notes what
+    TILEK_SIZES says in the file `asked`.
     """
     own = {"target": target, "kernel": "sweep", "form": form, "source": "in.c", "line": 3}
     launches = [{**own, "tile sizes": sizes} for sizes in takes] or [own]
@@ -315,7 +316,7 @@ def test_sigterm_ends_it_as_an_interrupt_does(
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-# ---- What the program takes by itself, and what was kept before ---------------------------------------------------------
+# -- What the program takes by itself, and what was kept before
 
 
 def rows_of(said: str) -> dict[str, list[str]]:

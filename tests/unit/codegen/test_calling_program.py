@@ -14,7 +14,8 @@ from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.driver.texts import calling_program, source_text
 
-#: Prints what it is called with, first and last elements too; an access outside of an array is found by the sanitizer.
+#: Prints what it is called with, first and last elements too; an access outside of an array is
+#: found by the sanitizer.
 SOURCE = """\
 #include <stdio.h>
 void f(int n, long m, float ***a, double b[n][m + 1], int *restrict c, unsigned char (*d)[m], float alpha, int unused)

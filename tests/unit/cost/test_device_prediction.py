@@ -27,7 +27,8 @@ from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.sizes.search import rank_layouts
 
-#: 4 multiprocessors that issue a warp of 4 lanes in 2 cycles of a second, with a cache and room for the registers of 2 gangs.
+#: 4 multiprocessors that issue a warp of 4 lanes in 2 cycles of a second, with a cache and room for
+#: the registers of 2 gangs.
 SMALL = replace(GPU, compute_capability=None, registers_per_multiprocessor=4096, registers_per_block=4096)
 
 
@@ -62,8 +63,9 @@ def test_a_tile_takes_what_the_thesis_says() -> None:
     # Point (t, i) is in the wavefront t + (t + i), one of 16, with 1 to 4 points: a warp each.
     widths = Counter(2 * t + i for t in range(4) for i in range(1, 11))
     assert (len(widths), max(widths.values())) == (16, 4)
-    # 3 operations, and 20 instructions for the addresses of 4 accesses: 2 cycles each for a warp; neighbours are 2 elements apart, so that
-    # a warp meets 4 times the 8 bytes that 2 banks serve at once instead of twice: 2 cycles become 4.
+    # 3 operations, and 20 instructions for the addresses of 4 accesses: 2 cycles each for a warp;
+    # neighbours are 2 elements apart, so that a warp meets 4 times the 8 bytes that 2 banks serve
+    # at once instead of twice: 2 cycles become 4.
     assert parts["computation"] == pytest.approx(16 * (2.0 * (3 + 20) + 4 * 4))
     assert parts["barriers"] == 16 + 2
     # 12 elements in and 10 out, 4 bytes each, at a quarter of 8 bytes a second.
@@ -101,7 +103,8 @@ def test_rounds_follow_from_the_tiles_of_wavefronts() -> None:
     assert isinstance(wavefronts, PlanWork)
     number = int(wavefronts.launches[0].launches[0])
     barrier = overheads_of(many).barrier[0][1]
-    # 23 wavefronts of points, two barriers more, and a tile at most in each of the inter-tile wavefronts.
+    # 23 wavefronts of points, two barriers more, and a tile at most in each of the inter-tile
+    # wavefronts.
     assert fast.seconds[0, place] == pytest.approx(number * 25 * barrier, rel=0.1)
     assert slow.seconds[0, place] > 1.5 * fast.seconds[0, place]
 
@@ -156,13 +159,14 @@ def product(columns: int, rows: int) -> KernelPlan:
 
 
 def test_larger_staged_tiles_are_better_until_they_have_no_room() -> None:
-    """A worker has 8 x 4 elements of the product: gangs of more workers read less. 16 x 8 stage 8 + 8 KB, all that a C1060 has; here its memory
-    is slow.
+    """A worker has 8 x 4 elements of the product: gangs of more workers read less. 16 x 8 stage 8 +
+    8 KB, all that a C1060 has; here its memory is slow.
     """
     c1060 = device("c1060")
     slow = replace(c1060, memories=(c1060.memories[0], replace(c1060.memories[1], bandwidth=10e9)))
     times = [seconds(product(*workers), {"n": 2048}, slow)[0] for workers in ((8, 2), (8, 4), (8, 8), (16, 8))]
-    # Elements read for each computed one, by the edges of tiles: (1 / 32 + 1 / 16), (1 / 32 + 1 / 32), (1 / 32 + 1 / 64), (1 / 64 + 1 / 64).
+    # Elements read for each computed one, by the edges of tiles: (1 / 32 + 1 / 16), (1 / 32 + 1 /
+    # 32), (1 / 32 + 1 / 64), (1 / 64 + 1 / 64).
     assert [times[0] / one for one in times] == pytest.approx([1, 3 / 2, 2, 3], rel=0.1)
     assert seconds(product(32, 8), {"n": 2048}, device("c1060")) == [np.inf]
     assert np.isfinite(seconds(product(32, 8), {"n": 2048}, device("h100"))[0])
@@ -220,7 +224,8 @@ def test_neighbours_in_a_wavefront_meet_elements_apart() -> None:
         assert len(steps) == (4 if name == "sor 1-d" else 6)
         assert {size for _, size in steps} == {4}
         assert {step for step, _ in steps} == {2} if name == "sor 1-d" else min(step for step, _ in steps) > 1000
-    # A row of 16 workers is half a warp: 2 x 128 bytes for 128 bytes of use; in different rows, 128 bytes for each element.
+    # A row of 16 workers is half a warp: 2 x 128 bytes for 128 bytes of use; in different rows, 128
+    # bytes for each element.
     assert wasted(((2, 4),), 32, np.array([16, 32]), 128).tolist() == [2.0, 2.0]
     assert wasted(((2**20, 4),), 32, np.array([16]), 128).tolist() == [32.0]
     assert wasted(((1, 4),), 32, np.array([32]), 128).tolist() == [1.0]
@@ -241,7 +246,8 @@ def test_boxes_of_gangs_have_banks_and_take_room() -> None:
         4488,
     ]
     assert box_conflicts(fronts.nest, launch.place, Banks()).tolist() == [1, 4]
-    # Without room for its box a gang reads where the array is, at which each worker of a row is served by itself.
+    # Without room for its box a gang reads where the array is, at which each worker of a row is
+    # served by itself.
     room, none = (replace(device("h100"), shared_per_block=size) for size in (4360, 4359))
     place = NAMES.index("computation")
     staged, plain = (terms(found, scalars, gpu, **sizes).seconds[0, place] for gpu in (room, none))
@@ -253,7 +259,8 @@ def test_without_a_cache_every_access_goes_to_memory() -> None:
     old, new = (replace(device("c1060"), compute_capability=own) for own in ((1, 3), (2, 0)))
     place = NAMES.index("elements")
     without, cached = (terms(planned("sor 1-d"), scalars, one, **sizes).seconds[0, place] for one in (old, new))
-    # 256 points of a tile with 4 accesses, of which a row of 16 workers meets 128 bytes for 64; the tile touches 33 + 31 elements.
+    # 256 points of a tile with 4 accesses, of which a row of 16 workers meets 128 bytes for 64; the
+    # tile touches 33 + 31 elements.
     assert without / cached == pytest.approx(256 * 4 * 2 / 64)
 
 

@@ -54,8 +54,9 @@ class Cache(StepsRun):
         return (self.moved + sum(self.held.values())) * LINE
 
 
-#: Sizes of the nests and of tiles, and how many times the cache's bytes may be counted: tiles of different launches are not seen to share anything,
-#: and a cache that just misses an iteration holds most of it.
+#: Sizes of the nests and of tiles, and how many times the cache's bytes may be counted: tiles of
+#: different launches are not seen to share anything, and a cache that just misses an iteration
+#: holds most of it.
 SIZES = {
     "sor 1-d": ({"n": 1501, "steps": 32}, 40, 2.0),
     "sor 2-d": ({"n": 37, "m": 35, "steps": 5}, 8, 1.7),
@@ -208,7 +209,8 @@ def test_tiles_of_overlapping_wavefronts_are_handed_on_one_by_one() -> None:
     scalars = {"n": 65536, "steps": 320}
     terms = terms_of("sor 1-d", scalars, [[32, 4], [32, 16]], PROCESSOR)
     between = terms.seconds[:, terms.names.index("launches")]
-    # Ten columns, in each of them a tile for every 4 or 16 points and some more at the slanted ends.
+    # Ten columns, in each of them a tile for every 4 or 16 points and some more at the slanted
+    # ends.
     tiles = [10 * 65536 / width for width in (4, 16)]
     assert between == pytest.approx([TILE_SECONDS * one / PROCESSOR.cores for one in tiles], rel=0.2)
 
@@ -221,7 +223,8 @@ def test_under_opencl_each_wavefront_is_a_launch() -> None:
     scalars, sizes = {"n": 65536, "steps": 320}, [[160, 4], [160, 8192]]
     terms = terms_of("sor 1-d", scalars, sizes, opencl)
     between = terms.seconds[:, terms.names.index("launches")]
-    # Short tiles run one after the other on whatever core is awake; of long ones several cores take part, which takes until they are.
+    # Short tiles run one after the other on whatever core is awake; of long ones several cores take
+    # part, which takes until they are.
     waves = [-(-(65536 + 320) // width) + 1 for width in (4, 8192)]
     assert between == pytest.approx([waves[0] * 2e-6, waves[1] * (4e-6 + JOINING)])
     short, whole = (one.seconds[0, one.names.index("rows")] for one in (terms, terms_of("sor 1-d", scalars, sizes)))
@@ -239,7 +242,8 @@ def test_what_fits_no_cache_comes_from_memory() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_layouts_of_which_no_point_was_seen_are_never_the_fastest() -> None:
-    # Every second wavefront of diamonds of one step is empty: of eight steps just such ones are looked at.
+    # Every second wavefront of diamonds of one step is empty: of eight steps just such ones are
+    # looked at.
     terms = terms_of("jacobi 2-d diamond", {"n": 300, "m": 300, "steps": 8}, [[1, 64], [8, 64]])
     assert np.isinf(terms.estimate[0])
     assert 0 < terms.estimate[1] < 1
@@ -263,7 +267,8 @@ def test_steps_that_one_core_does_are_as_short_as_in_the_runtime() -> None:
 
 
 def test_others_hear_of_a_launch_while_the_first_core_is_at_work() -> None:
-    # 64 rows on two cores: in halves both wait for the second, of 48 and 16 the first has more to do than the others wait.
+    # 64 rows on two cores: in halves both wait for the second, of 48 and 16 the first has more to
+    # do than the others wait.
     sizes = [[32] * len(planned("sgemm").sizes), [48] * len(planned("sgemm").sizes)]
     two = replace(PROCESSOR.with_cores(2), overheads=Overheads(1e-6, (), ((1, 1e-6), (2, 3e-6)), 0.0))
     terms = terms_of("sgemm", {"n": 64, "m": 512, "p": 512}, sizes, two)

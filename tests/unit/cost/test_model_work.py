@@ -93,7 +93,8 @@ def test_times_on_cores_follow_from_the_same_numbers() -> None:
     found = models(TWO, {"n": 802, "m": 402, "steps": 64}, sizes, Target.THREADS)
     points = 64 * 800 * 400
     parts = predict(found.work, 1, 1, 2, Coefficients(1e-9, 0.0, 0.0), Overheads(0.0, (), (), 0.0))
-    # Two cores, 8 lanes, one nanosecond each: never faster than all of them at once, nor slower than one core.
+    # Two cores, 8 lanes, one nanosecond each: never faster than all of them at once, nor slower
+    # than one core.
     assert np.all(parts.total >= points / 16 * 1e-9 * 0.999)
     assert np.all(parts.total <= points / 8 * 1e-9 * 1.001)
 

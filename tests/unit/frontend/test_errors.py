@@ -1,4 +1,5 @@
-"""Every refusal of the front end, compared with its exact text: tests/golden/errors/NAME.c and NAME.err.
+"""Every refusal of the front end, compared with its exact text: tests/golden/errors/NAME.c and
+NAME.err.
 
 `TILEK_UPDATE_GOLDEN=1` writes the .err files anew; read the difference before committing it.
 """

@@ -1,4 +1,5 @@
-"""Every refusal of a directive, compared with its exact text: tests/golden/pragmas/NAME.c and NAME.err.
+"""Every refusal of a directive, compared with its exact text: tests/golden/pragmas/NAME.c and
+NAME.err.
 
 `TILEK_UPDATE_GOLDEN=1` writes the .err files anew; read the difference before committing it.
 """

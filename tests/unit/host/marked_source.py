@@ -1,7 +1,7 @@
 """Translation units from marked C text, without the front end.
 
-`/*[*/ … /*]*/` encloses a kernel region, `/*{*/ … /*}*/` the statement of a data region, `/*^*/` stands where file-scope code may
-go. `HERE` asserts that the compiler sees the line it stands on.
+`/*[*/ … /*]*/` encloses a kernel region, `/*{*/ … /*}*/` the statement of a data region, `/*^*/`
+stands where file-scope code may go. `HERE` asserts that the compiler sees the line it stands on.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ def test_what_a_function_reads_is_in_the_section(body: str, expected: str) -> No
 
 
 def test_the_functions_names_are_its_own() -> None:
-    # `i` and `k` are the caller's and the function's; the arguments stand in the place of the parameters.
+    # `i` and `k` are the caller's and the function's; the arguments stand in the place of the
+    # parameters.
     assert section(ROW, "row(a + i, 4)") == "[3:(n >= 4 ? n : 0)]"
     assert section(f"{ROW} static double twice(const double *v) {{ return row(v + 1, 2); }}", "twice(&a[i])") == (
         "[4:(n >= 4 ? n - 2 : 0)]"

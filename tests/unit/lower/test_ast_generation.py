@@ -224,7 +224,7 @@ def test_isl_is_held_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         scan(timed(found), Symbols(found.parameters), 0)
 
 
-# -- tiles -----------------------------------------------------------------------------------------------------------
+# -- tiles
 
 SEIDEL = (
     "for (int t = 0; t < m; t++) for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) A[i][j] = A[i][j - 1];"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tilepragma.model.device import Gpu, Memory, Overheads, Processor
 
-#: 4 multiprocessors, warps of 4; a cycle is a second. A multiprocessor issues for 2 lanes a cycle (of double precision 1).
+#: 4 multiprocessors, warps of 4; a cycle is a second. A multiprocessor issues for 2 lanes a cycle
+#: (of double precision 1).
 GPU = Gpu(
     name="small",
     compute_capability=(1, 3),
@@ -33,7 +34,8 @@ GPU = Gpu(
     overheads=Overheads(kernel=3.0, barrier=((4, 1.0),), wavefront=((4, 2.0),), copy=1.0),
 )
 
-#: 2 cores with vectors of 16 bytes, each of which computes one (4 floats) a cycle of a second; L2 belongs to a core, L3 to both.
+#: 2 cores with vectors of 16 bytes, each of which computes one (4 floats) a cycle of a second; L2
+#: belongs to a core, L3 to both.
 PROCESSOR = Processor(
     name="small",
     cores=2,

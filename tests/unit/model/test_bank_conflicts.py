@@ -64,7 +64,8 @@ def test_ics08_algorithm_2_weighs_all_references() -> None:
     assert best_padding([row, column], 16, 4, GEFORCE_8800).elements == 1
     assert best_padding([row], 16, 4, GEFORCE_8800).elements == 0
     assert best_padding([diagonal], 16, 4, GEFORCE_8800).elements == 0
-    # With rows of 17 a diagonal steps by 18, a column by 17; no pitch is good for both, and one of the two has 2 at least.
+    # With rows of 17 a diagonal steps by 18, a column by 17; no pitch is good for both, and one of
+    # the two has 2 at least.
     both = best_padding([column, diagonal], 16, 4, GEFORCE_8800)
     assert sorted(both.conflicts) == [1, 2]
     assert both.elements == 1

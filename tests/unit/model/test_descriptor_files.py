@@ -42,8 +42,9 @@ def test_ours_can_all_be_read() -> None:
     assert all(one.device is not None and not one.own for one in known_devices())
 
 
-#: FACTS of the devices: multiprocessors; threads of a multiprocessor and a block; blocks; shared KB of a multiprocessor and, opted in, a block;
-#: registers in thousands; DRAM in GB/s; TFLOP/s of floats.
+#: FACTS of the devices: multiprocessors; threads of a multiprocessor and a block; blocks; shared KB
+#: of a multiprocessor and, opted in, a block; registers in thousands; DRAM in GB/s; TFLOP/s of
+#: floats.
 FACTS = {
     "c1060": (30, 1024, 512, 8, 16, 16, 16, 102, 0.936),
     "c2050": (14, 1536, 1024, 8, 48, 48, 32, 144, 1.03),

@@ -23,7 +23,8 @@ from tilepragma.model.execution_time import (
     without_full_counts,
 )
 
-#: 1-D SOR in tiles of 3 x 5 with warps of 2: H = 1 2 3 3 3 2 1, G = 1 1 2 2 2 1 1; 3 + 5 + 1 elements are moved.
+#: 1-D SOR in tiles of 3 x 5 with warps of 2: H = 1 2 3 3 3 2 1, G = 1 1 2 2 2 1 1; 3 + 5 + 1
+#: elements are moved.
 H = (1, 2, 3, 3, 3, 2, 1)
 G = (1, 1, 2, 2, 2, 1, 1)
 ALPHA, BETA, GAMMA, BARRIER = 4.0, -0.5, 2.0, 3.0

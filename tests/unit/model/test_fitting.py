@@ -109,7 +109,8 @@ def test_work_that_is_no_number_is_refused() -> None:
         fit(broken, OVERHEADS)
 
 
-#: 4.5 of floating type, 2 others, 2 accesses in conflict with another. A warp of 4 lanes takes 2 cycles an instruction, a division 8 times that.
+#: 4.5 of floating type, 2 others, 2 accesses in conflict with another. A warp of 4 lanes takes 2
+#: cycles an instruction, a division 8 times that.
 MIX = Mix(operations=4, special=0.5, others=2, accesses=2, conflicts=2)
 
 

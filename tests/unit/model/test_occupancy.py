@@ -1,7 +1,8 @@
-"""Occupancy: exact to the toolkit's header over thousands of cases; the thesis's tables as printed; old devices by old rules.
+"""Occupancy: exact to the toolkit's header over thousands of cases; the thesis's tables as printed;
+old devices by old rules.
 
-C1060 and C2050 were compared with the header of CUDA 7.0 once, over 29 673 cases without a difference; no package has that header, so cases
-worked out by hand stand for it here.
+C1060 and C2050 were compared with the header of CUDA 7.0 once, over 29 673 cases without a
+difference; no package has that header, so cases worked out by hand stand for it here.
 """
 
 from __future__ import annotations
@@ -219,7 +220,8 @@ def test_c1060_by_the_rules_of_old_calculators(use: BlockUse, by: tuple[int, ...
 @pytest.mark.parametrize(
     ("use", "carve_out", "by"),
     [
-        # 20 registers of 32 threads are 640, 21 are 672, which are given as 768; 51 and 42 warps, in halves of the multiprocessor 50 and 42.
+        # 20 registers of 32 threads are 640, 21 are 672, which are given as 768; 51 and 42 warps,
+        # in halves of the multiprocessor 50 and 42.
         (BlockUse(160, 20), None, (9, 10, UNLIMITED, 8)),
         (BlockUse(160, 21), None, (9, 8, UNLIMITED, 8)),
         (BlockUse(160, 23), None, (9, 8, UNLIMITED, 8)),
@@ -265,7 +267,8 @@ def test_thesis_table_5_1() -> None:
         table_5_1(device, 0, 1, 1)
 
 
-#: Subdomain's P; registers of a thread, the more of both columns; rows of threads, bytes, B_SM, active threads.
+#: Subdomain's P; registers of a thread, the more of both columns; rows of threads, bytes, B_SM,
+#: active threads.
 TABLE_6_3 = [
     (
         16,

@@ -59,7 +59,8 @@ def test_the_first_value_may_come_from_outside() -> None:
 )
 def test_rounds_are_counted_whatever_the_loop_counts(header: str) -> None:
     found = rows("s = 1;", "s = 3 - s;", header=header)
-    # Of three rows apart no two are neighbours; of neighbours, what was before the first row decides.
+    # Of three rows apart no two are neighbours; of neighbours, what was before the first row
+    # decides.
     assert dealt(found) > 0
 
 

@@ -1,7 +1,9 @@
-"""Nests as users write them, each with what is recognised in it: the table of `test_recognition.py`.
+"""Nests as users write them, each with what is recognised in it: the table of
+`test_recognition.py`.
 
-`facts` of a relaxation: the array, its points and dimensions; the sweeps; the loop around them; factor and right-hand side; what is accumulated
-and what varies; coefficients with their offsets. Of what is none: the line within the body, and why.
+`facts` of a relaxation: the array, its points and dimensions; the sweeps; the loop around them;
+factor and right-hand side; what is accumulated and what varies; coefficients with their offsets. Of
+what is none: the line within the body, and why.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The planner's refusals, compared with their exact text: tests/golden/errors/plan_NAME.c and plan_NAME.err.
+"""The planner's refusals, compared with their exact text: tests/golden/errors/plan_NAME.c and
+plan_NAME.err.
 
 `TILEK_UPDATE_GOLDEN=1` writes the .err files anew; read the difference before committing it.
 """

@@ -54,7 +54,7 @@ def kernel(subscripts: str) -> Program:
     return program_of(made, memory_dependences(made))
 
 
-# -- section 4.3 ------------------------------------------------------------------------------------------------------
+# -- section 4.3
 
 
 def test_adjacent_elements_of_a_row() -> None:
@@ -63,7 +63,8 @@ def test_adjacent_elements_of_a_row() -> None:
 
 
 def test_mv_has_no_coalescing_transformation() -> None:
-    # theta_Q = j, pi_Q = i is legal, but does not satisfy (1); what (1) asks for, theta_Q = i, does not dispel the dependences.
+    # theta_Q = j, pi_Q = i is legal, but does not satisfy (1); what (1) asks for, theta_Q = i, does
+    # not dispel the dependences.
     pairs = adjacent(access(MV, "a").relation, MV.domain)
     assert not at_one_time(pairs, affine_map(MV, (OF_J,)))
     assert not is_coalesced(access(MV, "a"), MV, (OF_J,), OF_I)
@@ -88,7 +89,7 @@ def test_blocks_of_workers_nullify_the_constraint() -> None:
     assert not by_next_worker(adjacent(access(TMV, "a").relation, TMV.domain), blocked)
 
 
-# -- what workers make of accesses ------------------------------------------------------------------------------------
+# -- what workers make of accesses
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,8 @@ def test_transactions_of_a_warp() -> None:
 
 
 def test_workers_along_skewed_rows() -> None:
-    # Gauss-Seidel's rows (t, t + i): with t fixed the next worker has the next i; with t + i fixed, i - 1 in the step t + 1.
+    # Gauss-Seidel's rows (t, t + i): with t fixed the next worker has the next i; with t + i fixed,
+    # i - 1 in the step t + 1.
     made = statement("S", "t, i", "0 <= t < T and 0 < i < N", (0, 0, 0), "A[i]", "B[t, i]")
     time, skewed = Row((1, 0), 0, 0), Row((1, 1), 0, 0)
     of_a, of_b = (one.relation for one in made.accesses)
@@ -167,7 +169,7 @@ def test_imperfect_nests_and_arrays_indexed_by_hand() -> None:
     assert pattern(access(inner, "a").relation, step_by(inner.domain, (0, 1))) == Pattern(Reach.COALESCED)
 
 
-# -- counted out ------------------------------------------------------------------------------------------------------
+# -- counted out
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -165,7 +165,8 @@ def test_points_of_a_tile_of_gauss_seidel_run_in_wavefronts_of_the_sum() -> None
 
 
 def test_a_search_that_gives_up_ends() -> None:
-    # What is left in the order of the text has the rows that were stepped through already; it is not stepped through again.
+    # What is left in the order of the text has the rows that were stepped through already; it is
+    # not stepped through again.
     found = program("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[0][0] += a[i][j];")
     given_up = parallel_parts(found.statements, found.dependences, replace(SEARCH, operations=1))
     assert {each.kind for each in parts_in(given_up)} == {PartKind.SERIAL}

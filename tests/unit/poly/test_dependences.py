@@ -19,9 +19,9 @@ from tilepragma.poly.scop import Scop
 
 FIGURE_3_4 = "for (int j = 1; j <= J; j++) for (int i = 1; i <= I; i++) A[i] = 0.5 * (A[i] + A[i+1]);"
 
-#: Table 3.1 of the thesis: type, source access, target access, distance vector, dependence polyhedron. The bounds that
-#: the table prints with subscript t in the rows of e3, e4 and e5 hold for the source (with i_t = i_s + 1, i_t = I is
-#: reached); they stand here with subscript s.
+#: Table 3.1 of the thesis: type, source access, target access, distance vector, dependence
+#: polyhedron. The bounds that the table prints with subscript t in the rows of e3, e4 and e5 hold
+#: for the source (with i_t = i_s + 1, i_t = I is reached); they stand here with subscript s.
 TABLE_3_1 = [
     ("e1", "flow", "A[i]", "A[i]", (1, 0), "js = jt - 1 and is = it and 2 <= jt <= J and 1 <= it <= I"),
     ("e2", "flow", "A[i]", "A[i+1]", (1, -1), "js = jt - 1 and is = it + 1 and 2 <= jt <= J and 1 <= it <= I - 1"),
@@ -84,7 +84,8 @@ def classification(parameters: str, body: str) -> dict[str, set[str]]:
         ("for (int j=n-1; j>=0; j--) A[j][0] = A[j+1][0];", {"j": {"flow A"}}),
         ("for (int j=0; j<n; j++) A[j][0] = A[j+n][0];", {}),
         ("for (int j=0; j<n; j+=2) A[j][0] = A[j+1][0];", {}),
-        # The start of i moves by 1, its step is 2: elements meet at a difference that no number of steps makes.
+        # The start of i moves by 1, its step is 2: elements meet at a difference that no number of
+        # steps makes.
         ("for (int j=1; j<n; j++) for (int i=j; i<n; i+=2) A[j][i] = A[j+1][i+1];", {"j": {"anti A"}}),
         ("for (int j=1; j<n; j++) for (int i=n-j; i>0; i-=3) A[0][i] = A[0][i+1];", {"j": {"flow A", "anti A", "output A"}}),
     ],

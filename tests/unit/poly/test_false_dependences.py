@@ -91,8 +91,10 @@ def test_table_4_1_nothing_to_eliminate_in_sor(name: str) -> None:
 
 
 def test_each_false_dependence_of_2_d_fdtd_is_as_a_flow_dependence() -> None:
-    """Table 4.1 has a tick here. In PolyBench's program no false dependence hinders by Definition 4.2: between the
-    three updates each has the ends and the distance of a flow dependence, whose constraints make its own redundant."""
+    """Table 4.1 has a tick here. In PolyBench's program no false dependence hinders by Definition
+    4.2: between the three updates each has the ends and the distance of a flow dependence, whose
+    constraints make its own redundant.
+    """
     found = eliminated("2-D FDTD")
     assert (found.hindering, found.copies) == ((), ())
     flows = {

@@ -134,8 +134,9 @@ def test_skew_of_figures_3_10_and_3_11() -> None:
 
 
 def test_figure_3_13_legal_and_illegal_tiling() -> None:
-    """Rectangles are illegal by (1, -1), as the thesis says. Its legal example, printed (1 1; 0 1), maps (1, -1) to
-    (0, -1) and so breaks its own Theorem 3.3; with the rows of Figure 4.1 it holds."""
+    """Rectangles are illegal by (1, -1), as the thesis says. Its legal example, printed (1 1; 0 1),
+    maps (1, -1) to (0, -1) and so breaks its own Theorem 3.3; with the rows of Figure 4.1 it holds.
+    """
     (only,) = figure_3_4()
     dependences = value_based_dependences((only,))
     (wrong,) = {each.dependence.distance for each in untilable(given(only, (1, 0), (0, 1)), dependences)}

@@ -37,7 +37,8 @@ def test_each_statement_waits_for_the_planes_that_it_reads(order: int) -> None:
     assert made.shift == 2 * order
     assert sorted(made.delays.values()) == [order, 2 * order]
     assert made.store == 2 * order
-    # Of a what is loaded down to what is stored, or read for b; b down to what the last statement reads, its border being loaded.
+    # Of a what is loaded down to what is stored, or read for b; b down to what the last statement
+    # reads, its border being loaded.
     assert rings(made) == {"a": Ring(0, 2 * order), "b": Ring(0, 3 * order)}
 
 
@@ -49,7 +50,8 @@ def test_places_are_rounded_up_to_powers_of_two() -> None:
 
 
 def test_what_is_overwritten_waits_for_its_readers() -> None:
-    # The copy could run at once by flow alone; what b reads of a one plane further must be read before.
+    # The copy could run at once by flow alone; what b reads of a one plane further must be read
+    # before.
     made = found(step(1, "b[i][j] = a[i - 1][j]") + step(1, "a[i][j] = b[i][j]"))
     assert made.shift == 1
     assert sorted(made.delays.values()) == [0, 1]

@@ -18,7 +18,8 @@ from tilepragma.report.svg import text_width
 from tilepragma.report.timeline_figure import Lane, lanes_of, timeline_figure, united
 
 GIGA = 1e9
-#: 100 GFLOP/s in single precision, 10 GB/s from memory: the ridge is at 10 operations for each byte.
+#: 100 GFLOP/s in single precision, 10 GB/s from memory: the ridge is at 10 operations for each
+#: byte.
 DEVICE = Processor(
     "a machine",
     4,

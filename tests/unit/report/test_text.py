@@ -1,7 +1,8 @@
-"""What explain says of nests, compared with reviewed text: tests/golden/explain/NAME.c and NAME.txt.
+"""What explain says of nests, compared with reviewed text: tests/golden/explain/NAME.c and
+NAME.txt.
 
-`TILEK_UPDATE_GOLDEN=1` writes the .txt files anew; read the difference before committing it. The plan's part is left out:
-it changes with what the planner can do.
+`TILEK_UPDATE_GOLDEN=1` writes the .txt files anew; read the difference before committing it. The
+plan's part is left out: it changes with what the planner can do.
 """
 
 from __future__ import annotations
@@ -330,8 +331,9 @@ void maxwell(int steps) {
 
 
 def test_hyperplanes_that_would_take_for_ever_are_not_asked_for() -> None:
-    """Extents that are short numbers give factors as great; with 40 unknowns isl's second integer program did not end in 10 minutes. The plan has
-    parameters in their place, so that the loops that its wavefronts cross are known from it alone.
+    """Extents that are short numbers give factors as great; with 40 unknowns isl's second integer
+    program did not end in 10 minutes. The plan has parameters in their place, so that the loops
+    that its wavefronts cross are known from it alone.
     """
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=YEE.encode(), last="choose_sizes"))))
     assert "hyperplanes phi, line 11: (t, t + i, t + j, t + k)\n" in text

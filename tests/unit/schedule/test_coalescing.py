@@ -64,7 +64,7 @@ def reaches(made: KernelPlan) -> set[tuple[str, str]]:
     return {(one.reference.object.host, one.pattern.reach.value) for one in accesses_of(made) if one.first}
 
 
-# -- section 4.3 ------------------------------------------------------------------------------------------------------
+# -- section 4.3
 
 
 def test_mv_reads_its_matrix_by_way_of_shared_memory() -> None:
@@ -108,7 +108,7 @@ def test_what_no_order_coalesces_is_what_is_staged(name: str, expected: list[lis
     assert [[one.object.host for one in staged_arrays(launch)] for launch in made.device] == expected, "Tables 2 and 3"
 
 
-# -- which loop -------------------------------------------------------------------------------------------------------
+# -- which loop
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,8 @@ def test_a_colour_is_dealt_out_over_all_its_points(inner: str, box: str, guard: 
     assert prove(made) == ()
     (found,) = [one for launch in made.device for one in walk(launch.body) if isinstance(one, If)]
     assert re.sub(r"\((?!long)|(?<!long)\)", "", expression_text(found.condition)) == guard
-    # Without half of its condition the box is not the loop; but within a step of the least the loop's own start is found by its residue.
+    # Without half of its condition the box is not the loop; but within a step of the least the
+    # loop's own start is found by its residue.
     assert isinstance(found.condition, Binary)
     assert prove(with_condition(made, found.condition.left))
     assert bool(prove(with_condition(made, found.condition.right))) == (box in ("j 0 < n", "j -2 < n"))

@@ -25,7 +25,8 @@ void g(int steps, int n, double u[n][n])
                 u[i][j] = 0.25 * (u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);
 }
 """
-#: Rows of A one after another on the host, the elements of one dealt to threads: right as it stands, whatever the offset is.
+#: Rows of A one after another on the host, the elements of one dealt to threads: right as it
+#: stands, whatever the offset is.
 ROWS = """
 void rows(int n, int m, double a[m + 1][n])
 {{
@@ -50,7 +51,8 @@ void plan(int n, int m, double a[m + 1][n])
 """
 
 
-#: Planes of a one after another, the elements of one dealt to threads in a box of two loops, which stand for columns of two coordinates.
+#: Planes of a one after another, the elements of one dealt to threads in a box of two loops, which
+#: stand for columns of two coordinates.
 PLANES = """
 void planes(int n, int m, double a[m + 1][n][n])
 {{

@@ -25,8 +25,8 @@ Steps = tuple[Step, ...]
 
 @pytest.fixture(scope="module")
 def layers() -> KernelPlan:
-    """Layers by subdomains of 4 x 4: six nests in a loop of the host's, between copies to an array in lanes and back, also on a device whose gangs
-    have no memory for subdomains.
+    """Layers by subdomains of 4 x 4: six nests in a loop of the host's, between copies to an array
+    in lanes and back, also on a device whose gangs have no memory for subdomains.
     """
     device = named_device("h100")
     assert isinstance(device, Gpu)

@@ -55,8 +55,9 @@ def windows(made: KernelPlan) -> list[list[tuple[str, ...]]]:
 
 
 def test_what_a_tile_touches_is_staged() -> None:
-    """5 places of the mesh along either half of 4 places and 2 layers, 3 of the right-hand side; columns are an even number. K12 and K21 are two
-    launches, and a scalar that a statement is told in parts by is none.
+    """5 places of the mesh along either half of 4 places and 2 layers, 3 of the right-hand side;
+    columns are an even number. K12 and K21 are two launches, and a scalar that a statement is told
+    in parts by is none.
     """
     made = plan(PLANE)
     assert windows(made) == [[("u", "5", "6"), ("f", "3", "4")]] * 8

@@ -109,7 +109,7 @@ def test_what_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("bytes of a gang's memory" in one for one in made.rejected)
 
 
-# -- broken plans ------------------------------------------------------------------------------------------------------
+# -- broken plans
 
 
 def without_last_barrier(made: KernelPlan) -> KernelPlan:

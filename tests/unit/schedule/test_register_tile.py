@@ -351,7 +351,7 @@ def test_updates_of_a_factorisation_keep_elements_on_both_sides_of_its_diagonal(
     assert packed(found) == []
 
 
-# -- broken plans -----------------------------------------------------------------------------------------------------
+# -- broken plans
 
 
 def with_buffers(found: KernelPlan, change: Callable[[Buffered], Statement]) -> KernelPlan:

@@ -50,8 +50,9 @@ def streamed() -> KernelPlan:
 def test_a_gang_walks_along_the_first_dimension(streamed: KernelPlan) -> None:
     assert [one.object.name for one in streamed.sizes] == ["t_degree", "i_chunk", "j_window"]
     degree = streamed.sizes[0].device
-    # At a position a step is two planes behind the one before it; what is left is taken two planes behind the last step: 2 * degree + 1
-    # planes of a. The border of b is filled with a's plane, and read three planes behind the last step's: one more.
+    # At a position a step is two planes behind the one before it; what is left is taken two planes
+    # behind the last step: 2 * degree + 1 planes of a. The border of b is filled with a's plane,
+    # and read three planes behind the last step's: one more.
     (_, (planes, width)), (_, (others, _)) = windows(streamed)[:2]
     assert (degree, planes, others) == (6, 16, 16)
     assert LOCAL_BYTES - 8 * (planes + others) < 8 * width * (planes + others) <= LOCAL_BYTES
@@ -259,7 +260,8 @@ def test_registers_move_on_with_one_loop(streamed: KernelPlan) -> None:
 
 
 def test_workers_dealt_out_otherwise_somewhere_have_no_registers(streamed: KernelPlan) -> None:
-    # Registers are counted by the rounds of a worker, which must be the same in all nests, in those too that read nothing there.
+    # Registers are counted by the rounds of a worker, which must be the same in all nests, in those
+    # too that read nothing there.
     def text(made: KernelPlan) -> str:
         return cuda_program(made, number(made)).text
 

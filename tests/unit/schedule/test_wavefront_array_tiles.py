@@ -91,7 +91,7 @@ def test_other_forms_have_no_boxes(change: tuple[str, str]) -> None:
     assert not any(launch.staged_windows for launch in made.device)
 
 
-# -- forms that are wrong ----------------------------------------------------------------------------------------------
+# -- forms that are wrong
 
 Change = Callable[[list[Statement]], list[Statement]]
 

@@ -172,7 +172,7 @@ def test_lengths_that_nobody_knows_leave_the_defaults() -> None:
     assert model_choices(found, PROCESSOR) == ()
 
 
-# ---- Prices fitted to runs ---------------------------------------------------------------------------------------------
+# -- Prices fitted to runs
 
 
 @pytest.mark.parametrize("name", STEPPED)

@@ -68,7 +68,7 @@ def test_sweeps_step_one_by_one() -> None:
     assert [note for note in found.storage if note.startswith("array splitting: 'u' is kept as 'u_0_0', 'u_0_1'")]
 
 
-# -- the proof ----------------------------------------------------------------------------------------------------------
+# -- the proof
 
 
 @pytest.fixture(scope="module")

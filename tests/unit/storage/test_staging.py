@@ -218,7 +218,7 @@ def test_the_hosts_launches_stage_nothing() -> None:
     assert all(launch.staged is None for launch in plan(FIVE_POINT).host)
 
 
-# -- broken plans ---------------------------------------------------------------------------------------------------------
+# -- broken plans
 
 
 def with_staged(found: KernelPlan, change: Callable[[Block], Block]) -> KernelPlan:

@@ -206,7 +206,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         pass
 
 
-# ---- Sharing -----------------------------------------------------------------------------------------------------------
+# -- Sharing
 
 
 def test_what_is_exported_is_merged_once(path: Path, tmp_path: Path) -> None:

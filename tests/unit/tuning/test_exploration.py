@@ -128,7 +128,7 @@ def test_a_version_that_fails_twice_is_tried_no_more() -> None:
     assert len(search.ordered(SIZES[0])) == len(VERSIONS) - 1
 
 
-# ---- Interruptions -----------------------------------------------------------------------------------------------------
+# -- Interruptions
 
 
 class Machine:

@@ -177,7 +177,7 @@ def test_what_was_measured_before_an_interrupt_is_there() -> None:
     assert layouts.winner is layouts.default
 
 
-# ---- Prices fitted to the first runs -----------------------------------------------------------------------------------
+# -- Prices fitted to the first runs
 
 
 def test_half_of_the_layouts_are_the_best_by_fitted_prices() -> None:

@@ -295,7 +295,7 @@ def test_a_barrier_that_not_all_workers_reach_is_refused() -> None:
     assert "a barrier stands under a decision on 'c', which differs between workers" in messages(prove(found))
 
 
-# -- what a device holds ----------------------------------------------------------------------------------------------
+# -- what a device holds
 
 HALO = """
 void f(int n, double *a, double *b) {
@@ -432,7 +432,7 @@ def test_what_the_plan_writes_before_needs_no_copy() -> None:
     assert prove(with_array(plan(source), "b", copy_in=False)) == ()
 
 
-# -- plans that are right ---------------------------------------------------------------------------------------------
+# -- plans that are right
 
 _SAMPLES = sorted((Path(__file__).parents[3] / "samples").glob("*/*.c"))
 

@@ -113,7 +113,8 @@ def _canonical(
         decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
     _check_direction(comparison, step, sign, decreasing, header)
     if abs(c_value(step) or 0) >= _LONG_STEP:
-        # A step of 2**64 - 16 takes back 16: isl would count with remainders of such numbers for hours.
+        # A step of 2**64 - 16 takes back 16: isl would count with remainders of such numbers for
+        # hours.
         raise _NotCanonicalError("its step is beyond 2147483647", header.range)
     if any((c_value(one) or 0) >= 1 << (LONG.bits - 1) for one in (lower, upper)):
         raise _NotCanonicalError("it starts or ends at a number beyond 9223372036854775807", header.range)

@@ -42,7 +42,8 @@ _FOR_COMPILER = (
 #: Options that libclang understands as the compiler does.
 _FOR_LIBCLANG = (*SEPARATE_VALUE, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
 
-#: Macros that compilers have in common, and give other values; one of the C library that asks for them; operators that clang alone has.
+#: Macros that compilers have in common, and give other values; one of the C library that asks for
+#: them; operators that clang alone has.
 _OF_EACH_COMPILER = re.compile(
     rb"__GNUC__|__GNUC_(?:MINOR|PATCHLEVEL)__|__GNUC_PREREQ|__VERSION__|__GXX_ABI_VERSION|__clang\w*|__has_(?:feature|extension)"
 )
@@ -60,7 +61,8 @@ _VECTORS = {
 
 @dataclass(frozen=True)
 class CompilerFlags:
-    """The user's compiler (`cc`, or words such as `ccache gcc`) and its options, in order, without input files.
+    """The user's compiler (`cc`, or words such as `ccache gcc`) and its options, in order, without
+    input files.
 
     Options that neither the preprocessor nor the reading of C depends on are passed over.
     """
@@ -116,7 +118,8 @@ class CompilerError(Exception):
 def ask_compiler(flags: CompilerFlags) -> CompilerAnswer:
     """Include folders and macros of the user's compiler under the user's flags.
 
-    The answer is cached on disk, by the compiler's path, size and time of change and the flags. Raises CompilerError.
+    The answer is cached on disk, by the compiler's path, size and time of change and the flags.
+    Raises CompilerError.
     """
     entry = _cache_entry(flags)
     cached = _read_entry(entry)
@@ -150,8 +153,9 @@ def vector_registers(answer: CompilerAnswer) -> VectorRegisters:
 def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer, own_macros: bool = True) -> list[str]:
     """The command line that makes libclang read the source as the user's compiler does.
 
-    Without `own_macros` libclang has the compiler's predefined macros in place of its own. System headers then declare some
-    functions in ways that it does not know, so that this is for sources that ask which compiler reads them.
+    Without `own_macros` libclang has the compiler's predefined macros in place of its own. System
+    headers then declare some functions in ways that it does not know, so that this is for sources
+    that ask which compiler reads them.
     """
     arguments = ["-x", "c", *([] if own_macros else _predefined(flags, answer))]
     arguments += [*flags.for_libclang, "-D_TILEK=1", "-nostdinc", "-ferror-limit=0", "-w"]
@@ -161,7 +165,8 @@ def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer, own_macros:
         arguments += ["-isystem", folder]
     arguments.append("-funsigned-char" if answer.defines("__CHAR_UNSIGNED__") else "-fsigned-char")
     macros = dict(answer.macros)
-    # The user's code may ask for these; libclang defines them only under options that change the parse.
+    # The user's code may ask for these; libclang defines them only under options that change the
+    # parse.
     arguments += [f"-D{name}={macros[name]}" for name in ("_OPENMP", "__FAST_MATH__") if name in macros]
     if not any(a.startswith("-std=") or a == "-ansi" for a in flags.options) and "__STDC_VERSION__" in macros:
         arguments.append("-std=gnu99" if macros["__STDC_VERSION__"] < "201112L" else "-std=gnu17")

@@ -13,10 +13,10 @@ _DOUBLE_BITS = 64
 
 
 def table_values(table: DataObject, initializer: Node) -> tuple[int | float, ...]:
-    """All elements, row-major, as numbers of the element's type; nothing where one of them is not known, or where they are more than
-    `TABLE_BYTES`. `initializer` is what stands behind the `=`.
+    """All elements, row-major, as numbers of the element's type; nothing where one of them is not
+    known, or where they are more than `TABLE_BYTES`. `initializer` is what stands behind the `=`.
     """
-    lengths = [one.value for one in table.lengths if isinstance(one, IntegerLiteral)]
+    lengths = [length.value for length in table.lengths if isinstance(length, IntegerLiteral)]
     element = table.element
     if not isinstance(element, ScalarType) or element.kind is ScalarKind.BOOLEAN or element.bits > _DOUBLE_BITS:
         return ()
@@ -27,8 +27,8 @@ def table_values(table: DataObject, initializer: Node) -> tuple[int | float, ...
 
 
 def _elements(node: Node, lengths: Sequence[int], element: ScalarType) -> list[int | float] | None:
-    """The elements of an array of these lengths, zeros behind the last that is written; None for lists that name elements or leave out
-    some of their braces, and for values that are not known.
+    """The elements of an array of these lengths, zeros behind the last that is written; None for
+    lists that name elements or leave out some of their braces, and for values that are not known.
     """
     if not lengths:
         return _element(node, element)

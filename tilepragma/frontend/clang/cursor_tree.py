@@ -151,8 +151,8 @@ class Node:
 
     @cached_property
     def token(self) -> str | None:
-        """The first token's text where the user wrote it, in an argument of a macro too; another token where a macro hides it, none where the token
-        goes on in the next line.
+        """The first token's text where the user wrote it, in an argument of a macro too; another
+        token where a macro hides it, none where the token goes on in the next line.
         """
         location = self.cursor.extent.start
         file, _, _, offset = _spelling_location(location)
@@ -264,8 +264,8 @@ class ClangUnit:
 
     def predefined(self) -> frozenset[str]:
         """The names of the macros that no file defines."""
-        macros = (one for one in self.handle.cursor.get_children() if one.kind == CursorKind.MACRO_DEFINITION)
-        return frozenset(str(one.spelling) for one in macros if one.location.file is None)
+        macros = (child for child in self.handle.cursor.get_children() if child.kind == CursorKind.MACRO_DEFINITION)
+        return frozenset(str(macro.spelling) for macro in macros if macro.location.file is None)
 
     def is_system(self, path: str) -> bool:
         """Whether the file was found in a system folder."""
@@ -288,7 +288,7 @@ class ClangUnit:
     def skipped(self, path: str) -> tuple[tuple[int, int], ...]:
         """The byte ranges that the preprocessor left out: of a file that is included several times, each time or inside of a function."""
         if path not in self._skipped:
-            times = sum(str(one.include.name) == path for one in self.handle.get_includes())
+            times = sum(str(include.include.name) == path for include in self.handle.get_includes())
             self._skipped[path] = self._skipped_once(path) if times < 2 else self._skipped_each_time(path, times)
         return self._skipped[path]
 
@@ -312,7 +312,7 @@ class ClangUnit:
             around = sum(first <= start and end <= last for first, last in ranges)
             return around >= times or any(first < start and end < last for first, last in functions)
 
-        return tuple(sorted({one for one in ranges if is_left_out(*one)}))
+        return tuple(sorted({range_ for range_ in ranges if is_left_out(*range_)}))
 
     def _ranges(self, function: Any, *more: Any) -> list[tuple[str, int, int]]:
         """What a function of libclang's lists, each with its file."""

@@ -37,7 +37,7 @@ class ElementWrites:
                     continue
                 definition = _definition(node)
                 if definition is None:
-                    nodes += [one for one in node.children[1:] if _may_be_written_through(one)]
+                    nodes += [child for child in node.children[1:] if _may_be_written_through(child)]
                 elif definition.key not in known:
                     known.add(definition.key)
                     pending.append(definition)

@@ -140,22 +140,24 @@ class ExpressionLowering:
     def _statement_expression(self, node: Node) -> Expression:
         """The value of `({ T a = x; T b = y; a > b ? a : b; })`, with the values of constants in the places of their names."""
         *declarations, last = node.children[0].children
-        names = [one for statement in declarations for one in statement.children]
-        plain = all(one.kind == CursorKind.DECL_STMT for one in declarations) and last.kind.is_expression()
+        names = [child for statement in declarations for child in statement.children]
+        plain = (
+            all(declaration.kind == CursorKind.DECL_STMT for declaration in declarations) and last.kind.is_expression()
+        )
         if not plain or not all(map(self._is_named_value, names)):
             raise self._refusal(node)
-        for one in names:
-            initializer = one.unit.initializer(one)
+        for name in names:
+            initializer = name.unit.initializer(name)
             assert initializer is not None
             value = self.lower(initializer)
             why = "changes something" if has_effects(value) else "is long, and would be computed several times"
             if has_effects(value) or sum(1 for _ in walk(value)) > _LONGEST_VALUE:
                 raise source_error(
                     node.range,
-                    f"a statement expression cannot be used here: what its '{one.spelling}' is set to {why}",
+                    f"a statement expression cannot be used here: what its '{name.spelling}' is set to {why}",
                     "put this into a variable in a statement of its own, or write a static inline function",
                 )
-            self.context.values[one.key] = Cast(self._scalar_type(one), value, initializer.range)
+            self.context.values[name.key] = Cast(self._scalar_type(name), value, initializer.range)
         return self.lower(last)
 
     def _is_named_value(self, declaration: Node) -> bool:

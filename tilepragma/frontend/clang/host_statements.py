@@ -41,12 +41,14 @@ class Pointer:
 
 @dataclass
 class HostText:
-    """Looks through what is to run on the host. `elements`: the types of elements that the loops beside touch, `writes`: what the region writes.
+    """Looks through what is to run on the host. `elements`: the types of elements that the loops
+    beside touch, `writes`: what the region writes.
 
-    Objects of other types are others (C99 6.5p7), unless characters are their bytes: what pointers to such lead to may be anything, but for constant
-    ones that functions get, which are texts. Elements that nothing in the region writes may be read. `sets` collects pointers that were set to
-    others, `seen` the first place where each pointer is read, or set. `calls`: whether a function of the user's is called. `reads`: an element of
-    each type that the host reads.
+    Objects of other types are others (C99 6.5p7), unless characters are their bytes: what pointers
+    to such lead to may be anything, but for constant ones that functions get, which are texts.
+    Elements that nothing in the region writes may be read. `sets` collects pointers that were set
+    to others, `seen` the first place where each pointer is read, or set. `calls`: whether a
+    function of the user's is called. `reads`: an element of each type that the host reads.
     """
 
     elements: frozenset[str]

@@ -3,7 +3,8 @@
     static int grid[N][M];                                       int count(int i, int grid[N][M])
     int count(int i) { return grid[i][0] + grid[i][1]; }   as    count(i)  as  count(i, grid)
 
-On hosts the user's own function is called, which uses its variable itself: the variable's value must be the one that the kernel sees.
+On hosts the user's own function is called, which uses its variable itself: the variable's value
+must be the one that the kernel sees.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def _not_its_own(name: str, range_: SourceRange) -> SourceError:
 def settled(
     parameters: Sequence[DataObject], implied: Sequence[Implied], body: Block, functions: tuple[Function, ...]
 ) -> tuple[tuple[DataObject, ...], tuple[Implied, ...], Block]:
-    """The parameters, those that are implied, and the function's body, arrays that it only reads being const, whatever their declarations say.
+    """The parameters, those that are implied, and the function's body, arrays that it only reads
+    being const, whatever their declarations say.
 
     Raises SourceError where it writes an implied scalar.
     """
@@ -69,10 +71,14 @@ def settled(
                 f"a function called from a kernel changes '{one.object.host}', which is not its own",
                 "return the value, or pass the address of a variable",
             )
-    arrays = [one for one in parameters if one.storage is not Storage.SCALAR]
+    arrays = [parameter for parameter in parameters if parameter.storage is not Storage.SCALAR]
     changed = {one: replace(one, const=one not in written) for one in (*arrays, *(one.object for one in implied))}
     settled_ones = tuple(replace(one, object=changed[one.object]) for one in implied)
-    return tuple(changed.get(one, one) for one in parameters), settled_ones, with_objects(body, changed)
+    return (
+        tuple(changed.get(parameter, parameter) for parameter in parameters),
+        settled_ones,
+        with_objects(body, changed),
+    )
 
 
 def implied_argument(context: Context, implied: Implied, range_: SourceRange, lower: Lower) -> Access:

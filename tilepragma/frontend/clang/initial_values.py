@@ -1,6 +1,8 @@
-"""Outside variables that stand for what they were set to: `to` for `1 - from` in a program that goes back and forth between two arrays.
+"""Outside variables that stand for what they were set to: `to` for `1 - from` in a program that
+goes back and forth between two arrays.
 
-With `int from = step % 2, to = 1 - from;` nothing but the declaration says that u[from] and u[to] are two.
+With `int from = step % 2, to = 1 - from;` nothing but the declaration says that u[from] and u[to]
+are two.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def other_of_two(context: Context, use: Node) -> Node | None:
     if len(hidden) != len(both) or any(one.kind in _JUMPS for one in function):
         return None
     loops = [one for one in function if one.kind in _LOOPS and one.start <= use.start < one.end]
-    entered = [(one.start, one.end) for one in loops if not one.start <= declaration.start < one.end]
+    entered = [(loop.start, loop.end) for loop in loops if not loop.start <= declaration.start < loop.end]
     spans = [(declaration.start, use.start), *entered]
     changed = (
         one.key in context.facts.address_taken or any(context.facts.written_from(one.key, *span) for span in spans)

@@ -1,7 +1,8 @@
-"""The parts of a `for` header in the types in which C computes them: an iterator wraps, and is converted where it is compared.
+"""The parts of a `for` header in the types in which C computes them: an iterator wraps, and is
+converted where it is compared.
 
-Plans reason about numbers. Constants become the numbers that C makes of them here; what is known at a launch only is checked there
-(planner/overflow_guards.py).
+Plans reason about numbers. Constants become the numbers that C makes of them here; what is known at
+a launch only is checked there (planner/overflow_guards.py).
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ def is_integer(value: Expression) -> bool:
 
 
 def started(lower: Expression, iterator: DataObject) -> Expression:
-    """The first value of the iterator: `lower` after conversion to its type. Where that is a small one, a cast stands for
-    a conversion that may change the value; elsewhere the launch checks that it does not.
+    """The first value of the iterator: `lower` after conversion to its type. Where that is a small
+    one, a cast stands for a conversion that may change the value; elsewhere the launch checks that
+    it does not.
     """
     type_ = _type(iterator)
     known = c_value(Cast(type_, lower, lower.range))

@@ -62,17 +62,17 @@ def _kernel(
 def _grouped(diagnostics: Diagnostics) -> Diagnostics:
     """One error for all places of a region of which the same is said; the next place is in a note, with their number."""
     same: dict[str, list[Diagnostic]] = {}
-    for one in diagnostics:
-        if one.severity is Severity.ERROR:
-            same.setdefault(one.message, []).append(one)
+    for diagnostic in diagnostics:
+        if diagnostic.severity is Severity.ERROR:
+            same.setdefault(diagnostic.message, []).append(diagnostic)
     found = Diagnostics()
-    for one in diagnostics:
-        first, *others = same.get(one.message, [one])
-        if one is first and others:
+    for diagnostic in diagnostics:
+        first, *others = same.get(diagnostic.message, [diagnostic])
+        if diagnostic is first and others:
             more = "the same here" if len(others) == 1 else f"the same here, the first of {len(others)} other places"
-            found.add(replace(one, notes=(*one.notes, Diagnostic(Severity.NOTE, others[0].range, more))))
-        elif one is first or one.severity is not Severity.ERROR:
-            found.add(one)
+            found.add(replace(diagnostic, notes=(*diagnostic.notes, Diagnostic(Severity.NOTE, others[0].range, more))))
+        elif diagnostic is first or diagnostic.severity is not Severity.ERROR:
+            found.add(diagnostic)
     return found
 
 
@@ -80,15 +80,15 @@ def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatemen
     """Notes at arrays of variable length: without them nobody would know why each small loop is a launch."""
     declared = [one for one in statement.node.walk() if one.kind == CursorKind.VAR_DECL]
     arrays = {(one.file, one.start) for one in declared if is_variable_length(one)}
-    for one in refusals:
-        if (one.range.file, one.range.start.offset) in arrays:
-            message = f"the loop around runs on the host, and each loop in it is a launch of its own: {one.message}"
-            builder.diagnostics.add(replace(one, severity=Severity.NOTE, message=message))
+    for refusal in refusals:
+        if (refusal.range.file, refusal.range.start.offset) in arrays:
+            message = f"the loop around runs on the host, and each loop in it is a launch of its own: {refusal.message}"
+            builder.diagnostics.add(replace(refusal, severity=Severity.NOTE, message=message))
 
 
 def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
     """What is in the way of the host, with what is in the way of one kernel: to change either helps."""
-    first = next((one for one in refusals if one.severity is Severity.ERROR), None)
+    first = next((refusal for refusal in refusals if refusal.severity is Severity.ERROR), None)
     if first is None or first.range.start.line == why.range.start.line:
         return why
     message = f"the loops around run on the host because of this: {first.message}"
@@ -107,8 +107,11 @@ def _refused(
 ) -> Kernel | None:
     """The region as one kernel, if it is one, with what keeps it from being taken apart."""
     if whole is None:
-        # What cannot stand in a kernel may be the host's: only what is in the way of that is to be changed. Innermost loops are never the host's.
-        mine = why in diagnostics or any(is_in_innermost_loop(statement.node, one.range) for one in diagnostics)
+        # What cannot stand in a kernel may be the host's: only what is in the way of that is to be
+        # changed. Innermost loops are never the host's.
+        mine = why in diagnostics or any(
+            is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics
+        )
         builder.diagnostics.add_all(_grouped(diagnostics) if mine else (_with_cause(why, diagnostics),))
         return None
     builder.diagnostics.add_all(_grouped(diagnostics))

@@ -60,7 +60,8 @@ def as_c_computes(value: Expression) -> Expression:
     known = c_value(value)
     if known is None or known == arithmetic_value(value):
         return value
-    # C has no constants of narrower types, and on devices an `unsigned char` would be spelled as an `unsigned int`.
+    # C has no constants of narrower types, and on devices an `unsigned char` would be spelled as an
+    # `unsigned int`.
     assert isinstance(value.type, ScalarType)
     return constant(known, promoted(value.type), value.range)
 

@@ -97,8 +97,8 @@ class Liveness:
         return node.start == self.path[-1].start and node.end == self.path[-1].end
 
     def forgets(self, declaration: Node, rank: int, members: tuple[str, ...] = ()) -> bool:
-        """Whether nobody reads the array, or member, after the region: an automatic one that the function, outside the region, uses by its
-        elements only.
+        """Whether nobody reads the array, or member, after the region: an automatic one that the
+        function, outside the region, uses by its elements only.
         """
         is_array = declaration.kind == CursorKind.VAR_DECL and (declaration.type.kind in _ARRAYS or bool(members))
         if not is_array or self.read_after(declaration, members):

@@ -44,9 +44,11 @@ def is_iterator(expression: Expression, iterator: DataObject) -> bool:
 
 
 def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
-    """(first value in the body, comparison, bound) of `for (i = n; i-- > b;)` and `for (i = n; --i >= b;)`; None for others.
+    """(first value in the body, comparison, bound) of `for (i = n; i-- > b;)` and `for (i = n; --i
+    >= b;)`; None for others.
 
-    The step is -1 and the value left behind that of the plain loop: the last decrement is the one that ends it.
+    The step is -1 and the value left behind that of the plain loop: the last decrement is the one
+    that ends it.
     """
     condition = header.condition
     if header.advance is not None or condition is None:

@@ -26,7 +26,8 @@ def strip(node: Node) -> Node:
 
 @dataclass(frozen=True)
 class FunctionFacts:
-    """The user's function around a region: offsets of the writes to each variable, and whose address is taken.
+    """The user's function around a region: offsets of the writes to each variable, and whose
+    address is taken.
 
     A write in a file that the function includes has no offset: it may stand anywhere.
     """
@@ -77,7 +78,8 @@ def function_facts(function: Node) -> FunctionFacts:
 def whole_uses(region: Node) -> set[Key]:
     """The variables that the region uses other than as the root of a member path (`s.x`, `p->x`).
 
-    A struct of which the region writes no member may be passed to functions as one of constants besides (`const struct grid *`).
+    A struct of which the region writes no member may be passed to functions as one of constants
+    besides (`const struct grid *`).
     """
     found: set[Key] = set()
     changed = _changed_roots(region)
@@ -92,7 +94,7 @@ def whole_uses(region: Node) -> set[Key]:
             if node.declaration is not None:
                 found.add(node.declaration.key)
         elif node.kind == CursorKind.CALL_EXPR:
-            pending += [one for one in node.children if _constant_struct(one) in changed | {None}]
+            pending += [child for child in node.children if _constant_struct(child) in changed | {None}]
         else:
             pending += node.children
     return found
@@ -165,13 +167,14 @@ class Functions(Protocol):
 class Context:
     """The state of lowering one region or one called function.
 
-    `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those
-    of them that the body uses, in order; `roots` has their declarations. `refused` holds declarations that were
-    reported already, `values` the values of constants in statement expressions,
-    `aliases` the places.Pointer of each local pointer that never changes;
-    `constants` are declarations of constants from outside that a called function keeps as its own, `implied` the implied.Implied of each other
-    variable from outside that it uses.
-    `block_end` is where the block that is being lowered ends. `is_region` is false in called functions, which see nothing outside.
+    `declared` holds the variables declared inside, `known` the outside objects by their host
+    expression, `used` those of them that the body uses, in order; `roots` has their declarations.
+    `refused` holds declarations that were reported already, `values` the values of constants in
+    statement expressions, `aliases` the places.Pointer of each local pointer that never changes;
+    `constants` are declarations of constants from outside that a called function keeps as its own,
+    `implied` the implied.Implied of each other variable from outside that it uses. `block_end` is
+    where the block that is being lowered ends. `is_region` is false in called functions, which see
+    nothing outside.
     """
 
     unit: ClangUnit

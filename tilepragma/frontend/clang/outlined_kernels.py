@@ -1,8 +1,10 @@
-"""Regions whose loops end with conditions (`while (residual > tolerance)`), taken apart: kernels of the loops inside, the rest is the host's.
+"""Regions whose loops end with conditions (`while (residual > tolerance)`), taken apart: kernels of
+the loops inside, the rest is the host's.
 
-What stands between those loops stays the user's text and runs on the host, where it is: conditions, scalars, pointers that change places, output.
-The newest values of arrays may then be on a device, so that such text must name none of their elements: where a statement does, it is a
-kernel of its own, which runs as written with its arrays brought home; elsewhere the region is not taken apart.
+What stands between those loops stays the user's text and runs on the host, where it is: conditions,
+scalars, pointers that change places, output. The newest values of arrays may then be on a device,
+so that such text must name none of their elements: where a statement does, it is a kernel of its
+own, which runs as written with its arrays brought home; elsewhere the region is not taken apart.
 """
 
 from __future__ import annotations
@@ -184,7 +186,7 @@ class _Splitting:
 
     def _take(self, piece: _Piece | None, diagnostics: Diagnostics) -> None:
         if piece is None:
-            raise SourceError(next(one for one in diagnostics if one.severity is Severity.ERROR))
+            raise SourceError(next(diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR))
         self.pieces.append(piece)
 
     def _piece(self, path: tuple[Node, ...], conditional: bool, diagnostics: Diagnostics) -> _Piece | None:
@@ -233,11 +235,11 @@ class _Splitting:
         for piece in self.pieces:
             block = lowering.region(piece.statement.node, piece.statement.range)
             blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
-        body = Block(tuple(one for block in blocks for one in block.statements), self.region.range)
+        body = Block(tuple(statement for block in blocks for statement in block.statements), self.region.range)
         exchanged = tuple(self._exchanged(context, lowering))
         data = self.builder.kernel(context, body, self.directive, self.region, name)
         changed = frozenset(one for one in context.used.values() if self._changes(context, one))
-        reads = tuple(self.builder.types.convert(one.type, one.range) for one in self.host.reads.values())
+        reads = tuple(self.builder.types.convert(read.type, read.range) for read in self.host.reads.values())
         return Parts(kernels, alone, data, changed, exchanged, reads)
 
     def _named(self, piece: _Piece, wanted: str) -> Kernel:
@@ -261,7 +263,7 @@ class _Splitting:
         if object_.storage is not Storage.SCALAR:
             return False
         members = re.split(r"->|\.", object_.host)[1:]
-        keys = [root.key, *(member_key(one) for one in members)]
+        keys = [root.key, *(member_key(member) for member in members)]
         automatic = root.cursor.semantic_parent.kind == CursorKind.FUNCTION_DECL
         hidden = self.host.calls and not object_.const and not (automatic and not members)
         return hidden or root.key in facts.address_taken or any(facts.written_from(key, start, end) for key in keys)
@@ -299,24 +301,24 @@ def narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> Kern
             clause,
             name="data",
             live=None,
-            sections=tuple(one for one in clause.sections if "".join(one.path.split()) in names),
+            sections=tuple(section for section in clause.sections if "".join(section.path.split()) in names),
         )
         for clause in directive.data
     ]
-    reductions = [replace(one, names=_known(one.names, names)) for one in directive.reductions]
-    privates = [replace(one, names=_known(one.names, names)) for one in directive.privates]
+    reductions = [replace(reduction, names=_known(reduction.names, names)) for reduction in directive.reductions]
+    privates = [replace(private, names=_known(private.names, names)) for private in directive.privates]
     return replace(
         directive,
         data=tuple(one for one in data if one.sections),
-        reductions=tuple(one for one in reductions if one.names),
-        privates=tuple(one for one in privates if one.names),
+        reductions=tuple(reduction for reduction in reductions if reduction.names),
+        privates=tuple(private for private in privates if private.names),
         waits=(),
         wait_all=False,
     )
 
 
 def _known(names: Iterable[str], used: set[str]) -> tuple[str, ...]:
-    return tuple(one for one in names if one in used)
+    return tuple(name for name in names if name in used)
 
 
 def _has_loop(node: Node) -> bool:

@@ -183,7 +183,11 @@ class RegionBuilder:
                 for one in self.unit.file_scope()
                 if one.kind == CursorKind.FUNCTION_DECL and one.cursor.is_definition()
             ]
-        return [one for one in self._definitions if one.start <= offset < one.end and one.file == path]
+        return [
+            definition
+            for definition in self._definitions
+            if definition.start <= offset < definition.end and definition.file == path
+        ]
 
     def bind_kernels(self, found: tuple[Found, ...]) -> list[tuple[Found, BoundStatement]]:
         """The kernel directives of one file with their statements, in textual order; every fault is reported."""

@@ -77,11 +77,13 @@ def _lacks_semicolon(statement: Node) -> bool:
 def check_wrapped(
     unit: ClangUnit, statements: Iterable[Wrapped], launched: Collection[SourceRange], diagnostics: Diagnostics
 ) -> None:
-    """Report those of the `launched` statements whose text has other tokens than theirs, since a macro at their begin or end holds more.
+    """Report those of the `launched` statements whose text has other tokens than theirs, since a
+    macro at their begin or end holds more.
 
-    They are put in braces, and the text is parsed again: each pair of braces must hold its statement, and nothing else may have changed.
+    They are put in braces, and the text is parsed again: each pair of braces must hold its
+    statement, and nothing else may have changed.
     """
-    checked = list({one.range: one for one in statements if one.range in launched}.values())
+    checked = list({statement.range: statement for statement in statements if statement.range in launched}.values())
     if not checked or _hold_alone(unit, checked):
         return
     wrong = [one for one in checked if not _hold_alone(unit, [one])] if len(checked) > 1 else checked
@@ -106,21 +108,24 @@ def _hold_alone(unit: ClangUnit, statements: Sequence[Wrapped]) -> bool:
         return False
     inserted = {(range_.file, offset) for (range_, mark), offset in places.items() if mark == b"{"}
     functions = {node.spelling: node for node in again.file_scope() if _is_definition(node)}
-    for one in statements:
-        function = functions.get(one.function.spelling)
-        if function is None or _kinds(function, inserted) != _kinds(one.function):
+    for statement in statements:
+        function = functions.get(statement.function.spelling)
+        if function is None or _kinds(function, inserted) != _kinds(statement.function):
             return False
-        span = places[one.range, b"{"], places[one.range, b"}"] + 1
-        block = next((node for node in function.walk() if _is_block(node, one.range.file, *span)), None)
-        if block is None or _kinds(block, inserted) != _kinds(one.node):
+        span = places[statement.range, b"{"], places[statement.range, b"}"] + 1
+        block = next((node for node in function.walk() if _is_block(node, statement.range.file, *span)), None)
+        if block is None or _kinds(block, inserted) != _kinds(statement.node):
             return False
     return True
 
 
 def _braces(ranges: Sequence[SourceRange]) -> list[tuple[int, bytes, SourceRange]]:
     """The braces around ranges of a file in the order of the text."""
-    braces = [(one.start.offset, b"{", one) for one in ranges] + [(one.end.offset, b"}", one) for one in ranges]
-    # At one place what closes comes first, the inner before the outer one; what opens is the other way round.
+    braces = [(range_.start.offset, b"{", range_) for range_ in ranges] + [
+        (range_.end.offset, b"}", range_) for range_ in ranges
+    ]
+    # At one place what closes comes first, the inner before the outer one; what opens is the other
+    # way round.
     return sorted(braces, key=lambda b: (b[0], b[1] == b"{", -(b[2].end if b[1] == b"{" else b[2].start).offset))
 
 

@@ -84,7 +84,7 @@ class StatementLowering:
     def function_body(self, node: Node) -> Block:
         """The body of a called function, behind the outside constants that it reads."""
         body = self._block(node, in_loop=False)
-        constants = tuple(Declaration((one,), one.object.range) for one in self.context.constants)
+        constants = tuple(Declaration((constant,), constant.object.range) for constant in self.context.constants)
         return Block((*constants, *body.statements), body.range)
 
     def _block(self, node: Node, in_loop: bool) -> Block:

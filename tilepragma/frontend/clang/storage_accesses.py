@@ -161,9 +161,11 @@ def _what(node: Node) -> str:
 def declare_alias(
     context: Context, declaration: Node, initializer: Node, start: int, block_end: int, lower: Lower
 ) -> str | None:
-    """Let a local pointer stand for what it is set to at `start`: what is written with it is read as written without it.
+    """Let a local pointer stand for what it is set to at `start`: what is written with it is read
+    as written without it.
 
-    Returns the reason where that may not mean the same (the pointer or its index may change before `block_end`).
+    Returns the reason where that may not mean the same (the pointer or its index may change before
+    `block_end`).
     """
     key = declaration.key
     if context.facts.written_from(key, start + 1) or key in context.facts.address_taken:

@@ -145,7 +145,8 @@ class TypeConverter:
                 raise refuse_part(f"bit-field '{member.spelling}'", "use a member of an integer type")
             if not member.spelling.isidentifier():  # libclang describes them by their places
                 raise refuse_part("member without a name", "give the inner struct or union a name")
-            # A kernel never follows a pointer inside a struct, and what it points to may be the struct itself.
+            # A kernel never follows a pointer inside a struct, and what it points to may be the
+            # struct itself.
             type_: Type = PointerType(VOID)
             if not is_pointer(member.type):
                 type_ = self.convert(member.type, range_, f"{tag}_{member.spelling}_")

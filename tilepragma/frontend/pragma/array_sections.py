@@ -20,7 +20,8 @@ _BRACKETS = ("(", "[", "{")
 
 
 def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ...]:
-    """`data(…)` or one of OpenACC's data clauses; nothing where not a single item of it is in order.
+    """`data(…)` or one of OpenACC's data clauses; nothing where not a single item of it is in
+    order.
 
     The paper's `data(...)`, three dots and all, says nothing: all data is the compiler's to decide.
     """

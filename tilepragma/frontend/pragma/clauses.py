@@ -1,7 +1,8 @@
-"""The clauses of a directive one by one: arguments to the types of `ir/directives.py`, each mistake reported where it stands.
+"""The clauses of a directive one by one: arguments to the types of `ir/directives.py`, each mistake
+reported where it stands.
 
-A clause is parsed from a `RawClause`, whose brackets are already known to match. A clause that cannot be understood
-yields nothing; the mistake is then in the diagnostics.
+A clause is parsed from a `RawClause`, whose brackets are already known to match. A clause that
+cannot be understood yields nothing; the mistake is then in the diagnostics.
 """
 
 from __future__ import annotations

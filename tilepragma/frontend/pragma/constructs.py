@@ -31,7 +31,8 @@ CLAUSES: dict[Construct, tuple[str, ...]] = {
 ALL_CLAUSES: tuple[str, ...] = tuple(dict.fromkeys(name for names in CLAUSES.values() for name in names))
 """Every clause there is."""
 
-# What people who come from OpenACC or OpenMP write, where the nearest spelling is not what they mean.
+# What people who come from OpenACC or OpenMP write, where the nearest spelling is not what they
+# mean.
 _FOREIGN_CLAUSES = {
     "gang": "tile(gang)",
     "worker": "tile(worker)",

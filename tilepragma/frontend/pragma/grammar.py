@@ -54,9 +54,9 @@ _ALL = f"the constructs are {listed([construct.value for construct in Construct]
 def parse_directive(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics) -> Directive | None:
     """The directive that `tokens`, those behind `tilek`, spell; `place` becomes its range.
 
-    Every error of the directive is reported, in the order of their places. What is in order is returned all the same;
-    None where the construct is unknown. For `kernel loop` both parts are returned; clauses legal on either (reduction,
-    private, independent) are the kernel's.
+    Every error of the directive is reported, in the order of their places. What is in order is
+    returned all the same; None where the construct is unknown. For `kernel loop` both parts are
+    returned; clauses legal on either (reduction, private, independent) are the kernel's.
     """
     found = Diagnostics()
     directive = _parse(tokens, place, found)

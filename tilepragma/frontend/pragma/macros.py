@@ -3,7 +3,8 @@
     #define TILED _Pragma("tilek loop tile(dynamic)")     each use of TILED is the directive
     #define PRAGMA(x) _Pragma(#x)                         PRAGMA(tilek loop) is a directive; also through a second macro
 
-A use is rewritten as a whole, so a macro must hold directives and nothing else; another one is refused where it is used.
+A use is rewritten as a whole, so a macro must hold directives and nothing else; another one is
+refused where it is used.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _WORD = re.compile(COMMENT + rb"|" + LITERAL + rb"|" + NAME.pattern, re.DOTALL)
 class PragmaMacro:
     """A macro that stands for `directives`, or that makes one of its argument (`stringizes`).
 
-    `called` tells that a use needs parentheses. `fault`, where not None, says why a use cannot be translated.
-    `name` and `definition` say where it comes from, for messages.
+    `called` tells that a use needs parentheses. `fault`, where not None, says why a use cannot be
+    translated. `name` and `definition` say where it comes from, for messages.
     """
 
     directives: tuple[DirectiveText, ...]
@@ -91,8 +92,8 @@ def argument_end(text: bytes, name_end: int) -> tuple[int, int] | None:
 class MacroTable:
     """The macros of a translation unit at one place in it, those of headers among them.
 
-    As in C, a macro in the body of another is looked up at the use. `names` holds the macros that may have to do with
-    pragmas, defined at this place or not.
+    As in C, a macro in the body of another is looked up at the use. `names` holds the macros that
+    may have to do with pragmas, defined at this place or not.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,9 @@
-"""Finds tilek directives in the bytes of a C file: `#pragma tilek …`, `_Pragma("tilek …")`, and macros made of these.
+"""Finds tilek directives in the bytes of a C file: `#pragma tilek …`, `_Pragma("tilek …")`, and
+macros made of these.
 
-A hand lexer that knows comments, literals, continuations and preprocessing lines, and nothing else of C: the directives
-of a file are known, with their exact bytes, before and independently of any parse of its C.
+A hand lexer that knows comments, literals, continuations and preprocessing lines, and nothing else
+of C: the directives of a file are known, with their exact bytes, before and independently of any
+parse of its C.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ _DEFINED = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_$][A-Za-z0-9_$]*)([^\n]*)")
 class LocatedDirective:
     """A directive and its place.
 
-    `range` covers all bytes of the directive: of `#pragma` from the `#` to the end of its last line, the newline left
-    out; of `_Pragma` the operator's text; of a macro its use. C continues at the byte `end_offset`.
+    `range` covers all bytes of the directive: of `#pragma` from the `#` to the end of its last
+    line, the newline left out; of `_Pragma` the operator's text; of a macro its use. C continues at
+    the byte `end_offset`.
     """
 
     directive: Directive
@@ -68,10 +71,11 @@ def find_directives(
 ) -> tuple[LocatedDirective, ...]:
     """All tilek directives of the file `path` with the bytes `text`, in textual order.
 
-    Errors go to `diagnostics`; a directive with errors is still returned with what could be understood of it, unless
-    not even its construct could. `skipped` lists the byte ranges [start, end) that the preprocessor leaves out
-    (`#if 0`): nothing in them counts, neither directives nor definitions of macros. `macros` are those that headers
-    defined before; this file's are added. Scan the headers of a unit first, each with the one table.
+    Errors go to `diagnostics`; a directive with errors is still returned with what could be
+    understood of it, unless not even its construct could. `skipped` lists the byte ranges [start,
+    end) that the preprocessor leaves out (`#if 0`): nothing in them counts, neither directives nor
+    definitions of macros. `macros` are those that headers defined before; this file's are added.
+    Scan the headers of a unit first, each with the one table.
     """
     # Only files with directives are worth the time that the grammar takes to load.
     from tilepragma.frontend.pragma.grammar import parse_directive

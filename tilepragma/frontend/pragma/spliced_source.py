@@ -1,7 +1,9 @@
-"""A C file without its line continuations, tokens of directives, and the way back to the file's bytes.
+"""A C file without its line continuations, tokens of directives, and the way back to the file's
+bytes.
 
-Directives are lexed after C's translation phase 2 (backslash-newline removed) and, for `_Pragma`, after its string is
-unescaped. Every token keeps the exact bytes of the user's file that it came from: carets and the host rewriting need them.
+Directives are lexed after C's translation phase 2 (backslash-newline removed) and, for `_Pragma`,
+after its string is unescaped. Every token keeps the exact bytes of the user's file that it came
+from: carets and the host rewriting need them.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from enum import Enum
 
 from tilepragma.base.source_ranges import Position, SourceRange
 
-# gcc and clang both take blanks between the backslash and the end of the line as part of the continuation.
+# gcc and clang both take blanks between the backslash and the end of the line as part of the
+# continuation.
 _CONTINUATION = re.compile(rb"\\[ \t\f\v]*\r?\n")
 _TOKEN = re.compile(
     rb"(?P<space>(?:[\s\0]|/\*.*?(?:\*/|\Z)|//[^\n]*)+)"

@@ -26,8 +26,9 @@ class RawClause:
 
 
 def matched(tokens: Sequence[Token], diagnostics: Diagnostics) -> tuple[Token, ...]:
-    """`tokens` with every bracket matched: one that closes nothing is left out, one that is never closed or closed by
-    another kind ends the tokens before the clause it stands in. Each is reported.
+    """`tokens` with every bracket matched: one that closes nothing is left out, one that is never
+    closed or closed by another kind ends the tokens before the clause it stands in. Each is
+    reported.
     """
     kept: list[Token] = []
     stack: list[tuple[Token, int]] = []

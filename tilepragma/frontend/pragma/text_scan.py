@@ -30,8 +30,8 @@ _OPENERS, _CLOSERS = (b"(", b"[", b"{"), (b")", b"]", b"}")
 
 
 def tokens(text: bytes, offset: int, skipped: Sequence[tuple[int, int]] = ()) -> Iterator[tuple[int, bytes]]:
-    """Offset and text of every token from `offset` on; comments, preprocessor lines, _Pragma operators and what the preprocessor left out
-    (`skipped`) are passed over.
+    """Offset and text of every token from `offset` on; comments, preprocessor lines, _Pragma
+    operators and what the preprocessor left out (`skipped`) are passed over.
     """
     while True:
         following = next_statement(text, offset, {}, skipped) if skipped else skip_blank(text, offset)
@@ -62,7 +62,8 @@ def next_statement(
 ) -> int | None:
     """Where the statement after `offset` begins; None at the end of the file.
 
-    `directives` maps the start of each of our directives to its end, `skipped` are the ranges that the preprocessor left out.
+    `directives` maps the start of each of our directives to its end, `skipped` are the ranges that
+    the preprocessor left out.
     """
     while True:
         following = directives.get(offset)
@@ -95,7 +96,8 @@ def macro_use_end(text: bytes, offset: int) -> int | None:
 
 
 def header_semicolons(text: bytes, offset: int, skipped: Sequence[tuple[int, int]] = ()) -> tuple[int, int] | None:
-    """The offsets of the two semicolons in the header of the `for` at `offset`; None where no such header is seen.
+    """The offsets of the two semicolons in the header of the `for` at `offset`; None where no such
+    header is seen.
 
     `skipped` are the ranges that the preprocessor left out.
     """

@@ -1,7 +1,9 @@
-"""Versions of kernels as text: `num_threads(16); i: tile(thread) tile[0](dynamic); j: tile[1](dynamic)`, `unroll(4)`, `TILEK_TILES=diamond`.
+"""Versions of kernels as text: `num_threads(16); i: tile(thread) tile[0](dynamic); j:
+tile[1](dynamic)`, `unroll(4)`, `TILEK_TILES=diamond`.
 
-Parts with semicolons between them: clauses of the kernel's directive that say counts, clauses of a loop behind its iterator's name, how often
-innermost loops are unrolled, tiles of time steps. All numbers are literals.
+Parts with semicolons between them: clauses of the kernel's directive that say counts, clauses of a
+loop behind its iterator's name, how often innermost loops are unrolled, tiles of time steps. All
+numbers are literals.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ def parse_version(text: str, place: SourceRange) -> KernelVersion:
 
 def _with_part(version: KernelVersion, part: str, place: SourceRange) -> KernelVersion:
     if found := _TEMPORAL.fullmatch(part):
-        known = [one.value for one in TemporalTiles]
+        known = [mode.value for mode in TemporalTiles]
         if found[1] not in known:
             raise RefusalError(f"has '{part}', and tiles of time steps are {', '.join(known)}")
         return replace(version, temporal=TemporalTiles(found[1]))
@@ -54,7 +56,7 @@ def _with_part(version: KernelVersion, part: str, place: SourceRange) -> KernelV
     directive = _parsed(f"kernel {part}", part, place)
     if not isinstance(directive, KernelDirective) or replace(directive, counts=()) != KernelDirective(directive.range):
         raise RefusalError(f"has '{part}', where only counts can be said of the kernel")
-    if any(one.count.literal is None or one.count.literal < 1 for one in directive.counts):
+    if any(count.count.literal is None or count.count.literal < 1 for count in directive.counts):
         raise RefusalError(f"has '{part}', where a count is no number from 1")
     return replace(version, counts=(*version.counts, *directive.counts))
 
