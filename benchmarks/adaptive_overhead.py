@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.explored import OPTIONS, NotExploredError, translated
 from benchmarks.measure import markdown, output_of, show
-from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
+from benchmarks.tilek_paper.subjects import SUBJECTS, CalibrationTarget
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import OPTIONS as OWN_MAIN
 from tilepragma.cli.exploration_programs import compiled, local_headers, tilecc
@@ -146,7 +146,9 @@ def rules_text(
     return json.dumps({"version": 1, "kernels": {kernel: {"host": {"least_bytes": 0, "choices": found}}}}, indent=1)
 
 
-def make(folder: Path, subject: Subject, program: str, text: bytes, calling: CallingProgram, move: int = 0) -> None:
+def make(
+    folder: Path, subject: CalibrationTarget, program: str, text: bytes, calling: CallingProgram, move: int = 0
+) -> None:
     """One program, from a folder of its own, where its kept rules may lie already."""
     own = folder / f"of-{program}" / str(move)
     own.mkdir(parents=True)
@@ -194,7 +196,7 @@ def fastest(repeats: int, *runs: Callable[[], float]) -> list[float]:
     return found
 
 
-def measured(subject: Subject, target: str, repeats: int, folder: Path) -> list[Row]:
+def measured(subject: CalibrationTarget, target: str, repeats: int, folder: Path) -> list[Row]:
     """Make the programs of a kernel and run them. Raises NotExploredError, NotBuiltError."""
     request, result = translated(subject.source)
     plan = result.plans[0]
@@ -234,7 +236,12 @@ def bytes_of(plan: KernelPlan, numbers: Mapping[str, int]) -> int:
 
 
 def row(
-    programs: Programs, subject: Subject, text: str, numbers: Mapping[str, int], best: tuple[str, float], repeats: int
+    programs: Programs,
+    subject: CalibrationTarget,
+    text: str,
+    numbers: Mapping[str, int],
+    best: tuple[str, float],
+    repeats: int,
 ) -> Row:
     """Runs of the best program and of the one with rules in turn, and of that one while it tries its versions and where it is told which to take."""
     version, seconds = best

@@ -19,7 +19,7 @@ from benchmarks.accuracy.measuring import measure, processes, terms_of
 from benchmarks.accuracy.problems import POLYBENCH_PROBLEMS, PROBLEMS, Problem
 from benchmarks.accuracy.results import Judged, Measured, judge
 from benchmarks.accuracy.stored import Stored, as_json, stored
-from benchmarks.accuracy.subjects import Subject, SubjectError, make
+from benchmarks.accuracy.subjects import CalibrationTarget, SubjectError, make
 from benchmarks.measure import build_support, machine_description
 from benchmarks.polybench_programs import PolybenchError
 from benchmarks.suite.programs import Sources, read_sources
@@ -76,7 +76,7 @@ def measured_problems(given: argparse.Namespace, sources: Sources, folder: Path,
     # Launches on OpenCL processors are those of threads, with the sizes that are chosen for these
     # where the plan has none for them.
     chooser = calibrated("threads", given.cores) if calibrated_device(DESCRIPTORS["threads"]) else None
-    subjects: list[Subject] = []
+    subjects: list[CalibrationTarget] = []
     for problem, sizes in ((one, sizes) for one in wanted(given) for sizes in one.sizes):
         try:
             subjects.append(make(problem, sizes, sources, folder))
@@ -98,7 +98,7 @@ def measured_problems(given: argparse.Namespace, sources: Sources, folder: Path,
     return found
 
 
-def judged(subject: Subject, measured: Measured, processor: Processor) -> Judged:
+def judged(subject: CalibrationTarget, measured: Measured, processor: Processor) -> Judged:
     """Raises SubjectError."""
     if measured.names != subject.names:
         raise SubjectError(f"has other tile sizes now: {', '.join(subject.names)}")

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from benchmarks.accuracy.results import Measured, Sample
-from benchmarks.accuracy.subjects import Subject, SubjectError
+from benchmarks.accuracy.subjects import CalibrationTarget, SubjectError
 from tilepragma.cost.host_prediction import predicted_terms
 from tilepragma.cost.launch_work import Uncounted
 from tilepragma.ir.directives import Target
@@ -31,7 +31,7 @@ FINALISTS, ROUNDS = 8, 4
 PATIENCE, LEAST_LIMIT = 40.0, 5.0
 
 
-def random_layouts(subject: Subject, count: int, random: Random) -> list[TileSizes]:
+def random_layouts(subject: CalibrationTarget, count: int, random: Random) -> list[TileSizes]:
     """Different ones, or all there are. Sizes that hosts do not use stay."""
     used = used_sizes(subject.plan.host_steps, subject.plan.sizes)
     found: dict[TileSizes, None] = {}
@@ -46,7 +46,7 @@ def random_layouts(subject: Subject, count: int, random: Random) -> list[TileSiz
     return list(found)
 
 
-def terms_of(subject: Subject, layouts: Iterable[TileSizes], processor: Processor) -> Terms:
+def terms_of(subject: CalibrationTarget, layouts: Iterable[TileSizes], processor: Processor) -> Terms:
     """The work of layouts, and what it is estimated to take. Raises SubjectError where the model has no ground."""
     columns = np.array(list(layouts), dtype=np.int64).T
     found = predicted_terms(subject.plan, subject.scalars, dict(zip(subject.names, columns, strict=True)), processor)
@@ -55,7 +55,7 @@ def terms_of(subject: Subject, layouts: Iterable[TileSizes], processor: Processo
     return found
 
 
-def named_layouts(subject: Subject, processor: Processor, chooser: Processor | None) -> dict[str, TileSizes]:
+def named_layouts(subject: CalibrationTarget, processor: Processor, chooser: Processor | None) -> dict[str, TileSizes]:
     """See `Measured.named`; `chooser` are the cores that the plan is made for, also where OpenCL runs it. Raises SubjectError."""
     plan, scalars = subject.plan, subject.scalars
     ranking = rank_layouts(plan, scalars, Target.THREADS, processor)
@@ -74,7 +74,7 @@ def named_layouts(subject: Subject, processor: Processor, chooser: Processor | N
 
 
 def measure(
-    subject: Subject,
+    subject: CalibrationTarget,
     target: str,
     processor: Processor,
     chooser: Processor | None,

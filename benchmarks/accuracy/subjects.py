@@ -22,7 +22,7 @@ class SubjectError(Exception):
 
 
 @dataclass(frozen=True)
-class Subject:
+class CalibrationTarget:
     """A problem at one size with its plan, whose tile sizes and scalars have names, and its program."""
 
     problem: Problem
@@ -58,7 +58,7 @@ class Subject:
         return found
 
 
-def make(problem: Problem, sizes: Sizes, sources: Sources, folder: Path) -> Subject:
+def make(problem: Problem, sizes: Sizes, sources: Sources, folder: Path) -> CalibrationTarget:
     """Build a problem's program in a folder where `build_support` was. Raises SubjectError."""
     source = folder / f"{problem.program}.{'.'.join(map(str, sizes.values()))}.c"
     source.write_text(sources.ours(problem.program))
@@ -72,4 +72,4 @@ def make(problem: Problem, sizes: Sizes, sources: Sources, folder: Path) -> Subj
     if not result.plans[0].sizes:
         raise SubjectError("its plan has no tile sizes")
     output_of((*TILECC, *options, "-o", str(program), str(source), str(folder / "support.o"), "-lm"), folder)
-    return Subject(problem, sizes, result.plans[0], program)
+    return CalibrationTarget(problem, sizes, result.plans[0], program)

@@ -16,7 +16,7 @@ from benchmarks.measure import machine_description, show
 from benchmarks.suite.machine import present_devices
 from benchmarks.tilek_paper import tables
 from benchmarks.tilek_paper.results import Input, Place, Row, as_json, compared, place_of_best, rates_of
-from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
+from benchmarks.tilek_paper.subjects import SUBJECTS, CalibrationTarget
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.driver.state import TARGET_NAMES
 from tilepragma.plan.dispatch_table import found_by_launch
@@ -56,7 +56,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def row_of(given: argparse.Namespace, subject: Subject, target: str, folder: Path, database: Database) -> Row:
+def row_of(given: argparse.Namespace, subject: CalibrationTarget, target: str, folder: Path, database: Database) -> Row:
     """Measure a kernel on a target. Raises NotExploredError, LostError."""
     points = subject.points(given.quick)
     first = next(iter(points.values()))
@@ -85,7 +85,7 @@ def row_of(given: argparse.Namespace, subject: Subject, target: str, folder: Pat
     return Row(subject.name, target, comparison, tuple(places), rates, own.get(DEFAULT, {}), failures)
 
 
-def input_of(subject: Subject, plan: KernelPlan, text: str) -> Input:
+def input_of(subject: CalibrationTarget, plan: KernelPlan, text: str) -> Input:
     numbers = sizes_of(text)
     return Input(text, subject.flops(numbers), *found_by_launch(plan, plan.kernel.by_name(numbers), with_trips=True))
 

@@ -13,7 +13,7 @@ Numbers = Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Subject:
+class CalibrationTarget:
     """A kernel. `flops` is Table 1's count, in operations. `full` and `quick` are inputs, as
     `tilepragma tune --sizes` has them. `paper` has Table 4's mean and worst speed-up of the
     adaptive kernel over the best on average, on threads and on the accelerator.
@@ -38,7 +38,7 @@ class Subject:
 
 
 SUBJECTS = (
-    Subject(
+    CalibrationTarget(
         "2d-conv",
         "conv2d",
         lambda at: 17 * at["n"] * at["m"],
@@ -46,7 +46,7 @@ SUBJECTS = (
         "n=200:3200:x4,m=200:3200:x4",
         {"threads": (1.06, 1.01), "accelerator": (1.48, 8.00)},
     ),
-    Subject(
+    CalibrationTarget(
         "sgemm",
         "sgemm",
         # As printed; the listing has 3 p + 1.
@@ -55,7 +55,7 @@ SUBJECTS = (
         "n=100:400:x4,m=100:400:x4,p=100:400:x4",
         {"threads": (1.02, 1.17), "accelerator": (1.01, 5.33)},
     ),
-    Subject(
+    CalibrationTarget(
         "syr2k",
         "syr2k",
         lambda at: at["n"] ** 2 * (6 * at["m"] + 1),
@@ -63,7 +63,7 @@ SUBJECTS = (
         "n=100:400:x2,m=100:400:x4",
         {"threads": (1.01, 1.31), "accelerator": (1.01, 1.21)},
     ),
-    Subject(
+    CalibrationTarget(
         "doitgen",
         "doitgen",
         lambda at: 2 * at["R"] * at["Q"] * at["P"] ** 2,

@@ -108,7 +108,7 @@ def test_diamonds_run_clean(workshop: Workshop, form: str) -> None:
 
 @pytest.mark.parametrize("form", ["boxes", "streamed"])
 def test_overlapped_tiles_run_clean(workshop: Workshop, form: str) -> None:
-    # Windows filled, computed in and stored by several workers, tile after tile of one gang; a tile
+    # Scratchpads filled, computed in and stored by several workers, tile after tile of one gang; a tile
     # of one element; rings gone round.
     folder = workshop.folder / "oclgrind" / form
     folder.mkdir(parents=True, exist_ok=True)
@@ -117,9 +117,9 @@ def test_overlapped_tiles_run_clean(workshop: Workshop, form: str) -> None:
     source.write_text(f"#define ONLY_ONE\n{text}")
     expected = workshop.run(workshop.build_original(source), PLAIN, "14", "5")
     program = workshop.build_with(source, TILEK_TILES=form)
-    first = "i_chunk=8" if form == "streamed" else "i_window=12"
+    first = "i_chunk=8" if form == "streamed" else "i_scratchpad=12"
     for specialize in ("1", "0"):
-        sizes = f"t_degree=2,{first},j_window=10"
+        sizes = f"t_degree=2,{first},j_scratchpad=10"
         variables = {"TILEK_SIZES": sizes, "TILEK_SPECIALIZE": specialize}
         assert oclgrind(workshop, "gpu", program, "14", "5", **variables) == ""
     assert workshop.run(program, OPENCL, "14", "5") == expected

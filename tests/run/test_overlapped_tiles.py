@@ -1,5 +1,5 @@
 """Overlapped tiles of time steps, boxes and those that gangs walk through, on devices against the
-original, to the last bit, at awkward sizes, degrees and windows.
+original, to the last bit, at awkward sizes, degrees and scratchpads.
 
 All kernels run on the stand-in for CUDA, which compiles quickly; one of them on OpenCL's program
 for GPUs.
@@ -27,7 +27,7 @@ SOURCE = Path(__file__).parent / "overlapped.c"
 SIZES = (("33", "7"), ("9", "1"), ("2", "3"), ("1", "0"), ("70", "9"), ("5", "40"))
 SMALL = ("10", "7")
 WINDOWS = ((1, 1), (1, 1000), (3, 9), (4, 17), (1000, 1), (1000, 1000))
-"""Time steps of a launch, and the extent of windows or chunks: both more than there are, and than what fits."""
+"""Time steps of a launch, and the extent of scratchpads or chunks: both more than there are, and than what fits."""
 BOXES, STREAMED = "boxes", "streamed"
 
 
@@ -40,10 +40,10 @@ class Programs:
     plans: tuple[KernelPlan, ...]
 
     def sizes(self, degree: int, extent: int) -> str:
-        """TILEK_SIZES for tiles of so many steps, and windows of this extent, each a little different."""
+        """TILEK_SIZES for tiles of so many steps, and scratchpads of this extent, each a little different."""
         names = dict.fromkeys(size.object.name for plan in self.plans for size in plan.sizes)
         # A gang's walk takes longer than it keeps planes: fewer than these take long here.
-        found = {"_degree": degree, "_window": extent, "_chunk": extent + 2}
+        found = {"_degree": degree, "_scratchpad": extent, "_chunk": extent + 2}
         mine = [(one, more) for one in names for end, more in found.items() if one.endswith(end)]
         return ",".join(
             f"{name}={more if name.endswith('_degree') else more + place % 3}"
@@ -102,12 +102,12 @@ def expected(workshop: Workshop, programs: Programs, size: tuple[str, ...]) -> s
     return workshop.run(programs.original, TargetEnvironment("original", ()), *size)
 
 
-def test_all_have_windows_on_devices_alone(programs: Programs, form: str) -> None:
+def test_all_have_scratchpads_on_devices_alone(programs: Programs, form: str) -> None:
     assert len(programs.plans) == 9
     for plan in programs.plans:
-        assert all(launch.windows for launch in plan.device), plan.kernel.name
-        assert not any(launch.windows for launch in plan.host), plan.kernel.name
-        rings = [one.origin[0] is None for launch in plan.device for one in launch.windows]
+        assert all(launch.scratchpads for launch in plan.device), plan.kernel.name
+        assert not any(launch.scratchpads for launch in plan.host), plan.kernel.name
+        rings = [one.origin[0] is None for launch in plan.device for one in launch.scratchpads]
         # There is nothing to walk along in one dimension.
         assert set(rings) == {form == STREAMED and not plan.kernel.name.startswith("line")}, plan.kernel.name
 
@@ -137,7 +137,7 @@ def test_cores_match_without_second_arrays(
 
 
 @pytest.mark.parametrize(("degree", "extent"), WINDOWS)
-def test_any_degree_and_window(
+def test_any_degree_and_scratchpad(
     workshop: Workshop, programs: Programs, standin: TargetEnvironment, degree: int, extent: int
 ) -> None:
     more = {"TILEK_SIZES": programs.sizes(degree, extent), "TILEK_SPECIALIZE": "0"}

@@ -62,7 +62,9 @@ def programs(planning: PlanningWorkshop) -> Programs:
 
 
 def test_all_keep_their_tiles_in_memory_of_gangs(programs: Programs) -> None:
-    staged = {name: [one.array.name for one in plan.device[0].staged_windows] for name, plan in programs.plans.items()}
+    staged = {
+        name: [one.array.name for one in plan.device[0].staged_scratchpads] for name, plan in programs.plans.items()
+    }
     assert staged == {"nine": ["u"], "five": ["u", "f"], "once": ["v"], "back": ["u"], "line": ["v"], "cube": ["v"]}
 
 

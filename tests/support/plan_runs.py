@@ -12,11 +12,11 @@ from tilepragma.ir.expressions import Access, Scope, Storage
 from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
-    Buffered,
     Declaration,
     ExpressionStatement,
     If,
     Loop,
+    PackedPanels,
     Stage,
     Statement,
     TiledLoop,
@@ -86,7 +86,7 @@ class StepsRun(Interpreter):
                 self.steps(steps)
             case TileNest():
                 self._nest(statement)
-            case Buffered():
+            case PackedPanels():
                 self.run(statement.body)
             case Barrier() | Stage():
                 pass

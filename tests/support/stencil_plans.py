@@ -90,9 +90,9 @@ def more_in(made: KernelPlan, which: int, text: str, change: int) -> KernelPlan:
     return result
 
 
-def windows(made: KernelPlan) -> list[tuple[str, list[int]]]:
+def scratchpads(made: KernelPlan) -> list[tuple[str, list[int]]]:
     return [
         (one.array.name, [length.value for length in one.object.lengths if isinstance(length, IntegerLiteral)])
         for launch in made.device
-        for one in launch.windows
+        for one in launch.scratchpads
     ]

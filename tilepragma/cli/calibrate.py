@@ -15,9 +15,9 @@ from tilepragma.cli.progress import measuring_progress, warn
 from tilepragma.tuning import calibration, device_records, effort, runner
 from tilepragma.tuning.calibration import Measured
 from tilepragma.tuning.calibration_samples import Series
+from tilepragma.tuning.calibration_target import CalibrationError
 from tilepragma.tuning.host_processor import this_host
 from tilepragma.tuning.table import rows
-from tilepragma.tuning.workloads import CalibrationError
 
 if TYPE_CHECKING:
     from rich.progress import Progress

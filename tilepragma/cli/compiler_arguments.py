@@ -70,7 +70,7 @@ class Input(NamedTuple):
     language: str
 
 
-class OwnOptions(NamedTuple):
+class DriverOptions(NamedTuple):
     """The `--tilek-…` options; empty strings where absent."""
 
     target: str = ""
@@ -98,7 +98,7 @@ class Command(NamedTuple):
     output: str
     options: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
-    own: OwnOptions
+    own: DriverOptions
     plain: bool
 
     def has(self, *options: str) -> bool:
@@ -159,7 +159,7 @@ def read_command(arguments: Sequence[str]) -> Command:
             if _matters_to_source(argument):
                 options.extend([argument, value] if value_at is not None else [argument])
         position += 1 if value_at is None else 2
-    plain = list(expanded) == list(arguments) and own == OwnOptions()
+    plain = list(expanded) == list(arguments) and own == DriverOptions()
     return Command(tuple(kept), tuple(inputs), stage, output, tuple(options), tuple(settings), own, plain)
 
 
@@ -191,7 +191,7 @@ def _matters_to_source(argument: str) -> bool:
     return argument not in _NOT_FOR_TRANSLATION and not argument.startswith(_NOT_FOR_TRANSLATION_PREFIXES)
 
 
-_OWN_OPTIONS: dict[str, Callable[[OwnOptions, str], OwnOptions]] = {
+_OWN_OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
     "--tilek-target": lambda own, value: own._replace(target=value),
     "--tilek-device": lambda own, value: own._replace(device=value),
     "--tilek-emit-kernels": lambda own, value: own._replace(emit_kernels=value),
@@ -202,9 +202,9 @@ _OWN_OPTIONS: dict[str, Callable[[OwnOptions, str], OwnOptions]] = {
 _SERIAL_WARNING = {"-Wtilek-serial": True, "-Wno-tilek-serial": False}
 
 
-def _take_own_options(arguments: Sequence[str]) -> tuple[list[str], OwnOptions]:
+def _take_own_options(arguments: Sequence[str]) -> tuple[list[str], DriverOptions]:
     kept: list[str] = []
-    own = OwnOptions()
+    own = DriverOptions()
     after_value = False
     for argument in arguments:
         if argument in _SERIAL_WARNING and not after_value:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tilepragma.cli import runtime_library
 from tilepragma.cli.report import print_diagnostics, print_error
+from tilepragma.tuning.calibration_target import CalibrationTarget
 from tilepragma.tuning.device_records import calibrated_on
-from tilepragma.tuning.workloads import Subject
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def print_descriptors() -> int:
     return 1 if faults else 0
 
 
-def subject_of(device: Device) -> Subject:
+def subject_of(device: Device) -> CalibrationTarget:
     """A device that is here, as what can be measured."""
-    return Subject(
+    return CalibrationTarget(
         device.target, device.number or 0, device.name, device.kind == "gpu", device.compute_units, device.memory
     )
 

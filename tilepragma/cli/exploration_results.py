@@ -11,7 +11,7 @@ from tilepragma.cli.text_tables import print_table
 from tilepragma.cli.tune import keep_beside
 from tilepragma.report.size_rules import size_rules
 from tilepragma.tuning.decisions import ENOUGH
-from tilepragma.tuning.fitted_rules import Lesson
+from tilepragma.tuning.fitted_rules import FittedRules
 from tilepragma.tuning.input_space import input_name
 from tilepragma.tuning.measuring import DEFAULT
 
@@ -51,7 +51,7 @@ def show(search: Search, title: str) -> None:
         print(f"  the budget of {search.budget:.4g} s is spent; a larger --budget goes on from here")
 
 
-def show_lesson(lesson: Lesson, keep: bool, source: str, is_rebuilt: bool) -> None:
+def show_lesson(lesson: FittedRules, keep: bool, source: str, is_rebuilt: bool) -> None:
     """What launches should take, as rules, and how good they are; kept beside the source where that
     is asked for. `is_rebuilt`: the program is built with it without the user.
     """

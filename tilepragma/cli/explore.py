@@ -23,7 +23,7 @@ from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.rebuilt_programs import UserBuild
 from tilepragma.cli.report import print_error
-from tilepragma.cli.rule_printing import Learner
+from tilepragma.cli.rule_printing import RuleFitter
 from tilepragma.cli.tune import TerminatedError, can_keep, ended_by_sigterm, refuse
 from tilepragma.cli.tune_options import Points, asked_kernels, listed, target_problem
 from tilepragma.driver.texts import calling_program, kernel_digest
@@ -37,7 +37,7 @@ from tilepragma.tuning.database import (
     opened,
 )
 from tilepragma.tuning.exploration import Search, Take
-from tilepragma.tuning.fitted_rules import NoLessonError
+from tilepragma.tuning.fitted_rules import NoRulesError
 from tilepragma.tuning.kernel_tuning import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import (
@@ -306,10 +306,10 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
         return False, search.spent
     show(search, title)
     try:
-        learner = Learner(job.request, job.result, plan, target, first.on_host, job.families, builds)
+        learner = RuleFitter(job.request, job.result, plan, target, first.on_host, job.families, builds)
         lesson = learner.lesson(study.trials(), _say_refused)
         show_lesson(lesson, job.keep, job.request.source, job.build is not None)
-    except NoLessonError as reason:
+    except NoRulesError as reason:
         print(f"  nothing is kept beside the source: {reason}")
     return bool(search.seconds), search.spent
 

@@ -21,7 +21,7 @@ from tilepragma.tuning.measuring import DEFAULT, version_of
 
 if TYPE_CHECKING:
     from tilepragma.report.roofline_figure import KernelPoint
-    from tilepragma.tuning.fitted_rules import Lesson
+    from tilepragma.tuning.fitted_rules import FittedRules
 
 RULES = "learned rules"
 _IDEAL = "the fastest at each input (ideal)"
@@ -42,7 +42,7 @@ class KnownSource:
     that the program cannot have.
     """
 
-    lesson: Lesson | None
+    lesson: FittedRules | None
     no_lesson: str
     refused: tuple[str, ...]
     work: Mapping[str, float]
@@ -238,7 +238,7 @@ def _landscapes(
     return [figure for figure in figures if figure is not None], missing
 
 
-def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: Lesson | None) -> Landscape | None:
+def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: FittedRules | None) -> Landscape | None:
     """Of the build that the rules are for, or, where there are none, of the one that is the fastest at the input."""
     note = f"At {input_name(text)}."
     if lesson is not None and text in lesson.occasions:
@@ -324,7 +324,7 @@ def _input_rows(space: InputSpace, rules: Mapping[str, float] | None) -> tuple[I
     )
 
 
-def _rules(lesson: Lesson | None, known: KnownSource | None, space: InputSpace) -> tuple[str, ...]:
+def _rules(lesson: FittedRules | None, known: KnownSource | None, space: InputSpace) -> tuple[str, ...]:
     if known is None:
         return ()
     if lesson is None:

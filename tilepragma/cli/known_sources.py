@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from tilepragma.cli.devices import machine_of
 from tilepragma.cli.kernel_sections import KnownSource
 from tilepragma.cli.machines import calibrated
-from tilepragma.cli.rule_printing import Learner
+from tilepragma.cli.rule_printing import RuleFitter
 from tilepragma.report.choice_facts import choice_facts
 from tilepragma.report.roofline_figure import KernelPoint
 from tilepragma.report.size_values import Sizes
 from tilepragma.report.work_facts import least_work
-from tilepragma.tuning.fitted_rules import NoLessonError
+from tilepragma.tuning.fitted_rules import NoRulesError
 from tilepragma.tuning.size_ranges import sizes_of
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ def known_source(
     def note(text: str, reason: str) -> None:
         refused.append(f"{text} cannot be a version of the kernel's own program: it {reason}")
 
-    learner = Learner(request, result, plan, measured.environment.target, on_host)
+    learner = RuleFitter(request, result, plan, measured.environment.target, on_host)
     lesson, no_lesson = None, ""
     try:
         lesson = learner.lesson(measured.trials, note)
-    except NoLessonError as reason:
+    except NoRulesError as reason:
         no_lesson = str(reason)
     target = "threads" if on_host else "cuda"
     numbers = {text: Sizes(sizes_of(text)) for text in space.inputs}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tilepragma.cli.devices import host_devices
-from tilepragma.tuning.fitted_rules import Lesson, lesson_of
+from tilepragma.tuning.fitted_rules import FittedRules, lesson_of
 from tilepragma.tuning.trial_versions import Build, builds_of, families_of
 from tilepragma.tuning.version_rules import embedding
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Learner:
+class RuleFitter:
     """A kernel of a source on a target; `on_host`: it runs the launches of hosts. `builds` are those of the `families` that are at hand already."""
 
     request: TranslateRequest
@@ -29,8 +29,8 @@ class Learner:
     families: tuple[str, ...] = ()
     builds: Mapping[str, Build] = field(default_factory=dict)
 
-    def lesson(self, trials: Sequence[tuple[Trial, Outcome]], refused: Callable[[str, str], None]) -> Lesson:
-        """What the trials teach; `refused` hears of a version that the kernel's own program cannot have, and the reason. Raises NoLessonError."""
+    def lesson(self, trials: Sequence[tuple[Trial, Outcome]], refused: Callable[[str, str], None]) -> FittedRules:
+        """What the trials teach; `refused` hears of a version that the kernel's own program cannot have, and the reason. Raises NoRulesError."""
         families, builds = families_of(trial.version for trial, _ in trials), self.builds
         missing = tuple(family for family in families if family not in self.families)
         if missing:

@@ -28,7 +28,7 @@ from tilepragma.report.size_values import check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
-from tilepragma.tuning.source_records import Winner, keep, kept_file, kept_layouts, set_aside, winner_of
+from tilepragma.tuning.source_records import TunedVersion, keep, kept_file, kept_layouts, set_aside, winner_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -229,7 +229,7 @@ def _keep(tuning: KernelTuning, source: str) -> bool:
     return winner is None or keep_beside(source, winner)
 
 
-def keep_beside(source: str, winner: Winner, is_rebuilt: bool = False) -> bool:
+def keep_beside(source: str, winner: TunedVersion, is_rebuilt: bool = False) -> bool:
     """Put what was found beside the source, and say so, with what is left to do unless the program
     is built again without the user. Returns whether that went well.
     """

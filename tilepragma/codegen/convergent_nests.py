@@ -43,13 +43,13 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
-    Buffer,
-    Buffered,
     Declaration,
     Declarator,
     ExpressionStatement,
     If,
     Loop,
+    PackedPanels,
+    Panel,
     Stage,
     Statement,
     TiledLoop,
@@ -88,7 +88,7 @@ Moved = Callable[[Expression], Expression]
 
 
 @dataclass(frozen=True)
-class UniformNestPrinter:
+class ConvergentNestPrinter:
     """`print_alone` prints what a worker does under its guard, `copies` the stages."""
 
     writer: Writer
@@ -187,7 +187,7 @@ class _Together:
     part full tiles of sequential loops from others.
     """
 
-    nest: UniformNestPrinter
+    nest: ConvergentNestPrinter
     ends: Ends
     inside: str
     some: str
@@ -220,7 +220,7 @@ class _Together:
         elif isinstance(statement, Block):
             with writer.block():
                 self.block(statement)
-        elif isinstance(statement, Buffered):
+        elif isinstance(statement, PackedPanels):
             self._buffered(statement)
         else:
             assert isinstance(statement, Loop), "barriers stand in blocks and loops of uniform nests"
@@ -234,7 +234,7 @@ class _Together:
                 self.block(loop.body)
         return rest
 
-    def _buffered(self, node: Buffered) -> None:
+    def _buffered(self, node: PackedPanels) -> None:
         """What each worker, or each of its points, holds in registers while all of them go on together."""
         self.nest.writer.line(comment(node))
         shared = tuple(self._shared_conditions(buffer) for buffer in node.buffers)
@@ -249,7 +249,7 @@ class _Together:
         stored = (same for same, buffer in zip(shared, node.buffers, strict=True) if buffer.stored)
         self._under(zip(stored, parts.written, strict=True))
 
-    def _shared_conditions(self, buffer: Buffer) -> tuple[Expression, ...]:
+    def _shared_conditions(self, buffer: Panel) -> tuple[Expression, ...]:
         """Those of the buffer's conditions that are the same for all workers."""
         declared = {declarator.object for declaration in buffer.declarations for declarator in declaration.declarators}
         return tuple(condition for condition in buffer.conditions if is_shared((condition,), self.varying | declared))

@@ -12,8 +12,8 @@ from tilepragma.codegen.manifest import Parameter, axis_name
 from tilepragma.codegen.numbering import Numbering, used_dimensions
 from tilepragma.codegen.persistent_launches import PersistentPrinter
 from tilepragma.codegen.reduction_trees import ReductionPrinter
-from tilepragma.codegen.register_queues import ColumnMacros, ColumnPrinter
-from tilepragma.codegen.scratchpad_pool import WindowPool
+from tilepragma.codegen.register_queues import RegisterQueueMacros, RegisterQueuePrinter
+from tilepragma.codegen.scratchpad_pool import ScratchpadPool
 from tilepragma.codegen.shared_memory import StagedMacros, StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
@@ -57,7 +57,7 @@ class _DeviceEntry(Entry):
         reductions = self.reductions()
         reductions.declare(writer)
         self.declare_workers(writer)
-        if self.launch.windows:
+        if self.launch.scratchpads:
             columns = self._columns()
             columns.declare(writer)
             self._instances(writer, columns.body(self.launch.body))
@@ -65,7 +65,7 @@ class _DeviceEntry(Entry):
         if self.launch.staged is None:
             self._instances(writer, self.launch.body)
             return writer.text()
-        if self.launch.staged_windows:
+        if self.launch.staged_scratchpads:
             pool = self.pool()
             pool.declare(writer)
             with writer.block(f"if ({pool.macros.fits})"):
@@ -92,22 +92,22 @@ class _DeviceEntry(Entry):
     def staged(self) -> StagedMacros | None:
         if self.launch.staged is None:
             return None
-        return self.pool().macros if self.launch.staged_windows else self._staging().macros()
+        return self.pool().macros if self.launch.staged_scratchpads else self._staging().macros()
 
-    def pool(self) -> WindowPool:
-        """The windows of the staged form."""
-        return WindowPool(self.launch, self.dialect, self.numbers, self.printer)
+    def pool(self) -> ScratchpadPool:
+        """The scratchpads of the staged form."""
+        return ScratchpadPool(self.launch, self.dialect, self.numbers, self.printer)
 
-    def columns(self) -> ColumnMacros | None:
+    def columns(self) -> RegisterQueueMacros | None:
         return self._columns().macros
 
-    def _columns(self) -> ColumnPrinter:
-        return ColumnPrinter(self.launch, self.dialect, self.numbers, self.printer)
+    def _columns(self) -> RegisterQueuePrinter:
+        return RegisterQueuePrinter(self.launch, self.dialect, self.numbers, self.printer)
 
     def _staging(self) -> StagingPrinter:
         return StagingPrinter(self.launch, self.dialect, self.numbers, self.printer)
 
-    def _instances(self, writer: Writer, body: Block, staged: StagingPrinter | WindowPool | None = None) -> None:
+    def _instances(self, writer: Writer, body: Block, staged: StagingPrinter | ScratchpadPool | None = None) -> None:
         """`body` for every instance of the group."""
         reductions = self.reductions()
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
@@ -122,8 +122,8 @@ class _DeviceEntry(Entry):
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
                 # Compilers then see that there is no loop. Barriers have to stand in plain loops:
-                # those of reductions, stages and windows.
-                plain = self.launch.reductions or self.launch.windows or staged is not None
+                # those of reductions, stages and scratchpads.
+                plain = self.launch.reductions or self.launch.scratchpads or staged is not None
                 once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))
             self.print_privates(writer)
@@ -131,7 +131,7 @@ class _DeviceEntry(Entry):
             self.statements(writer, staged).block(body)
             reductions.finish(writer)
 
-    def statements(self, writer: Writer, staged: StagingPrinter | WindowPool | None = None) -> StatementPrinter:
+    def statements(self, writer: Writer, staged: StagingPrinter | ScratchpadPool | None = None) -> StatementPrinter:
         """What prints the statements of a body, of a staged form where `staged` says what is in the gang's memory."""
         bound = frozenset(AxisKind)
         if staged is None:
@@ -159,7 +159,7 @@ class _PersistentEntry(_DeviceEntry):
         reductions = self.reductions()
         reductions.declare(writer)
         self.declare_workers(writer)
-        if not self.launch.staged_windows:
+        if not self.launch.staged_scratchpads:
             self.persistent.print(writer, reductions, self._tile)
             return writer.text()
         pool = self.pool()
@@ -173,10 +173,10 @@ class _PersistentEntry(_DeviceEntry):
         self.statements(writer).block(self.persistent.found.nest.body)
 
     def _tile_where_it_fits(self, writer: Writer) -> None:
-        """In windows where these fit."""
+        """In scratchpads where these fit."""
         pool, staged = self.pool(), self.launch.staged
         assert staged is not None and isinstance(staged.statements[0], TileNest), (
-            "windows are of a staged form, which is one nest"
+            "scratchpads are of a staged form, which is one nest"
         )
         with writer.block(f"if ({pool.macros.fits})"):
             self.print_privates(writer)

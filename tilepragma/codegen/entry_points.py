@@ -23,7 +23,7 @@ from tilepragma.codegen.numbering import (
 )
 from tilepragma.codegen.printer import Flat, ObjectMap
 from tilepragma.codegen.reduction_trees import ReductionPrinter
-from tilepragma.codegen.register_queues import ColumnMacros
+from tilepragma.codegen.register_queues import RegisterQueueMacros
 from tilepragma.codegen.shared_memory import StagedMacros
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
@@ -85,7 +85,7 @@ class Entry(ABC):
         """What the entry point stages; None where nothing is."""
         return None
 
-    def columns(self) -> ColumnMacros | None:
+    def columns(self) -> RegisterQueueMacros | None:
         """What workers of the entry point keep in registers; None where that is nothing."""
         return None
 

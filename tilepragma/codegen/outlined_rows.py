@@ -45,7 +45,7 @@ _LEAST_ELEMENTS = 6
 
 
 @dataclass(frozen=True)
-class RowFunction:
+class OutlinedRow:
     """`loop` is what the function does, over iterations from 0 to the first of its `parameters`.
     `arguments` are the values of the others where the loop stood, while its iterator has its first
     value.
@@ -64,7 +64,7 @@ class _Row:
     elements: tuple[tuple[Access, int], ...]
 
 
-def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> RowFunction | None:
+def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> OutlinedRow | None:
     """The function for a loop of the planner's, called where its iterator holds its first value;
     None where it is to stay as it is. `apart` are the arrays of which nothing written overlaps
     another.
@@ -133,7 +133,7 @@ def _distance(start: Access, element: Access) -> int | None:
     return total.constant
 
 
-def _outlined(loop: Loop, rows: list[_Row], written: set[DataObject], numbers: Numbers) -> RowFunction:
+def _outlined(loop: Loop, rows: list[_Row], written: set[DataObject], numbers: Numbers) -> OutlinedRow:
     iterator = loop.iterator
     count = _scalar(numbers.fresh(f"{iterator.name}_count"))
     at = _scalar(numbers.fresh(f"{iterator.name}_at"))
@@ -162,7 +162,7 @@ def _outlined(loop: Loop, rows: list[_Row], written: set[DataObject], numbers: N
     counted = replace(
         loop, iterator=at, lower=integer(0), comparison="<", upper=access_to(count), step=integer(1), body=body
     )
-    return RowFunction(tuple(parameters), tuple(arguments), counted)
+    return OutlinedRow(tuple(parameters), tuple(arguments), counted)
 
 
 def iterations(loop: Loop) -> Expression:

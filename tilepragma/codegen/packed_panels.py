@@ -19,13 +19,13 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import (
     Block,
-    Buffer,
-    Buffered,
     Declaration,
     Declarator,
     ExpressionStatement,
     If,
     Loop,
+    PackedPanels,
+    Panel,
     Statement,
 )
 from tilepragma.ir.loop_tree_text import expression_text
@@ -36,8 +36,8 @@ from tilepragma.ir.types import INT, ArrayType
 
 
 @dataclass(frozen=True)
-class BufferedParts:
-    """What a Buffered stands for: declarations of the local arrays, what fills each of them, the
+class PanelParts:
+    """What a PackedPanels stands for: declarations of the local arrays, what fills each of them, the
     body with the local elements in place of the array's, and what writes back each that is stored.
     """
 
@@ -52,12 +52,12 @@ class BufferedParts:
         return (*self.declared, *self.filled, *self.body.statements, *self.written)
 
 
-def with_buffers(node: Buffered, fresh: Callable[[str], str]) -> BufferedParts:
-    """The parts of a Buffered. `fresh` makes names that nothing else has."""
+def with_buffers(node: PackedPanels, fresh: Callable[[str], str]) -> PanelParts:
+    """The parts of a PackedPanels. `fresh` makes names that nothing else has."""
     each = [
         _kept(buffer, fresh) if buffer.padded and buffer.stored else _held(buffer, fresh) for buffer in node.buffers
     ]
-    return BufferedParts(
+    return PanelParts(
         tuple(one for parts in each for one in parts.declared),
         tuple(one for parts in each for one in parts.filled),
         _body(node),
@@ -66,7 +66,7 @@ def with_buffers(node: Buffered, fresh: Callable[[str], str]) -> BufferedParts:
 
 
 @dataclass(frozen=True)
-class _BufferParts:
+class _PanelParts:
     """What surrounds the body for one buffer."""
 
     declared: tuple[Declaration, ...]
@@ -74,20 +74,20 @@ class _BufferParts:
     written: tuple[Statement, ...]
 
 
-def _held(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
+def _held(buffer: Panel, fresh: Callable[[str], str]) -> _PanelParts:
     """A buffer that is filled from the array and written back to it."""
     local = _local(buffer, buffer.object)
     filled = _padded(buffer, local) if buffer.padded else _copied(buffer, local, buffer.access, buffer.conditions)
     written = (_copied(buffer, buffer.access, local, buffer.conditions),) if buffer.stored else ()
-    return _BufferParts(_declared(buffer, fresh), (filled,), written)
+    return _PanelParts(_declared(buffer, fresh), (filled,), written)
 
 
-def _kept(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
+def _kept(buffer: Panel, fresh: Callable[[str], str]) -> _PanelParts:
     """A padded buffer that is to stay in registers, by way of another local array: loops whose
     bounds are no constants, and tests, would keep it in memory.
     """
     to_kept, to_rows = _local(buffer, buffer.object), _in_one_row(buffer, fresh(f"{buffer.object.name}_rows"))
-    return _BufferParts(
+    return _PanelParts(
         tuple(Declaration((Declarator(one.object, None),)) for one in (to_kept, to_rows)),
         (_padded(buffer, to_rows), _copied(buffer, to_kept, to_rows, ())),
         (
@@ -97,7 +97,7 @@ def _kept(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
     )
 
 
-def _in_one_row(buffer: Buffer, name: str) -> Access:
+def _in_one_row(buffer: Panel, name: str) -> Access:
     """The place of an element in an array of one dimension. With several, clang (13) counts on from
     one row into the next, which is right but looks to Oclgrind as if it left the array.
     """
@@ -109,7 +109,7 @@ def _in_one_row(buffer: Buffer, name: str) -> Access:
     return Access(row, (expression(place, INT),), (), buffer.access.type)
 
 
-def _declared(buffer: Buffer, fresh: Callable[[str], str]) -> tuple[Declaration, ...]:
+def _declared(buffer: Panel, fresh: Callable[[str], str]) -> tuple[Declaration, ...]:
     """The local array; what is only read is reached through a pointer: next to an array that is
     indexed by variables, gcc 12 does not keep other local arrays in registers.
     """
@@ -122,7 +122,7 @@ def _declared(buffer: Buffer, fresh: Callable[[str], str]) -> tuple[Declaration,
     return Declaration((Declarator(space, None),)), Declaration((Declarator(pointer, start),))
 
 
-def comment(node: Buffered) -> str:
+def comment(node: PackedPanels) -> str:
     """What the buffers are for, for a reader."""
     kept = [expression_text(buffer.access) for buffer in node.buffers if buffer.stored and buffer.loops]
     alone = [expression_text(buffer.access) for buffer in node.buffers if buffer.stored and not buffer.loops]
@@ -134,17 +134,17 @@ def comment(node: Buffered) -> str:
     return f"/* {in_comment(text[0].upper() + text[1:])}. */"
 
 
-def _local(buffer: Buffer, object_: DataObject) -> Access:
+def _local(buffer: Panel, object_: DataObject) -> Access:
     return Access(object_, buffer.subscripts, (), buffer.access.type)
 
 
-def _padded(buffer: Buffer, target: Access) -> Statement:
+def _padded(buffer: Panel, target: Access) -> Statement:
     """Fills `target` with the elements that there are, and zeros beside: first with rows of zeros, which compilers write at once."""
     zeros = replace(buffer.loops[-1], body=Block((*buffer.declarations, _assigned(target, integer(0)))))
     return _over(buffer.loops[:-1], (zeros, _where_held(buffer, target, buffer.access)))
 
 
-def _where_held(buffer: Buffer, target: Access, source: Expression) -> Loop:
+def _where_held(buffer: Panel, target: Access, source: Expression) -> Loop:
     """The innermost loop over those of its iterations that have an element, which are the first ones."""
     loop = buffer.loops[-1]
     [condition] = buffer.conditions
@@ -167,14 +167,14 @@ def _assigned(target: Access, source: Expression) -> Statement:
     return ExpressionStatement(Assignment("=", target, source, target.type))
 
 
-def _copied(buffer: Buffer, target: Access, source: Expression, conditions: tuple[Expression, ...]) -> Statement:
+def _copied(buffer: Panel, target: Access, source: Expression, conditions: tuple[Expression, ...]) -> Statement:
     copy = _assigned(target, source)
     if conditions:
         copy = If(conjunction(conditions), Block((copy,)), None)
     return _over(buffer.loops, (*buffer.declarations, copy))
 
 
-def _body(node: Buffered) -> Block:
+def _body(node: PackedPanels) -> Block:
     def local(access: Access) -> Expression:
         for buffer in node.buffers:
             place = place_in_buffer(access.object, access.subscripts, buffer)

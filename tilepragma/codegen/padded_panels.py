@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.loop_tree import Buffered, Declaration, Loop
+from tilepragma.ir.loop_tree import Declaration, Loop, PackedPanels
 from tilepragma.ir.traversal import walk
 
 
-def is_padded_panel(node: Buffered) -> bool:
+def is_padded_panel(node: PackedPanels) -> bool:
     """Whether the tiles inside are padded, and this is the outermost statement of them."""
     return any(buffer.padded and not buffer.stored for buffer in node.buffers)
 
 
-def objects_outside(node: Buffered) -> tuple[DataObject, ...]:
+def objects_outside(node: PackedPanels) -> tuple[DataObject, ...]:
     """What the statement and its buffers mention and do not declare, each once, in order."""
     nodes = list(_everything(node))
     inside = {node.iterator for node in nodes if isinstance(node, Loop) and node.declares_iterator}
@@ -33,7 +33,7 @@ def _everything(root: Any) -> Iterator[Any]:
     """All nodes below, those of buffers too."""
     for node in walk(root):
         yield node
-        if isinstance(node, Buffered):
+        if isinstance(node, PackedPanels):
             for buffer in node.buffers:
                 for part in (*buffer.loops, *buffer.declarations, buffer.access, *buffer.conditions):
                     yield from walk(part)

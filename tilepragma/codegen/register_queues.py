@@ -1,13 +1,13 @@
-"""Columns of windows in registers (`Column`): a worker of a gang that walks through planes keeps
+"""Columns of scratchpads in registers (`RegisterQueue`): a worker of a gang that walks through planes keeps
 what it wrote of its own columns.
 
     if (COLUMNS) { a_column[round][plane] = a_column[round][plane - 1] for all planes, the oldest first }     at every position
-    a_window[i & 15][j] = ...;  if (COLUMNS) a_column[j_round][i_front - i] = a_window[i & 15][j];
-    ... = (COLUMNS ? a_column[j_round][i_front - (i - 1)] : a_window[(i - 1) & 15][j]) ...
+    a_scratchpad[i & 15][j] = ...;  if (COLUMNS) a_column[j_round][i_front - i] = a_scratchpad[i & 15][j];
+    ... = (COLUMNS ? a_column[j_round][i_front - (i - 1)] : a_scratchpad[(i - 1) & 15][j]) ...
 
-A window that is read in registers alone has no memory of the gang where these are used:
+A scratchpad that is read in registers alone has no memory of the gang where these are used:
 
-    if (COLUMNS) { b_column[j_round][i_front - i] = ...; } else { b_window[i & 15][j] = ...; }
+    if (COLUMNS) { b_column[j_round][i_front - i] = ...; } else { b_scratchpad[i & 15][j] = ...; }
 
 COLUMNS is a constant: 1 in specialised programs whose workers have few columns each. All loops
 around are then unrolled, and all places constants.
@@ -37,7 +37,7 @@ from tilepragma.ir.expressions import (
     integer,
     local_scalar,
 )
-from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, Statement, TileNest, Window
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, Scratchpad, Statement, TileNest
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INDEX, INT, ScalarType
@@ -49,7 +49,7 @@ _MOST_WORDS = 64
 
 
 @dataclass(frozen=True)
-class ColumnMacros:
+class RegisterQueueMacros:
     """Preprocessor names of an entry point: `used`, whether there are columns, with its value in
     specialised programs; `rounds`, the rounds of a worker in each of the loops that are dealt out,
     with the value where columns are used.
@@ -61,7 +61,7 @@ class ColumnMacros:
 
 
 @dataclass(frozen=True)
-class ColumnPrinter:
+class RegisterQueuePrinter:
     """Prints the columns of one launch. `printer` is that of the launch's own arrays."""
 
     launch: Launch
@@ -70,56 +70,68 @@ class ColumnPrinter:
     printer: Printer
 
     @cached_property
-    def windows(self) -> tuple[Window, ...]:
+    def scratchpads(self) -> tuple[Scratchpad, ...]:
         """Those that have columns."""
-        return tuple(window for window in self.launch.windows if window.column is not None)
+        return tuple(scratchpad for scratchpad in self.launch.scratchpads if scratchpad.column is not None)
 
     @cached_property
-    def macros(self) -> ColumnMacros | None:
+    def macros(self) -> RegisterQueueMacros | None:
         """None where there are no columns, or the rounds of workers are no constants of the program, or not the same wherever they are counted."""
         nests = [node for node in walk(self.launch.body) if isinstance(node, TileNest) and _to_workers(node)]
-        if not self.windows or len({tuple(loop.dealing for loop in nest.loops) for nest in nests}) != 1:
+        if not self.scratchpads or len({tuple(loop.dealing for loop in nest.loops) for nest in nests}) != 1:
             return None
         nest = nests[0]
         if self.numbers.varies(AxisKind.WORKER) or any(loop in self.numbers.varying for loop in nest.loops):
             return None
         name = self.numbers.fresh(f"{self.launch.name.upper()}_COLUMNS")
         counts = [self.numbers.count(loop, loop.tiles[0]) for loop in nest.loops]
-        words = sum(window.column.planes * _bits(window) for window in self.windows if window.column is not None) // 32
+        words = (
+            sum(
+                scratchpad.column.planes * _bits(scratchpad)
+                for scratchpad in self.scratchpads
+                if scratchpad.column is not None
+            )
+            // 32
+        )
         rounds = tuple((f"{name}{place}", count) for place, count in enumerate(counts))
-        return ColumnMacros(name, " * ".join((*counts, f"{words} <= {_MOST_WORDS}")), rounds)
+        return RegisterQueueMacros(name, " * ".join((*counts, f"{words} <= {_MOST_WORDS}")), rounds)
 
     @cached_property
     def alone(self) -> frozenset[DataObject]:
-        """Windows that nobody reads but in registers."""
+        """Scratchpads that nobody reads but in registers."""
         if self.macros is None:
             return frozenset()
         nodes = tuple(walk(self.launch.body))
         named = Counter(node.object for node in nodes if isinstance(node, Access))
         written = Counter(node.target.object for node in nodes if isinstance(node, Assignment) and node.operator == "=")
-        return frozenset(window.object for window in self.windows if named[window.object] == written[window.object])
+        return frozenset(
+            scratchpad.object
+            for scratchpad in self.scratchpads
+            if named[scratchpad.object] == written[scratchpad.object]
+        )
 
     def declare(self, writer: Writer) -> None:
-        """The windows, and the registers; what is in them before a worker writes there, nobody reads."""
-        for window in self.launch.windows:
-            object_, first = window.object, window.object.lengths[0]
+        """The scratchpads, and the registers; what is in them before a worker writes there, nobody reads."""
+        for scratchpad in self.launch.scratchpads:
+            object_, first = scratchpad.object, scratchpad.object.lengths[0]
             if self.macros is not None and first is not None and object_ in self.alone:
                 length = Conditional(local_scalar(self.macros.used, INT), integer(1), first, INT)
                 object_ = replace(object_, lengths=(length, *object_.lengths[1:]))
             writer.line(f"{self.dialect.local_space}{self.printer.declaration(object_)};")
         if self.macros is None:
             return
-        writer.line("/* What a worker has of its own columns of the windows, the newest plane first. */")
-        for window in self.windows:
-            assert window.column is not None
+        writer.line("/* What a worker has of its own columns of the scratchpads, the newest plane first. */")
+        for scratchpad in self.scratchpads:
+            assert scratchpad.column is not None
             places = "".join(f"[{name}]" for name, _ in self.macros.rounds)
-            inner = f"{self.printer.name(window.column.object)}{places}[{window.column.planes}]"
-            writer.line(f"{self.printer.type(window.object.element, inner)} = {{0}};")
+            inner = f"{self.printer.name(scratchpad.column.object)}{places}[{scratchpad.column.planes}]"
+            writer.line(f"{self.printer.type(scratchpad.object.element, inner)} = {{0}};")
 
     def is_position(self, loop: Loop) -> bool:
         """Whether columns move on by one plane with each round of the loop."""
         return self.macros is not None and any(
-            window.column is not None and window.column.position == loop.iterator for window in self.windows
+            scratchpad.column is not None and scratchpad.column.position == loop.iterator
+            for scratchpad in self.scratchpads
         )
 
     def is_unrolled(self, loop: Loop) -> bool:
@@ -135,10 +147,10 @@ class ColumnPrinter:
         if self.macros is None:
             return
         with writer.block(f"if ({self.macros.used})"):
-            for window in self.windows:
-                assert window.column is not None
-                if window.column.planes > 1:
-                    self._move(writer, self.printer.name(window.column.object), window.column.planes)
+            for scratchpad in self.scratchpads:
+                assert scratchpad.column is not None
+                if scratchpad.column.planes > 1:
+                    self._move(writer, self.printer.name(scratchpad.column.object), scratchpad.column.planes)
 
     def _move(self, writer: Writer, name: str, planes: int) -> None:
         assert self.macros is not None
@@ -155,7 +167,7 @@ class ColumnPrinter:
         writer.depth = depth
 
     def body(self, block: Block) -> Block:
-        """The block with registers in place of windows where these are read by that name, and written as the windows are."""
+        """The block with registers in place of scratchpads where these are read by that name, and written as the scratchpads are."""
         return self._block(block, ())
 
     def _block(self, block: Block, rounds: tuple[Expression, ...]) -> Block:
@@ -170,15 +182,17 @@ class ColumnPrinter:
             return
         node = with_accesses(node, lambda one: self._read(one, rounds))
         made = node.expression
-        window = None
+        scratchpad = None
         if isinstance(made, Assignment):
-            window = next((window for window in self.windows if window.object == made.target.object), None)
-        if self.macros is None or window is None or not isinstance(made, Assignment):
+            scratchpad = next(
+                (scratchpad for scratchpad in self.scratchpads if scratchpad.object == made.target.object), None
+            )
+        if self.macros is None or scratchpad is None or not isinstance(made, Assignment):
             yield node
             return
-        alone = window.object in self.alone
+        alone = scratchpad.object in self.alone
         kept = Assignment(
-            "=", self._register(window, made.target, rounds), made.value if alone else made.target, made.type
+            "=", self._register(scratchpad, made.target, rounds), made.value if alone else made.target, made.type
         )
         inside = Block((ExpressionStatement(kept, node.range),))
         if not alone:
@@ -186,22 +200,22 @@ class ColumnPrinter:
         yield If(local_scalar(self.macros.used, INT), inside, Block((node,)) if alone else None)
 
     def _read(self, access: Access, rounds: tuple[Expression, ...]) -> Expression:
-        for window in self.windows:
-            if window.column is None or window.column.object != access.object:
+        for scratchpad in self.scratchpads:
+            if scratchpad.column is None or scratchpad.column.object != access.object:
                 continue
-            shared = Access(window.object, access.subscripts, access.path, access.type)
+            shared = Access(scratchpad.object, access.subscripts, access.path, access.type)
             if self.macros is None:
                 return shared
             used = local_scalar(self.macros.used, INT)
-            return Conditional(used, self._register(window, access, rounds), shared, access.type)
+            return Conditional(used, self._register(scratchpad, access, rounds), shared, access.type)
         return access
 
-    def _register(self, window: Window, access: Access, rounds: tuple[Expression, ...]) -> Access:
-        """Where the element of the window is in the registers: its plane is how many planes it lies behind the position."""
+    def _register(self, scratchpad: Scratchpad, access: Access, rounds: tuple[Expression, ...]) -> Access:
+        """Where the element of the scratchpad is in the registers: its plane is how many planes it lies behind the position."""
         ring = access.subscripts[0]
-        assert window.column is not None and isinstance(ring, Binary), "a place in a ring"
-        behind = Binary("-", access_to(window.column.position), ring.left, INDEX)
-        column = replace(window.column.object, scope=Scope.LOCAL, lengths=())
+        assert scratchpad.column is not None and isinstance(ring, Binary), "a place in a ring"
+        behind = Binary("-", access_to(scratchpad.column.position), ring.left, INDEX)
+        column = replace(scratchpad.column.object, scope=Scope.LOCAL, lengths=())
         return Access(column, (*rounds, behind), access.path, access.type)
 
 
@@ -209,7 +223,7 @@ def _to_workers(nest: TileNest) -> bool:
     return any(axis.kind is AxisKind.WORKER for axis in nest_axes(nest))
 
 
-def _bits(window: Window) -> int:
-    element = window.object.element
-    assert isinstance(element, ScalarType), "windows are of numbers"
+def _bits(scratchpad: Scratchpad) -> int:
+    element = scratchpad.object.element
+    assert isinstance(element, ScalarType), "scratchpads are of numbers"
     return max(element.bits, 32)

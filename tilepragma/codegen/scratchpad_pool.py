@@ -1,9 +1,9 @@
-"""Windows of a staged form (`Launch.staged_windows`): where they lie in the memory of a gang, and
+"""Scratchpads of a staged form (`Launch.staged_scratchpads`): where they lie in the memory of a gang, and
 what they take of it.
 
 Their lengths are sums of tile sizes. Where these are constants the compiler sees whether the
-windows fit and drops what does not run; where they are arguments a pool is declared that the
-windows lie in, and the kernel asks.
+scratchpads fit and drops what does not run; where they are arguments a pool is declared that the
+scratchpads lie in, and the kernel asks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.shared_memory import StagedMacros
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.loop_tree import Window
+from tilepragma.ir.loop_tree import Scratchpad
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import Launch
 
@@ -24,8 +24,8 @@ _WORD = 8
 
 
 @dataclass(frozen=True)
-class WindowPool:
-    """Prints the windows of one launch's staged form. `printer` is that of the launch's own arrays."""
+class ScratchpadPool:
+    """Prints the scratchpads of one launch's staged form. `printer` is that of the launch's own arrays."""
 
     launch: Launch
     dialect: Dialect
@@ -36,14 +36,16 @@ class WindowPool:
     def macros(self) -> StagedMacros:
         """What is defined before the entry point."""
         name = self.launch.name.upper()
-        value = " + ".join(map(self._words, self.launch.staged_windows))
+        value = " + ".join(map(self._words, self.launch.staged_scratchpads))
         return StagedMacros(f"{name}_STAGED_WORDS", value, f"{name}_STAGED", f"{name}_POOL_WORDS")
 
     def flats(self) -> dict[DataObject, Flat]:
-        """How the windows are reached: by an index into each."""
+        """How the scratchpads are reached: by an index into each."""
         return {
-            window.object: Flat(tuple(self._length(window, place) for place in range(1, window.object.rank)))
-            for window in self.launch.staged_windows
+            scratchpad.object: Flat(
+                tuple(self._length(scratchpad, place) for place in range(1, scratchpad.object.rank))
+            )
+            for scratchpad in self.launch.staged_scratchpads
         }
 
     def declare(self, writer: Writer) -> None:
@@ -51,35 +53,35 @@ class WindowPool:
         writer.line(f"{self.dialect.local_space}{self.dialect.wide} {self._pool}[{self.macros.pool}];")
 
     def start(self, writer: Writer) -> None:
-        """Where the windows lie in the pool, and how long their rows are."""
+        """Where the scratchpads lie in the pool, and how long their rows are."""
         space, place = self.dialect.pointed_local_space, self._pool
-        for window in self.launch.staged_windows:
-            object_ = window.object
+        for scratchpad in self.launch.staged_scratchpads:
+            object_ = scratchpad.object
             pointer = self.printer.type(object_.element, "*")
             declared = self.printer.type(object_.element, f"*const {self.printer.name(object_)}")
             inner = place if place == self._pool else f"({place})"
             writer.line(f"{space}{declared} = ({space}{pointer}){inner};")
             for dimension in range(1, object_.rank):
-                writer.line(f"const int {self._length(window, dimension)} = {self._text(window, dimension)};")
-            place = f"{place} + {self._words(window)}"
+                writer.line(f"const int {self._length(scratchpad, dimension)} = {self._text(scratchpad, dimension)};")
+            place = f"{place} + {self._words(scratchpad)}"
 
     @property
     def _pool(self) -> str:
         return self.numbers.fresh("pool")
 
-    def _length(self, window: Window, dimension: int) -> str:
-        return self.numbers.fresh(f"{window.object.name}_length{dimension}")
+    def _length(self, scratchpad: Scratchpad, dimension: int) -> str:
+        return self.numbers.fresh(f"{scratchpad.object.name}_length{dimension}")
 
-    def _text(self, window: Window, dimension: int) -> str:
-        length = window.object.lengths[dimension]
-        assert length is not None, "windows have lengths"
+    def _text(self, scratchpad: Scratchpad, dimension: int) -> str:
+        length = scratchpad.object.lengths[dimension]
+        assert length is not None, "scratchpads have lengths"
         return self.printer.expression(length, 1)
 
-    def _words(self, window: Window) -> str:
-        """How many words of the pool a window takes."""
-        element = window.object.element
-        assert isinstance(element, ScalarType), "windows are of numbers"
-        sides = (self._text(window, dimension) for dimension in range(window.object.rank))
+    def _words(self, scratchpad: Scratchpad) -> str:
+        """How many words of the pool a scratchpad takes."""
+        element = scratchpad.object.element
+        assert isinstance(element, ScalarType), "scratchpads are of numbers"
+        sides = (self._text(scratchpad, dimension) for dimension in range(scratchpad.object.rank))
         product = " * ".join(f"({side})" if " " in side else side for side in sides)
         size = element.bits // 8
         return product if size == _WORD else f"({product} * {size} + {_WORD - 1}) / {_WORD}"

@@ -20,7 +20,7 @@ from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbering import used_dimensions
 from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.staged_tile import StagedBox
-from tilepragma.codegen.tile_copies import BoxCopies
+from tilepragma.codegen.tile_copies import TileCopies
 from tilepragma.codegen.vector_copies import WIDE_BYTES, begins_of_loops, vector_of
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
@@ -226,7 +226,7 @@ class StagingPrinter:
         with writer.block(f"if ({some})"):
             for box in self._staged(stage):
                 self._spans(writer, box, ends)
-                BoxCopies(writer, self.dialect, box).copy(box.name)
+                TileCopies(writer, self.dialect, box).copy(box.name)
 
     def start_ahead(self, writer: Writer, step: str) -> str:
         """One of the halves of the pool is computed from, the other copied to; how far ahead tiles are copied."""
@@ -247,7 +247,7 @@ class StagingPrinter:
         with writer.block(f"if ({some})"):
             for box in self._staged(stage):
                 self._spans(writer, box, ends)
-                copies = BoxCopies(writer, self.dialect, box, macros.async_sizes, ahead=True)
+                copies = TileCopies(writer, self.dialect, box, macros.async_sizes, ahead=True)
                 with writer.block(f"if ({macros.held})"):
                     with copies.held(self._each_macro(box)) as (each, places):
                         writer.line(f"if ({box.tests(places)}) {box.held}[{each}] = {box.source(places)};")
@@ -262,7 +262,7 @@ class StagingPrinter:
         with writer.block(f"if ({macros.held} && {some})"):
             for box in self._staged(stage):
                 self._spans(writer, box, ends)
-                with BoxCopies(writer, self.dialect, box).held(self._each_macro(box)) as (each, places):
+                with TileCopies(writer, self.dialect, box).held(self._each_macro(box)) as (each, places):
                     target = f"{box.next}[{box.index(places)}]"
                     writer.line(f"if ({box.tests(places)}) {target} = {box.held}[{each}];")
         self._meet(writer)

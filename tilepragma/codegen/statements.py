@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tilepragma.codegen.convergent_nests import Copies, UniformNestPrinter
+from tilepragma.codegen.convergent_nests import ConvergentNestPrinter, Copies
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.line_breaking import wrapped_list
 from tilepragma.codegen.loop_heads import declared_apart, loop_head, with_bounds_apart
 from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.nests import NestPrinter
-from tilepragma.codegen.outlined_rows import RowFunction, iterations, row_function
+from tilepragma.codegen.outlined_rows import OutlinedRow, iterations, row_function
 from tilepragma.codegen.packed_panels import comment, with_buffers
 from tilepragma.codegen.padded_panels import is_padded_panel, objects_outside
 from tilepragma.codegen.printer import Printer
-from tilepragma.codegen.register_queues import ColumnPrinter
+from tilepragma.codegen.register_queues import RegisterQueuePrinter
 from tilepragma.codegen.unused_declarations import is_idle
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
@@ -24,7 +24,6 @@ from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
     Break,
-    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -33,6 +32,7 @@ from tilepragma.ir.loop_tree import (
     ForLoop,
     If,
     Loop,
+    PackedPanels,
     Return,
     Statement,
     Switch,
@@ -68,7 +68,7 @@ class StatementPrinter:
     bound: frozenset[AxisKind] = frozenset()
     copies: Copies | None = None
     rows: Rows | None = None
-    columns: ColumnPrinter | None = None
+    columns: RegisterQueuePrinter | None = None
 
     def block(self, block: Block) -> None:
         """The statements of a block, without braces of their own."""
@@ -86,7 +86,7 @@ class StatementPrinter:
             case TileNest():
                 with writer.block():
                     self._nest(node)
-            case Buffered():
+            case PackedPanels():
                 writer.line(comment(node))
                 if not (is_padded_panel(node) and self._padded(node)):
                     with writer.block():
@@ -129,7 +129,7 @@ class StatementPrinter:
         if node.uniform:
             if self.copies is None:
                 raise ValueError("only the staged form of a device launch has uniform nests")
-            UniformNestPrinter(self.writer, self.printer, self.numbers, self.block, self.copies).nest(node)
+            ConvergentNestPrinter(self.writer, self.printer, self.numbers, self.block, self.copies).nest(node)
             return
         in_rounds = self.columns is not None
         NestPrinter(self.writer, self.printer, self.numbers, self.bound, self.block, in_rounds=in_rounds).nest(node)
@@ -188,7 +188,7 @@ class StatementPrinter:
         self._body(node.body, frozenset({node.iterator.name}))
         self.writer.line("}")
 
-    def _row(self, node: Loop, function: RowFunction, rows: Rows) -> None:
+    def _row(self, node: Loop, function: OutlinedRow, rows: Rows) -> None:
         """The loop as a call of a function of its own."""
         name = f"{rows.name}{len(rows.texts) + 1}"
         inner = Writer(user_lines=self.writer.user_lines, depth=1)
@@ -205,7 +205,7 @@ class StatementPrinter:
             condition = f"{iterator} {node.comparison} {self.printer.expression(node.upper, 11)}"
             self.writer.line(f"if ({condition}) {name}({', '.join(arguments)});")
 
-    def _padded(self, node: Buffered) -> bool:
+    def _padded(self, node: PackedPanels) -> bool:
         """The statement as a call of a function of its own; False where it cannot be one."""
         outside = objects_outside(node)
         scalars = [one for one in outside if one.storage is Storage.SCALAR]

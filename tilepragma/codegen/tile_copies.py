@@ -25,7 +25,7 @@ from tilepragma.codegen.writer import Writer
 
 
 @dataclass(frozen=True)
-class BoxCopies:
+class TileCopies:
     """Prints the loops over a box. `async_sizes` are the bytes that the device may copy by itself where copies are made ahead."""
 
     writer: Writer

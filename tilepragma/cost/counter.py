@@ -17,8 +17,8 @@ import numpy as np
 from tilepragma.cost.guarded_points import guarded_points
 from tilepragma.cost.parameter_batch import (
     Counts,
-    Lanes,
     Numbers,
+    ParameterBatch,
     add,
     chosen,
     declared_along,
@@ -29,7 +29,7 @@ from tilepragma.cost.parameter_batch import (
 )
 from tilepragma.ir.evaluation import TooManyError, Values
 from tilepragma.ir.expressions import Access, Expression
-from tilepragma.ir.loop_tree import Barrier, Block, Buffered, Declaration, If, Loop, Stage, Statement, TileNest
+from tilepragma.ir.loop_tree import Barrier, Block, Declaration, If, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 
 #: Iterations that are gone through before counting is given up.
@@ -48,7 +48,7 @@ class Counter:
     spent: int = 0
     _decisive: dict[int, tuple[Any, frozenset[str]]] = field(default_factory=dict)
 
-    def count(self, node: Statement, lanes: Lanes) -> Counts:
+    def count(self, node: Statement, lanes: ParameterBatch) -> Counts:
         """How often each leaf under the statement runs in each case. Raises UncountableError."""
         match node:
             case Block():
@@ -59,13 +59,13 @@ class Counter:
                 return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, lanes)
             case If():
                 return self._branches(node, lanes)
-            case Buffered():
+            case PackedPanels():
                 return self._block(node.body, lanes)
             case Barrier() | Stage():
                 return {}
         return self._block(Block((node,)), lanes)
 
-    def _block(self, block: Block, lanes: Lanes) -> Counts:
+    def _block(self, block: Block, lanes: ParameterBatch) -> Counts:
         counts: Counts = {}
         leaf: list[object] = []
         for there, statement in declared_along(block, lanes):
@@ -77,7 +77,7 @@ class Counter:
             add(counts, {tuple(leaf): 1})
         return counts
 
-    def _branches(self, node: If, lanes: Lanes) -> Counts:
+    def _branches(self, node: If, lanes: ParameterBatch) -> Counts:
         counts: Counts = {}
         for part, index in branches(node, lanes):
             found = self.count(part, lanes if len(index) == lanes.count else lanes.at(index))
@@ -87,7 +87,7 @@ class Counter:
                 add(counts, {leaf: whole})
         return counts
 
-    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> Counts:
+    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> Counts:
         if not loops:
             return self._block(body, lanes)
         loop, *others = loops
@@ -105,7 +105,9 @@ class Counter:
                 add(counts, {leaf: summed(index, repeats * values, lanes.count)})
         return counts
 
-    def _some(self, loop: Loop, lanes: Lanes, trips: Values) -> Iterator[tuple[Numbers, Lanes, Values]]:
+    def _some(
+        self, loop: Loop, lanes: ParameterBatch, trips: Values
+    ) -> Iterator[tuple[Numbers, ParameterBatch, Values]]:
         """As `iterations`, or samples of them, and for how many each stands."""
         if self.samples is None:
             yield from ((index, child, 1) for index, child in self.iterations(loop, lanes))
@@ -118,7 +120,7 @@ class Counter:
             value = chosen(lower, index) + chosen(step, index) * ((first + beyond - 1) // 2)
             yield index, lanes.at(index, {loop.iterator.name: value}), beyond - first
 
-    def iterations(self, loop: Loop, lanes: Lanes) -> Iterator[tuple[Numbers, Lanes]]:
+    def iterations(self, loop: Loop, lanes: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
         """All iterations in order, some at a time: the cases that they belong to, and what they are
         cases of themselves. Raises UncountableError where they are too many.
         """
@@ -142,7 +144,7 @@ class Counter:
         return frozenset(found)
 
 
-def branches(node: If, lanes: Lanes) -> Iterator[tuple[Block, Numbers]]:
+def branches(node: If, lanes: ParameterBatch) -> Iterator[tuple[Block, Numbers]]:
     """The branches that some cases take, and which. Raises UncountableError."""
     holds = np.broadcast_to(lanes.evaluation.holds(node.condition), (lanes.count,))
     for part, taken in ((node.then, holds), (node.otherwise, ~holds)):

@@ -26,7 +26,7 @@ from tilepragma.cost.launch_work import LaunchWork, Uncounted, plan_work
 from tilepragma.cost.memory_transactions import Step, box_conflicts, neighbour_steps, wasted
 from tilepragma.cost.model_work import LaunchModel, Organisation, launch_model, roofline_demand
 from tilepragma.cost.operation_counts import operations_in
-from tilepragma.cost.parameter_batch import Lanes
+from tilepragma.cost.parameter_batch import ParameterBatch
 from tilepragma.cost.register_counts import register_use
 from tilepragma.cost.tile_bytes import box_bytes
 from tilepragma.cost.tile_work import Fronts
@@ -34,7 +34,7 @@ from tilepragma.cost.traffic_polynomials import estimated_traffic
 from tilepragma.ir.directives import AxisKind, Target
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import Binary, Call, Callee
-from tilepragma.ir.loop_tree import Buffered, Declaration, ExpressionStatement, If
+from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, If, PackedPanels
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.model.bank_conflicts import Banks
@@ -132,7 +132,7 @@ class _LaunchTerms:
         found = launch_model(self.work, organisation, on_host=False, traffic_of=estimated_traffic)
         if copies_ahead(self.work.place.launch):
             found = _with_copies_that_fit(found, self.gpu.shared_per_block)
-        if self.work.place.launch.staged_windows:
+        if self.work.place.launch.staged_scratchpads:
             found = _with_boxes_that_fit(found, self.gpu.shared_per_block)
         return found if self.cached else _without_cache(found, self.element, self._wasted(self.gpu.transaction))
 
@@ -140,7 +140,7 @@ class _LaunchTerms:
     def cached(self) -> bool:
         """Whether what is used again need not come from the device's memory again: it is in the gang's memory, or there is a cache."""
         launch = self.work.place.launch
-        in_gang = bool(launch.windows or staged_arrays(launch))
+        in_gang = bool(launch.scratchpads or staged_arrays(launch))
         return in_gang or self.gpu.compute_capability is None or self.gpu.compute_capability >= (2, 0)
 
     @property
@@ -181,7 +181,7 @@ class _LaunchTerms:
     @property
     def _keeps_sums(self) -> bool:
         staged = self.work.place.launch.staged
-        return staged is not None and any(isinstance(node, Buffered) for node in walk(staged))
+        return staged is not None and any(isinstance(node, PackedPanels) for node in walk(staged))
 
     def _points_of_worker(self) -> int:
         return int(np.prod([loop.points for loop in self.work.loops if loop.workers], dtype=np.int64))
@@ -212,7 +212,7 @@ class _LaunchTerms:
         """How many times as long an access takes as one that serves all lanes at once: where the tile is in memory of the gang, by its banks."""
         plain = self._wasted(self.gpu.banks * self.gpu.bank_width)
         place, fronts = self.work.place, self.work.tile.fronts
-        if not place.launch.staged_windows or not fronts:
+        if not place.launch.staged_scratchpads or not fronts:
             return plain
         banks = Banks(self.gpu.banks, self.gpu.bank_width)
         boxes = np.mean([box_conflicts(front.nest, place, banks) for front in fronts], axis=0)
@@ -236,7 +236,7 @@ class _LaunchTerms:
         return parts.compute, positions, parts.barriers, parts.memory, parts.wavefronts + parts.launch, beyond
 
     @cached_property
-    def _lanes(self) -> Lanes:
+    def _lanes(self) -> ParameterBatch:
         """A launch of each case, in the middle of the others."""
         return entries_of(self.work.place, ENTRIES).at_part(1, 2)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilepragma.cost.parameter_batch import Lanes, Numbers
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError
@@ -143,7 +143,7 @@ class Footprint:
     _held: dict[int, Reals] = field(default_factory=dict, repr=False)
 
     @staticmethod
-    def of(found: Iterable[References], lanes: Lanes) -> Footprint:
+    def of(found: Iterable[References], lanes: ParameterBatch) -> Footprint:
         """Of references at these values; of subscripts that depend on data nothing is known, and they are left out."""
         boxes = {}
         for one in found:

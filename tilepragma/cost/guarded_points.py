@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilepragma.cost.parameter_batch import Counts, Lanes, Leaf, add, declared_along, is_leaf, places
+from tilepragma.cost.parameter_batch import Counts, Leaf, ParameterBatch, add, declared_along, is_leaf, places
 from tilepragma.cost.point_counts import Boxes, Cut, Factors, points_in
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import Access, Binary, Call, Cast, Expression, IntegerLiteral, Unary
@@ -37,7 +37,7 @@ class _NotAffineError(Exception):
 _Guards = tuple[tuple[int, tuple[_Form, ...]], ...]
 
 
-def guarded_points(loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> Counts | None:
+def guarded_points(loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> Counts | None:
     """How often each leaf under the loops runs in each case, one loop inside the other; None where they are not of this form."""
     try:
         return _counts(loops, body, lanes)
@@ -45,7 +45,7 @@ def guarded_points(loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> Counts
         return None
 
 
-def _counts(loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> Counts:
+def _counts(loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> Counts:
     forms = _Forms.of(loops, lanes)
     bounds = tuple(bound for loop in loops for bound in forms.bounds(loop))
     inside = lanes.inside({loop.iterator.name: 0 for loop in loops})
@@ -56,7 +56,7 @@ def _counts(loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> Counts:
     return counts
 
 
-def _boxes(forms: tuple[_Form, ...], variables: int, lanes: Lanes) -> Boxes:
+def _boxes(forms: tuple[_Form, ...], variables: int, lanes: ParameterBatch) -> Boxes:
     """The points where all forms are >= 0. Raises _NotAffineError where a variable has no bound of its own."""
     cuts = tuple(Cut(form.factors, lanes.all(form.constant)) for form in forms)
     low, high = np.full((variables, lanes.count), -(2**62)), np.full((variables, lanes.count), 2**62)
@@ -67,7 +67,7 @@ def _boxes(forms: tuple[_Form, ...], variables: int, lanes: Lanes) -> Boxes:
     return Boxes(low, high, cuts)
 
 
-def _leaves(body: Block, forms: _Forms, lanes: Lanes, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
+def _leaves(body: Block, forms: _Forms, lanes: ParameterBatch, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
     leaf: list[object] = []
     for there, statement in declared_along(body, lanes):
         own = forms.declared(body, statement)
@@ -101,10 +101,10 @@ class _Forms:
 
     names: tuple[str, ...]
     known: dict[str, _Form | None]
-    lanes: Lanes
+    lanes: ParameterBatch
 
     @staticmethod
-    def of(loops: tuple[Loop, ...], lanes: Lanes) -> _Forms:
+    def of(loops: tuple[Loop, ...], lanes: ParameterBatch) -> _Forms:
         names = tuple(loop.iterator.name for loop in loops)
         units = {
             name: _Form(tuple(int(place == own) for place in range(len(names))), 0) for own, name in enumerate(names)

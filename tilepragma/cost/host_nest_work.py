@@ -26,11 +26,11 @@ from tilepragma.cost.counter import Counter, branches
 from tilepragma.cost.footprint_boxes import Footprint, Groups, Reals, References, references
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of
 from tilepragma.cost.launch_work import LaunchWork
-from tilepragma.cost.parameter_batch import Lanes, Numbers, chosen, declared_along, is_leaf
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen, declared_along, is_leaf
 from tilepragma.cost.statement_counts import apart
-from tilepragma.cost.tile_work import DealtNest, dealt_nest
+from tilepragma.cost.tile_work import MappedNest, dealt_nest
 from tilepragma.ir.expressions import Access, Cast, Expression, IntegerLiteral
-from tilepragma.ir.loop_tree import Barrier, Block, Buffered, If, Loop, Stage, Statement, TileNest
+from tilepragma.ir.loop_tree import Barrier, Block, If, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop
 
@@ -88,7 +88,7 @@ class NestCounter:
     _counter: Counter = field(default_factory=Counter)
     _references: dict[int, tuple[Statement, tuple[References, ...]]] = field(default_factory=dict)
 
-    def work(self, node: Statement, lanes: Lanes) -> NestWork:
+    def work(self, node: Statement, lanes: ParameterBatch) -> NestWork:
         """Of one execution of the statement in each case. Raises UncountableError."""
         match node:
             case Block():
@@ -97,7 +97,7 @@ class NestCounter:
                 return self._loop(node, lanes)
             case If():
                 return self._padded(node, lanes) if node.padded else self._branches(node, lanes)
-            case Buffered():
+            case PackedPanels():
                 return self._buffered(node, lanes)
             case TileNest():
                 return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, lanes)
@@ -105,7 +105,7 @@ class NestCounter:
                 return self._nothing(lanes.count)
         return self._block(Block((node,)), lanes)
 
-    def dealt(self, nest: DealtNest) -> NestWork:
+    def dealt(self, nest: MappedNest) -> NestWork:
         """Of all iterations of a nest that is dealt out. Raises UncountableError."""
         return self._loops(tuple(tiled.loop for tiled in nest.loops), nest.body, nest.lanes)
 
@@ -113,7 +113,7 @@ class NestCounter:
         none = np.zeros(count)
         return NestWork(none, none, none, none, Footprint({}), np.zeros((len(self.caches), count)))
 
-    def _block(self, block: Block, lanes: Lanes) -> NestWork:
+    def _block(self, block: Block, lanes: ParameterBatch) -> NestWork:
         found = self._nothing(lanes.count)
         parts = 0
         leaf = False
@@ -143,7 +143,7 @@ class NestCounter:
         fits = held <= np.array(self.caches, dtype=np.float64)[:, None]
         return replace(found, moved=np.where(fits, np.minimum(once, found.moved), found.moved))
 
-    def _leaf(self, statement: Statement, lanes: Lanes) -> NestWork:
+    def _leaf(self, statement: Statement, lanes: ParameterBatch) -> NestWork:
         key = id(statement)
         if key not in self._references:
             self._references[key] = statement, references(statement)
@@ -153,7 +153,7 @@ class NestCounter:
         none = np.zeros(count)
         return NestWork(np.ones(count), none, none, none, footprint, np.tile(moved, (len(self.caches), 1)))
 
-    def _buffered(self, node: Buffered, lanes: Lanes) -> NestWork:
+    def _buffered(self, node: PackedPanels, lanes: ParameterBatch) -> NestWork:
         """The body, and the rows by which panels are packed: short ones, so that what is copied
         passes while they begin and end. Loads and stores of a register tile, in no loop, are part
         of what stands in it.
@@ -163,30 +163,30 @@ class NestCounter:
         rows = [math.prod(lanes.all(lanes.evaluation.trips(loop)) for loop in loops[:-1]) for loops in packed if loops]
         return replace(found, rows=found.rows + sum(rows))
 
-    def _branches(self, node: If, lanes: Lanes) -> NestWork:
+    def _branches(self, node: If, lanes: ParameterBatch) -> NestWork:
         found = self._nothing(lanes.count)
         for part, index in branches(node, lanes):
             found = _together(found, self._where(index, part, lanes))
         return replace(found, control=found.control + operators_in((node.condition,)))
 
-    def _padded(self, node: If, lanes: Lanes) -> NestWork:
+    def _padded(self, node: If, lanes: ParameterBatch) -> NestWork:
         """Nobody asks the condition: where it does not hold, the same is computed of what is in registers alone."""
         holds = np.broadcast_to(lanes.evaluation.holds(node.condition), (lanes.count,))
         there, beside = (self._where(np.flatnonzero(one), node.then, lanes) for one in (holds, ~holds))
         return replace(there, padding=there.padding + beside.points + beside.padding)
 
-    def _where(self, index: Numbers, part: Block, lanes: Lanes) -> NestWork:
+    def _where(self, index: Numbers, part: Block, lanes: ParameterBatch) -> NestWork:
         """What the part does in the cases at `index`, and nothing in the others."""
         if not len(index):
             return self._nothing(lanes.count)
         return self.work(part, lanes.at(index)).gathered(Groups(index, lanes.count), np.ones(len(index)))
 
-    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> NestWork:
+    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> NestWork:
         for loop in reversed(loops):
             body = Block((replace(loop, body=body),))
         return self._block(body, lanes)
 
-    def _loop(self, loop: Loop, lanes: Lanes) -> NestWork:
+    def _loop(self, loop: Loop, lanes: ParameterBatch) -> NestWork:
         trips = lanes.all(lanes.evaluation.trips(loop))
         index, place, weights = self._looked_at(loop, trips)
         lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
@@ -256,7 +256,7 @@ def _told_apart(place: Place) -> tuple[Place, Numbers]:
     }
     values = {name: value for name in sorted(mentioned) if (value := place.lanes.get(name)) is not None}
     cases, own, which = apart(values)
-    return replace(place, lanes=Lanes(cases, own)), np.broadcast_to(which, (place.lanes.count,))
+    return replace(place, lanes=ParameterBatch(cases, own)), np.broadcast_to(which, (place.lanes.count,))
 
 
 def _together(one: NestWork, other: NestWork) -> NestWork:

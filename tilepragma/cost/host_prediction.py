@@ -24,7 +24,7 @@ from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import access_to
-from tilepragma.ir.loop_tree import Buffered, Loop, Statement
+from tilepragma.ir.loop_tree import Loop, PackedPanels, Statement
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
@@ -132,7 +132,7 @@ class _LaunchTerms:
         issue, wait = self._point()
         # A row that waits for itself goes on beside the next ones as far as a core looks ahead: of
         # so many points a row, so much is waited for.
-        ahead = points / np.maximum(points + nest.rows * self._window(), 1e-300)
+        ahead = points / np.maximum(points + nest.rows * self._scratchpad(), 1e-300)
         computing = [
             points * np.maximum(issue - wait * ahead, 0.0),
             points * wait * ahead,
@@ -209,7 +209,7 @@ class _LaunchTerms:
         operations, accessed = float(work.operations[case]) / points, float(work.accesses[case]) / points
         return operations, accessed, operations + accessed / (8 if is_double(self.work.place.launch) else 4) + 1
 
-    def _window(self) -> float:
+    def _scratchpad(self) -> float:
         """Points that a core has begun and not finished at most."""
         return WINDOW / self._instructions()[2]
 
@@ -222,7 +222,7 @@ class _LaunchTerms:
             return every / WIDTH / processor.clock, wait / processor.clock
         rate = processor.double_rate if is_double(self.work.place.launch) else processor.float_rate
         nearest = processor.memories[0].bandwidth
-        in_registers = any(isinstance(node, Buffered) for node in walk(self.work.place.launch.body))
+        in_registers = any(isinstance(node, PackedPanels) for node in walk(self.work.place.launch.body))
         loading = 0.0 if in_registers or not nearest else accessed / nearest
         return max(operations / rate, loading) * processor.cores, 0.0
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter
-from tilepragma.cost.parameter_batch import Lanes, Numbers, chosen
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen
 from tilepragma.ir.loop_tree import Block, If, Loop
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 
@@ -25,11 +25,11 @@ class Place:
 
     launch: Launch
     around: tuple[HostLoop | HostCondition, ...]
-    lanes: Lanes
+    lanes: ParameterBatch
 
 
 def places_of(
-    steps: tuple[Step, ...], lanes: Lanes, around: tuple[HostLoop | HostCondition, ...] = ()
+    steps: tuple[Step, ...], lanes: ParameterBatch, around: tuple[HostLoop | HostCondition, ...] = ()
 ) -> Iterator[Place]:
     """The launches of a tree in textual order."""
     for step in steps:
@@ -46,7 +46,7 @@ class Entries:
     its iterations to be among them.
     """
 
-    lanes: Lanes
+    lanes: ParameterBatch
     case: Numbers
     repeats: Numbers
     exact: bool = True
@@ -56,7 +56,7 @@ class Entries:
         """The first entry of each case, which has one at least."""
         return np.flatnonzero(np.diff(self.case, prepend=-1))
 
-    def at_part(self, numerator: int, denominator: int) -> Lanes:
+    def at_part(self, numerator: int, denominator: int) -> ParameterBatch:
         """Of each case the entry that such a part of the others is before, to the nearest."""
         lengths = np.diff(np.append(self.starts, len(self.case)))
         return self.lanes.at(self.starts + (2 * (lengths - 1) * numerator + denominator) // (2 * denominator))

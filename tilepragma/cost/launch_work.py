@@ -17,7 +17,7 @@ import numpy as np
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of, places_of
 from tilepragma.cost.nonempty_tiles import working_tiles
-from tilepragma.cost.parameter_batch import Counts, Lanes, Numbers, chosen, summed, total
+from tilepragma.cost.parameter_batch import Counts, Numbers, ParameterBatch, chosen, summed, total
 from tilepragma.cost.statement_counts import SourceCounts, apart, each_case
 from tilepragma.cost.tile_work import TileWork, axis_of, dealt_nest, representative_tile
 from tilepragma.ir.directives import Target
@@ -38,7 +38,7 @@ class Uncounted:
 
 
 @dataclass(frozen=True, eq=False)
-class DealtLoop:
+class MappedLoop:
     """A loop that is dealt out along one `dimension`: `trips`, its iterations in each entry of the
     launch. `workers`: to workers as well as to gangs, to each of whom `points` of them.
     """
@@ -65,7 +65,7 @@ class LaunchWork:
     place: Place
     starts: Numbers
     repeats: Numbers
-    loops: tuple[DealtLoop, ...]
+    loops: tuple[MappedLoop, ...]
     exact: bool
     working: Numbers | None
     points: Numbers
@@ -129,7 +129,7 @@ def plan_work(
     except UncountableError as reason:
         return Uncounted(str(reason))
     cases = max((value.size for value in values.values() if not isinstance(value, int)), default=1)
-    lanes = Lanes(cases, values)
+    lanes = ParameterBatch(cases, values)
     steps = plan.host_steps if on_host else plan.device_steps
     try:
         known = SourceCounts.of(plan, scalars) if source is None else source
@@ -156,11 +156,11 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
     found = entries_of(place, most)
     tile = cache(partial(representative_tile, place.launch, found))
     nest = dealt_nest(place.launch, found.lanes)
-    loops: tuple[DealtLoop, ...] = ()
+    loops: tuple[MappedLoop, ...] = ()
     tiles, working, exact = np.ones_like(found.repeats), None, found.exact
     if nest is not None:
         trips = nest.trips()
-        loops = tuple(DealtLoop(*axis_of(one), own) for one, own in zip(nest.loops, trips, strict=True))
+        loops = tuple(MappedLoop(*axis_of(one), own) for one, own in zip(nest.loops, trips, strict=True))
         tiles = np.prod(trips, axis=0, dtype=np.int64)
         held = None if any(loop.workers for loop in loops) else working_tiles(nest, trips)
         if held is not None:

@@ -10,7 +10,7 @@ from tilepragma.cost.footprint_boxes import Reals
 from tilepragma.cost.launch_counts import entries_of
 from tilepragma.cost.launch_work import LaunchWork
 from tilepragma.cost.parameter_batch import Numbers, chosen
-from tilepragma.cost.tile_work import DealtNest, dealt_nest
+from tilepragma.cost.tile_work import MappedNest, dealt_nest
 
 #: Launches of each case that are looked at, iterations of the loop that is dealt out, and of each
 #: loop inside; between them lie straight lines.
@@ -41,7 +41,7 @@ def slowest_part(work: LaunchWork, cores: int) -> Reals | None:
     return np.asarray(np.where(whole > 0, slowest / np.maximum(whole, 1e-300), 1 / cores))
 
 
-def _of_entries(nest: DealtNest, trips: Numbers, cores: int, pipelined: bool) -> tuple[Reals, Reals]:
+def _of_entries(nest: MappedNest, trips: Numbers, cores: int, pipelined: bool) -> tuple[Reals, Reals]:
     """Points of the core that has most of them, and of all, in each entry."""
     taken = np.minimum(np.maximum(trips, 1), _PLACES)
     points = _points(nest, trips, taken)
@@ -59,7 +59,7 @@ def _of_entries(nest: DealtNest, trips: Numbers, cores: int, pipelined: bool) ->
     return np.asarray(np.maximum(tiles.max(axis=1), every / cores) if pipelined else dealt.max(axis=1)), every
 
 
-def _points(nest: DealtNest, trips: Numbers, taken: Numbers) -> Reals:
+def _points(nest: MappedNest, trips: Numbers, taken: Numbers) -> Reals:
     """Points of the first, the last and some iterations between of the loop that is dealt out, a row for each entry; 0 where there are none."""
     loop = nest.loops[0].loop
     index, number = members(taken)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tilepragma.cost.launch_counts import Place
-from tilepragma.cost.parameter_batch import Lanes, declared_along
+from tilepragma.cost.parameter_batch import ParameterBatch, declared_along
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
@@ -40,15 +40,15 @@ def neighbour_steps(nest: TileNest, place: Place) -> tuple[Step, ...]:
 
 def box_conflicts(nest: TileNest, place: Place, banks: Banks) -> Numbers:
     """How many times as long as one without conflicts of banks the accesses of a nest of workers
-    take, on average, in the windows of the launch's staged form, for each case; those of other
+    take, on average, in the scratchpads of the launch's staged form, for each case; those of other
     arrays take as long as when each lane is served by itself. Raises UncountableError.
     """
     lanes = place.lanes
     lengths = {
-        window.array: [
-            lanes.all(lanes.evaluation.value(length)) for length in window.object.lengths if length is not None
+        scratchpad.array: [
+            lanes.all(lanes.evaluation.value(length)) for length in scratchpad.object.lengths if length is not None
         ]
-        for window in place.launch.staged_windows
+        for scratchpad in place.launch.staged_scratchpads
     }
     found = []
     for array, here, beside in _neighbours(nest, place):
@@ -87,7 +87,7 @@ def wasted(steps: tuple[Step, ...], warp: int, row: Integers, at_once: int) -> N
     return np.asarray(np.maximum(np.mean(found, axis=0), 1.0) if found else np.ones(len(row)), dtype=np.float64)
 
 
-def _origin(place: Place) -> Lanes:
+def _origin(place: Place) -> ParameterBatch:
     """The first case, where iterators and what is declared from them are 0."""
     names = {step.loop.iterator.name for step in place.around if isinstance(step, HostLoop)}
     for node in walk(place.launch.body):
@@ -100,7 +100,7 @@ def _origin(place: Place) -> Lanes:
     return place.lanes.at(np.zeros(1, dtype=np.int64)).inside(dict.fromkeys(names, 0))
 
 
-def _accesses(block: Block, lanes: Lanes) -> Iterator[tuple[DataObject, _Subscripts]]:
+def _accesses(block: Block, lanes: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
     """The array of each access, and its subscripts, None where they depend on data."""
     for there, statement in declared_along(block, lanes):
         if isinstance(statement, (If, Loop, TileNest, Block)):
@@ -112,7 +112,7 @@ def _accesses(block: Block, lanes: Lanes) -> Iterator[tuple[DataObject, _Subscri
                     yield use.object, _subscripts(use.subscripts, there)
 
 
-def _inside(statement: If | Loop | TileNest | Block, lanes: Lanes) -> Iterator[tuple[DataObject, _Subscripts]]:
+def _inside(statement: If | Loop | TileNest | Block, lanes: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
     if isinstance(statement, Block):
         yield from _accesses(statement, lanes)
     elif isinstance(statement, If):
@@ -122,7 +122,7 @@ def _inside(statement: If | Loop | TileNest | Block, lanes: Lanes) -> Iterator[t
         yield from _accesses(statement.body, lanes)
 
 
-def _subscripts(subscripts: tuple[Expression, ...], lanes: Lanes) -> _Subscripts:
+def _subscripts(subscripts: tuple[Expression, ...], lanes: ParameterBatch) -> _Subscripts:
     try:
         return tuple(int(lanes.all(lanes.evaluation.value(subscript))[0]) for subscript in subscripts)
     except UncountableError:

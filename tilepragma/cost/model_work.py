@@ -218,13 +218,13 @@ def _traffic(work: LaunchWork, organisation: Organisation, traffic_of: Traffic) 
 
 
 def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
-    """Bytes of the gangs' memory that the launch keeps windows and staged boxes in, where gangs have so many workers."""
-    windows = sum(
-        _bytes(window.object, [_length(window.object, place) for place in range(window.object.rank)])
-        for window in launch.windows
+    """Bytes of the gangs' memory that the launch keeps scratchpads and staged boxes in, where gangs have so many workers."""
+    scratchpads = sum(
+        _bytes(scratchpad.object, [_length(scratchpad.object, place) for place in range(scratchpad.object.rank)])
+        for scratchpad in launch.scratchpads
     )
     boxes = sum(staged_bytes(array, workers) for array in staged_arrays(launch))
-    return windows + boxes * (2 if copies_ahead(launch) else 1)
+    return scratchpads + boxes * (2 if copies_ahead(launch) else 1)
 
 
 def staged_bytes(staged: Staged, workers: tuple[int, int, int]) -> int:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tilepragma.cost.parameter_batch import Lanes, Numbers, chosen, declared_along, ragged, summed
-from tilepragma.cost.tile_work import DealtNest
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen, declared_along, ragged, summed
+from tilepragma.cost.tile_work import MappedNest
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Binary, Expression
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop
@@ -23,7 +23,7 @@ from tilepragma.ir.loop_tree import Block, Declaration, If, Loop
 BUDGET = 2**18
 
 
-def working_tiles(nest: DealtNest, trips: tuple[Numbers, ...]) -> tuple[Numbers, bool] | None:
+def working_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Numbers, bool] | None:
     """For each case of the nest, whose loops have so many iterations, how many of its tiles have
     points, or satisfy the plan's condition of having some, which may be a little weaker; and
     whether all were counted. None where tiles have no condition.
@@ -52,11 +52,11 @@ def working_tiles(nest: DealtNest, trips: tuple[Numbers, ...]) -> tuple[Numbers,
 
 def _content(body: Block) -> object:
     """What the tile consists of besides declarations, if that is one statement."""
-    statements = [one for _, one in declared_along(body, Lanes(1, {})) if not isinstance(one, Declaration)]
+    statements = [one for _, one in declared_along(body, ParameterBatch(1, {})) if not isinstance(one, Declaration)]
     return statements[0] if len(statements) == 1 else None
 
 
-def _iterations(loops: list[Loop], lanes: Lanes) -> Iterator[tuple[Numbers, Lanes]]:
+def _iterations(loops: list[Loop], lanes: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
     """All iterations of loops that do not depend on each other, with the case of each."""
     if not loops:
         yield np.arange(lanes.count), lanes
@@ -69,7 +69,7 @@ def _iterations(loops: list[Loop], lanes: Lanes) -> Iterator[tuple[Numbers, Lane
             yield index[case], inner
 
 
-def _holding(body: Block, loop: Loop, lanes: Lanes) -> Numbers:
+def _holding(body: Block, loop: Loop, lanes: ParameterBatch) -> Numbers:
     """For how many iterations of the loop, whose step is 1, the tile's condition holds."""
     evaluation = lanes.evaluation
     first = lanes.all(evaluation.value(loop.lower))
@@ -88,7 +88,7 @@ def _holding(body: Block, loop: Loop, lanes: Lanes) -> Numbers:
     return np.asarray(np.maximum(high - low + 1, 0), dtype=np.int64)
 
 
-def _differences(body: Block, lanes: Lanes) -> list[Numbers]:
+def _differences(body: Block, lanes: ParameterBatch) -> list[Numbers]:
     """Values that are >= 0 exactly where the tile's condition holds."""
     for there, statement in declared_along(body, lanes):
         if isinstance(statement, If):
@@ -96,7 +96,7 @@ def _differences(body: Block, lanes: Lanes) -> list[Numbers]:
     raise UncountableError("tiles have no condition")
 
 
-def _sides(condition: Expression, lanes: Lanes) -> Iterator[Numbers]:
+def _sides(condition: Expression, lanes: ParameterBatch) -> Iterator[Numbers]:
     match condition:
         case Binary(operator="&&"):
             yield from _sides(condition.left, lanes)

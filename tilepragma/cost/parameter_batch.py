@@ -15,12 +15,12 @@ from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
     Break,
-    Buffered,
     Declaration,
     ExpressionStatement,
     ForLoop,
     If,
     Loop,
+    PackedPanels,
     Return,
     Stage,
     Statement,
@@ -40,7 +40,7 @@ Counts = dict[Leaf, Values]
 CHUNK = 2**16
 
 
-class Lanes:
+class ParameterBatch:
     """`count` cases, each with a value for every name. Values are found when they are asked for:
     those of `parent` at `index`, or `own` ones, which may be expressions over those of `parent`.
     """
@@ -49,7 +49,7 @@ class Lanes:
         self,
         count: int,
         own: Mapping[str, Values | Expression | None],
-        parent: Lanes | None = None,
+        parent: ParameterBatch | None = None,
         index: Numbers | None = None,
     ) -> None:
         self.count = count
@@ -80,20 +80,20 @@ class Lanes:
         value = self._parent.get(name)
         return value if self._index is None or value is None else chosen(value, self._index)
 
-    def inside(self, own: Mapping[str, Values | Expression | None]) -> Lanes:
+    def inside(self, own: Mapping[str, Values | Expression | None]) -> ParameterBatch:
         """The same cases where more has values."""
-        return Lanes(self.count, own, self)
+        return ParameterBatch(self.count, own, self)
 
-    def at(self, index: Numbers, own: Mapping[str, Values | Expression | None] = {}) -> Lanes:
+    def at(self, index: Numbers, own: Mapping[str, Values | Expression | None] = {}) -> ParameterBatch:
         """The cases at `index`, where more has values."""
-        return Lanes(len(index), own, self, index)
+        return ParameterBatch(len(index), own, self, index)
 
     def all(self, values: Values) -> Numbers:
         """A value for each case."""
         return np.broadcast_to(np.asarray(values, dtype=np.int64), (self.count,))
 
 
-def in_parts(lanes: Lanes, compute: Callable[[Lanes], Values]) -> Numbers:
+def in_parts(lanes: ParameterBatch, compute: Callable[[ParameterBatch], Values]) -> Numbers:
     """What is computed for each case, from CHUNK cases at a time."""
     if lanes.count <= CHUNK:
         return lanes.all(compute(lanes))
@@ -126,7 +126,7 @@ def ragged(lengths: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
         yield index, np.arange(first, beyond) - (ends - lengths)[index]
 
 
-def declared_along(block: Block, lanes: Lanes) -> Iterator[tuple[Lanes, Statement]]:
+def declared_along(block: Block, lanes: ParameterBatch) -> Iterator[tuple[ParameterBatch, Statement]]:
     """The statements of a block, but for barriers, each with the cases in which the declarations before it have their values."""
     for statement in block.statements:
         if not isinstance(statement, (Barrier, Stage)):
@@ -141,11 +141,11 @@ def _initial(initializer: Any) -> Expression | None:
     return None if isinstance(initializer, tuple) else initializer
 
 
-def is_leaf(statement: Statement, lanes: Lanes) -> bool:
+def is_leaf(statement: Statement, lanes: ParameterBatch) -> bool:
     """Whether the statement counts as one, conditions on data in it or not. Raises UncountableError for a loop that depends on data."""
     if isinstance(statement, (While, ForLoop)):
         raise UncountableError(f"a loop runs until data says so{_line(statement)}")
-    if isinstance(statement, (Loop, TileNest, Block, Buffered)):
+    if isinstance(statement, (Loop, TileNest, Block, PackedPanels)):
         if any(isinstance(node, (Break, Return)) for node in walk(statement)):
             raise UncountableError(f"a loop is left early{_line(statement)}")
         return False

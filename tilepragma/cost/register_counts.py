@@ -9,7 +9,7 @@ from tilepragma.cost.block_shapes import PREFERRED_WORKERS
 from tilepragma.cost.host_prediction import is_double
 from tilepragma.cost.model_work import shared_bytes
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.loop_tree import Axis, Buffered
+from tilepragma.ir.loop_tree import Axis, PackedPanels
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Gpu
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterUse
@@ -38,7 +38,7 @@ def kept_elements(launch: Launch) -> int:
     if launch.staged is None:
         return 0
     points = math.prod(points_of(launch).values())
-    sums = sum(len(node.buffers) for node in walk(launch.staged) if isinstance(node, Buffered))
+    sums = sum(len(node.buffers) for node in walk(launch.staged) if isinstance(node, PackedPanels))
     return points * max(sums, 1) if sums or points > 1 else 0
 
 

@@ -10,11 +10,20 @@ import numpy as np
 
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.operation_counts import operations_in
-from tilepragma.cost.parameter_batch import Counts, Lanes, Leaf, Numbers, chosen, declared_along, is_leaf, places
+from tilepragma.cost.parameter_batch import (
+    Counts,
+    Leaf,
+    Numbers,
+    ParameterBatch,
+    chosen,
+    declared_along,
+    is_leaf,
+    places,
+)
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.evaluation import TooManyError, Values
-from tilepragma.ir.loop_tree import Block, Buffered, ExpressionStatement, If, Loop, Statement, TileNest
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, PackedPanels, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
@@ -35,7 +44,7 @@ class SourceCounts:
     def of(plan: KernelPlan, scalars: Mapping[str, Values]) -> SourceCounts:
         """Of the region that the plan uses; what cases have in common is counted once. Raises UncountableError."""
         cases, own, index = apart(scalars)
-        lanes, exact = Lanes(cases, own), True
+        lanes, exact = ParameterBatch(cases, own), True
         try:
             found = Counter().count(plan.kernel.body, lanes)
         except TooManyError:
@@ -47,14 +56,14 @@ class SourceCounts:
         """The cases at `index`."""
         return replace(self, counts={place: chosen(values, index) for place, values in self.counts.items()})
 
-    def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: Lanes) -> Counts | None:
+    def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: ParameterBatch) -> Counts | None:
         """How often what the launch runs is run by the region; None where one of `among`, the
         launches of its tree, runs some of that too, or the launch does more than the region.
         """
         leaves = sorted(leaves_under(launch.body, lanes), key=len, reverse=True)
         own = {place for leaf in leaves for place in leaf}
         others = (place for other in among if other != launch for place in places(other.body))
-        if launch.windows or not own <= self.counts.keys() or not own.isdisjoint(others):
+        if launch.scratchpads or not own <= self.counts.keys() or not own.isdisjoint(others):
             return None
         counts: Counts = {}
         seen: set[object] = set()
@@ -109,7 +118,7 @@ def _accessed(statement: ExpressionStatement) -> int:
     return sum((one.reads + one.writes) * element_bytes(one.object) for one in found)
 
 
-def leaves_under(node: Statement, lanes: Lanes) -> set[Leaf]:
+def leaves_under(node: Statement, lanes: ParameterBatch) -> set[Leaf]:
     """The leaves that `Counter.count` finds under the statement. Raises UncountableError."""
     if isinstance(node, Block):
         return set(_leaves(node, lanes))
@@ -119,10 +128,10 @@ def leaves_under(node: Statement, lanes: Lanes) -> set[Leaf]:
     if isinstance(node, (Loop, TileNest)):
         loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
         return leaves_under(node.body, lanes.inside({loop.iterator.name: loop.lower for loop in loops}))
-    return leaves_under(node.body if isinstance(node, Buffered) else Block((node,)), lanes)
+    return leaves_under(node.body if isinstance(node, PackedPanels) else Block((node,)), lanes)
 
 
-def _leaves(block: Block, lanes: Lanes) -> Iterator[Leaf]:
+def _leaves(block: Block, lanes: ParameterBatch) -> Iterator[Leaf]:
     own: list[object] = []
     for there, statement in declared_along(block, lanes):
         if is_leaf(statement, there):

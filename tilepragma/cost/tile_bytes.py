@@ -1,4 +1,4 @@
-"""What the windows of a launch's staged form take of a gang's memory: their lengths are sums of tile sizes (`schedule/wavefront_array_tiles.py`)."""
+"""Bytes of the array tiles that launches of wavefronts keep in shared memory (`schedule/wavefront_array_tiles.py`)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _WORD = 8
 
 
 def box_bytes(launch: Launch, value: Callable[[Expression], Values]) -> Values:
-    """Bytes of all windows, each in whole words, where `value` says what a length is; 0 of a launch without any. Raises what `value` does."""
+    """Bytes of all scratchpads, each in whole words, where `value` says what a length is; 0 of a launch without any. Raises what `value` does."""
     total: Values = 0
-    for window in launch.staged_windows:
-        element = window.object.element
-        assert isinstance(element, ScalarType), "windows are of numbers"
+    for scratchpad in launch.staged_scratchpads:
+        element = scratchpad.object.element
+        assert isinstance(element, ScalarType), "scratchpads are of numbers"
         size: Values = element.bits // 8
-        for length in window.object.lengths:
-            assert length is not None, "windows have lengths"
+        for length in scratchpad.object.lengths:
+            assert length is not None, "scratchpads have lengths"
             size = size * value(length)
         total = total + -(-size // _WORD) * _WORD
     return total
@@ -33,5 +33,5 @@ def usual_box_bytes(plan: KernelPlan, launch: Launch) -> int:
 
 
 def boxes_fit(plan: KernelPlan, launch: Launch) -> bool:
-    """Whether the launch has windows that a gang has room for then: what its tiles touch is in them."""
-    return bool(launch.staged_windows) and usual_box_bytes(plan, launch) <= plan.kernel.directive.local_bytes
+    """Whether the launch has scratchpads that a gang has room for then: what its tiles touch is in them."""
+    return bool(launch.staged_scratchpads) and usual_box_bytes(plan, launch) <= plan.kernel.directive.local_bytes

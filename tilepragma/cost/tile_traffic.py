@@ -17,12 +17,12 @@ import numpy as np
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of
-from tilepragma.cost.parameter_batch import Lanes, Numbers, chosen, declared_along, is_leaf
-from tilepragma.cost.tile_work import DealtNest, TileParts, axis_of, dealt_nest
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen, declared_along, is_leaf
+from tilepragma.cost.tile_work import MappedNest, TileParts, axis_of, dealt_nest
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
-from tilepragma.ir.loop_tree import Block, Buffered, Declaration, If, Loop, Statement, TileNest
+from tilepragma.ir.loop_tree import Block, Declaration, If, Loop, PackedPanels, Statement, TileNest
 from tilepragma.plan.array_bytes import element_bytes
 
 #: Iterations that are gone through, of all cases together.
@@ -103,11 +103,11 @@ def counted_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
 class _Gang:
     """One gang's tile: `lanes` are in its first iteration, and workers take more of them."""
 
-    nest: DealtNest
-    lanes: Lanes
+    nest: MappedNest
+    lanes: ParameterBatch
     workers: Mapping[int, Values]
 
-    def iterations(self, wanted: frozenset[str]) -> tuple[Lanes, Numbers]:
+    def iterations(self, wanted: frozenset[str]) -> tuple[ParameterBatch, Numbers]:
         """Those of loops with such iterators, each with its case."""
         lanes, case = self.lanes, np.arange(self.lanes.count)
         for tiled in self.nest.loops:
@@ -159,7 +159,9 @@ class _Images:
             self.names[use.subscripts] = names_behind(use.subscripts, self.body)
         return self.names[use.subscripts]
 
-    def _visit(self, node: Statement, lanes: Lanes, case: Numbers, wanted: frozenset[str]) -> Iterator[Numbers]:
+    def _visit(
+        self, node: Statement, lanes: ParameterBatch, case: Numbers, wanted: frozenset[str]
+    ) -> Iterator[Numbers]:
         if isinstance(node, Block):
             for there, statement in declared_along(node, lanes):
                 if isinstance(statement, Declaration):
@@ -175,11 +177,11 @@ class _Images:
         elif isinstance(node, (Loop, TileNest)):
             loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
             yield from self._loops(loops, node.body, lanes, case, wanted)
-        elif isinstance(node, Buffered):
+        elif isinstance(node, PackedPanels):
             yield from self._visit(node.body, lanes, case, wanted)
 
     def _loops(
-        self, loops: tuple[Loop, ...], body: Block, lanes: Lanes, case: Numbers, wanted: frozenset[str]
+        self, loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch, case: Numbers, wanted: frozenset[str]
     ) -> Iterator[Numbers]:
         if not loops:
             yield from self._visit(body, lanes, case, wanted)
@@ -193,7 +195,7 @@ class _Images:
         inside = lanes.inside({name: loops[0].lower}).at(index)
         yield from self._loops(loops[1:], body, inside, case[index], wanted)
 
-    def _touch(self, statement: Statement, lanes: Lanes, case: Numbers, wanted: frozenset[str]) -> None:
+    def _touch(self, statement: Statement, lanes: ParameterBatch, case: Numbers, wanted: frozenset[str]) -> None:
         if id(statement) not in self.known:
             self.known[id(statement)] = tuple(use for use in uses(statement) if is_of_memory(use))
         for use in self.known[id(statement)]:

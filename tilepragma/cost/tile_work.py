@@ -10,10 +10,10 @@ import numpy as np
 
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import Entries
-from tilepragma.cost.parameter_batch import Lanes, Numbers, declared_along, in_parts, summed, total
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, declared_along, in_parts, summed, total
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.evaluation import UncountableError
-from tilepragma.ir.loop_tree import Block, Buffered, If, Loop, Statement, TiledLoop, TileNest
+from tilepragma.ir.loop_tree import Block, If, Loop, PackedPanels, Statement, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.kernel_plan import Launch
 
@@ -27,14 +27,14 @@ _SAMPLE = 5
 
 
 @dataclass(frozen=True)
-class DealtNest:
+class MappedNest:
     """The nest that gangs or threads take: `loops` are those of its loops that are dealt out,
     `body` what each iteration of these does. `lanes` are the cases in which it stands.
     """
 
     loops: tuple[TiledLoop, ...]
     body: Block
-    lanes: Lanes
+    lanes: ParameterBatch
 
     def trips(self) -> tuple[Numbers, ...]:
         """The iterations of each of the loops. Raises UncountableError."""
@@ -43,7 +43,7 @@ class DealtNest:
     def _trips(self, loop: Loop) -> Numbers:
         return in_parts(self.lanes, lambda part: part.evaluation.trips(loop))
 
-    def at_part(self, numerator: int, denominator: int) -> Lanes:
+    def at_part(self, numerator: int, denominator: int) -> ParameterBatch:
         """The cases inside the iteration that such a part of the others is before, to the nearest, along each loop."""
         there = self.lanes
         for tiled in self.loops:
@@ -54,7 +54,7 @@ class DealtNest:
         return there
 
 
-def dealt_nest(launch: Launch, lanes: Lanes) -> DealtNest | None:
+def dealt_nest(launch: Launch, lanes: ParameterBatch) -> MappedNest | None:
     """The nest that gangs or threads take; None where one instance does everything. What stands
     around it, all of them go through: it is part of the body. Raises UncountableError.
     """
@@ -75,14 +75,14 @@ def dealt_nest(launch: Launch, lanes: Lanes) -> DealtNest | None:
         if names_behind(bounds, launch.body) & {one.iterator.name for one in _around(node, nest)}:
             raise UncountableError(f"the loops that {launch.name} deals out depend on a loop around")
         body = Block((_with_body(node, nest, body),))
-    return DealtNest(loops, body, there)
+    return MappedNest(loops, body, there)
 
 
 def _is_outermost(nest: TileNest) -> bool:
     return any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in nest.order)
 
 
-def _outermost(block: Block, lanes: Lanes, nest: TileNest) -> tuple[Statement, Lanes]:
+def _outermost(block: Block, lanes: ParameterBatch, nest: TileNest) -> tuple[Statement, ParameterBatch]:
     """The statement, no block, that is or holds the nest, and the cases in which it stands."""
     for there, statement in declared_along(block, lanes):
         if any(node is nest for node in walk(statement)):
@@ -188,7 +188,7 @@ class _Found:
     counter: Counter = field(default_factory=Counter)
     fronts: _Parts = field(default_factory=dict)
 
-    def add(self, nest: DealtNest, lanes: Lanes, case: Numbers) -> Numbers:
+    def add(self, nest: MappedNest, lanes: ParameterBatch, case: Numbers) -> Numbers:
         """Adds the fronts of tiles that have points, and says how many."""
         if not any(isinstance(node, TileNest) for node in walk(nest.body)):
             return lanes.all(total(self.counter.count(nest.body, lanes).values()))
@@ -204,7 +204,7 @@ class _Found:
                 self.fronts.setdefault(key, []).append((case[own[kept]], values[kept]))
         return points
 
-    def _collect(self, node: Statement, lanes: Lanes, case: Numbers, fronts: _Parts) -> None:
+    def _collect(self, node: Statement, lanes: ParameterBatch, case: Numbers, fronts: _Parts) -> None:
         nests = isinstance(node, TileNest) or any(isinstance(node, TileNest) for node in walk(node))
         if not nests or isinstance(node, TileNest):
             values = lanes.all(total(self.counter.count(node, lanes).values()))
@@ -219,7 +219,7 @@ class _Found:
         elif isinstance(node, Loop):
             for index, child in self.counter.iterations(node, lanes):
                 self._collect(node.body, child, case[index], fronts)
-        elif isinstance(node, Buffered):
+        elif isinstance(node, PackedPanels):
             self._collect(node.body, lanes, case, fronts)
         else:
             raise UncountableError("workers meet where data says so")

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilepragma.cost.launch_counts import ENTRIES, entries_of
-from tilepragma.cost.parameter_batch import Lanes, Numbers
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch
 from tilepragma.cost.tile_traffic import ArrayTraffic, GangTile, is_of_memory
-from tilepragma.cost.tile_work import DealtNest, axis_of, dealt_nest
+from tilepragma.cost.tile_work import MappedNest, axis_of, dealt_nest
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.evaluation import UncountableError, Values, maximum, minimum
 from tilepragma.ir.expressions import (
@@ -30,7 +30,7 @@ from tilepragma.ir.expressions import (
     Expression,
     Unary,
 )
-from tilepragma.ir.loop_tree import Block, Buffered, Declaration, If, Loop, Statement, TileNest
+from tilepragma.ir.loop_tree import Block, Declaration, If, Loop, PackedPanels, Statement, TileNest
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import element_bytes
 
@@ -70,7 +70,7 @@ def boxed_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
     return tuple(found.traffic(tile.cases))
 
 
-def _gang(nest: DealtNest, tile: GangTile, of_tiles: tuple[int, int]) -> dict[str, _Range | None]:
+def _gang(nest: MappedNest, tile: GangTile, of_tiles: tuple[int, int]) -> dict[str, _Range | None]:
     """The iterators that the workers of a gang take together."""
     ranges: dict[str, _Range | None] = {}
     there = nest.at_part(*of_tiles)
@@ -91,7 +91,7 @@ def _gang(nest: DealtNest, tile: GangTile, of_tiles: tuple[int, int]) -> dict[st
 class _Ranges:
     """What is known of names inside a tile; of others the cases know the values."""
 
-    lanes: Lanes
+    lanes: ParameterBatch
     known: dict[str, _Range | None]
 
     def with_range(self, name: str, own: _Range | None) -> _Ranges:
@@ -207,7 +207,7 @@ class _Boxes:
             for loop in (node,) if isinstance(node, Loop) else (tiled.loop for tiled in node.loops):
                 at = at.with_range(loop.iterator.name, at.of_loop(loop))
             self.visit(node.body, at)
-        elif isinstance(node, Buffered):
+        elif isinstance(node, PackedPanels):
             self.visit(node.body, at)
 
     def _touch(self, statement: Statement, at: _Ranges) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
     from tilepragma.planner.multi_versions import Candidates
     from tilepragma.planner.planner import Planned
-    from tilepragma.sizes.records import KeptSizes
+    from tilepragma.sizes.records import TuningRecord
     from tilepragma.verify.rules import Proven
 
 #: What `targets` of a request may name.
@@ -89,7 +89,7 @@ class State:
     scanned: tuple[str, ...] = ()
     plain: bool = False
     unit: TranslationUnit | None = None
-    records: tuple[KeptSizes, ...] = ()
+    records: tuple[TuningRecord, ...] = ()
     trials: Candidates | None = None
     defaults: PlanDefaults | None = None
     planned: tuple[Planned, ...] = ()

@@ -43,7 +43,7 @@ class Scope(Enum):
     TEMPORARY = "temporary"
     """made by the planner: storage that a launch has for itself, which has no name in the user's function"""
     GANG = "gang"
-    """made by the planner: memory that the workers of a gang share (`Window`)"""
+    """made by the planner: memory that the workers of a gang share (`Scratchpad`)"""
     LOCAL = "local"
     """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
 

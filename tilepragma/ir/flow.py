@@ -19,7 +19,6 @@ from tilepragma.ir.expressions import Call, DataObject, Index, Storage
 from tilepragma.ir.loop_tree import (
     Block,
     Break,
-    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -27,6 +26,7 @@ from tilepragma.ir.loop_tree import (
     Function,
     If,
     Loop,
+    PackedPanels,
     Return,
     Switch,
     TileNest,
@@ -116,7 +116,7 @@ class _Flow:
             for statement in node.statements:
                 assigned = self.run(statement, assigned)
             return assigned
-        if isinstance(node, Buffered):
+        if isinstance(node, PackedPanels):
             return self.run(node.body, assigned)
         if isinstance(node, If):
             assigned = self._evaluate(node.condition, assigned)

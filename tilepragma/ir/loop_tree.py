@@ -2,7 +2,7 @@
 attached.
 
     Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
-               | TileNest | Barrier | Stage | Buffered          (made by the planner, never by the front end)
+               | TileNest | Barrier | Stage | PackedPanels          (made by the planner, never by the front end)
 
 It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new
 tree.
@@ -71,7 +71,7 @@ class If:
     """`if (condition) then else otherwise`; `otherwise` is None where absent.
 
     `padded`: without the condition `then` would do no more than what nobody sees: it writes padding
-    of buffers alone (`Buffer.padded`), and reads that and what is read anyway. Inside these buffers
+    of buffers alone (`Panel.padded`), and reads that and what is read anyway. Inside these buffers
     it is left out.
     """
 
@@ -253,7 +253,7 @@ class TileNest:
 
 
 @dataclass(frozen=True)
-class Buffer:
+class Panel:
     """Elements of an array that a local one holds meanwhile: a register tile, or a panel packed in
     the order in which it is read.
 
@@ -277,10 +277,10 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Buffered:
+class PackedPanels:
     """`body`, while elements that it comes back to are in buffers. It runs as it stands, were there no buffers."""
 
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[Panel, ...]
     body: Block
 
 
@@ -336,11 +336,11 @@ class Staged:
 
 
 @dataclass(frozen=True)
-class Column:
-    """What workers keep in registers of a window that is a ring along its first dimension: each the
+class RegisterQueue:
+    """What workers keep in registers of a scratchpad that is a ring along its first dimension: each the
     elements that it writes itself, where `planes` of them fit.
 
-    `object` is the window by another name: of an element that is read by it, the worker that reads
+    `object` is the scratchpad by another name: of an element that is read by it, the worker that reads
     is the one that wrote it. At a round of the loop over `position`, which counts up by 1, the
     planes of elements that are so read, or written, are position - planes + 1, ..., position.
     """
@@ -351,14 +351,14 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Window:
+class Scratchpad:
     """A box of an array that a gang keeps in memory of its own while it computes several steps of
     it.
 
     `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x -
     origin]`, each subscript spelled so. `origin` are scalars, one a dimension, that the launch
     declares for each tile of its gangs. None of a dimension that the gang walks along: there the
-    window is a ring whose length is a power of two, which has at `x & (length - 1)` what was
+    scratchpad is a ring whose length is a power of two, which has at `x & (length - 1)` what was
     touched last of such elements. Nothing is copied but by statements of the launch. `column`: what
     workers have of it in registers too.
     """
@@ -366,7 +366,7 @@ class Window:
     object: DataObject
     array: DataObject
     origin: tuple[DataObject | None, ...]
-    column: Column | None = None
+    column: RegisterQueue | None = None
 
     @property
     def names(self) -> tuple[DataObject, ...]:
@@ -391,7 +391,7 @@ class Stage:
 Statement = (
     TileNest
     | Barrier
-    | Buffered
+    | PackedPanels
     | Stage
     | Loop
     | ForLoop

@@ -29,7 +29,6 @@ from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
     Break,
-    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -38,6 +37,7 @@ from tilepragma.ir.loop_tree import (
     ForLoop,
     If,
     Loop,
+    PackedPanels,
     Return,
     Stage,
     Staged,
@@ -163,7 +163,7 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
         yield from _lines(node.body, depth + 1)
     elif isinstance(node, TileNest):
         yield from _nest(node, depth)
-    elif isinstance(node, Buffered):
+    elif isinstance(node, PackedPanels):
         for buffer in node.buffers:
             lengths = "".join(f"[{expression_text(length)}]" for length in buffer.object.lengths if length is not None)
             yield f"{pad}{buffer.object.host}{lengths} holds {_access(buffer.access)}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.loop_tree import Buffer
+from tilepragma.ir.loop_tree import Panel
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk
 
 
 def place_in_buffer(
-    object_: DataObject, subscripts: tuple[Expression, ...], buffer: Buffer
+    object_: DataObject, subscripts: tuple[Expression, ...], buffer: Panel
 ) -> tuple[Expression, ...] | None:
     """Where in the buffer the element is that an access inside means; None where the access is not
     spelled like the buffer's, save that an iterator may be a constant there.

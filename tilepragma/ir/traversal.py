@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.loop_tree import Barrier, Block, Buffered, Loop, Stage, Statement, TileNest
+from tilepragma.ir.loop_tree import Barrier, Block, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
@@ -116,7 +116,7 @@ def _nodes(values: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _children(node: Any) -> Iterator[Any]:
-    if isinstance(node, Buffered):
+    if isinstance(node, PackedPanels):
         yield node.body
         return
     if isinstance(node, TileNest):

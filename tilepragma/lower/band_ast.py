@@ -15,7 +15,7 @@ import islpy as isl
 
 from tilepragma.ir.expressions import Expression
 from tilepragma.lower.ast_generation import Scanned, scan
-from tilepragma.lower.context import Known, between_corners, in_rows
+from tilepragma.lower.context import KnownFacts, between_corners, in_rows
 from tilepragma.lower.loop_names import ScannedStatement, Symbols
 from tilepragma.lower.tile_bounds import (
     Range,
@@ -57,7 +57,7 @@ Schedules = tuple[StatementSchedule, ...]
 
 
 @dataclass(frozen=True)
-class PartCode:
+class BandCode:
     """What loops over parts are made of: the Scop and its Program."""
 
     scop: Scop
@@ -70,7 +70,7 @@ class PartCode:
         restrictions: Restrictions,
         first_index: int,
         taken: frozenset[str],
-        known: Known,
+        known: KnownFacts,
     ) -> Scanned:
         """Loops over the points of the part that satisfy the restrictions, in an order that keeps
         what depends on each other.
@@ -85,7 +85,7 @@ class PartCode:
         return scan(ordered, self.symbols(restrictions, taken), first_index, self.facts(restrictions, known))
 
     def row_range(
-        self, statements: Schedules, level: int, restrictions: Restrictions, known: Known | None = None
+        self, statements: Schedules, level: int, restrictions: Restrictions, known: KnownFacts | None = None
     ) -> Range | None:
         """The least and greatest value of a row inside the tile, for what is `known`. Raises OperationLimitError."""
         facts = None if known is None else self.facts(restrictions, known)
@@ -109,8 +109,8 @@ class PartCode:
         return Wavefronts(inside, tuple(each.row for each in own), tuple(range(len(own))), symbols)
 
     def has_points(
-        self, statements: Schedules, restrictions: Restrictions, bounded: frozenset[int], known: Known
-    ) -> tuple[Expression | None, Known]:
+        self, statements: Schedules, restrictions: Restrictions, bounded: frozenset[int], known: KnownFacts
+    ) -> tuple[Expression | None, KnownFacts]:
         """A condition that is false for tiles without points, and what holds where it does; None
         where it would be always true.
 
@@ -122,34 +122,34 @@ class PartCode:
         within = tuple(row for row in rows if row.level in bounded)
         condition = has_points(inside, rows, self.symbols(restrictions), known.facts, within)
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the tiles that have points"):
-            return condition, known.also(Known(with_points(inside, rows)))
+            return condition, known.also(KnownFacts(with_points(inside, rows)))
 
     @property
-    def nothing_known(self) -> Known:
+    def nothing_known(self) -> KnownFacts:
         """What is known where no generated loop stands around."""
-        return Known(isl.Set.universe(isl.Space.params_alloc(self.scop.context, 0)))
+        return KnownFacts(isl.Set.universe(isl.Space.params_alloc(self.scop.context, 0)))
 
     def known_sum(
         self, statements: Schedules, levels: Iterable[int], outside: Restrictions, value: Restriction
-    ) -> Known:
+    ) -> KnownFacts:
         """Of a `value` between the sums of the rows' least and greatest values. Raises OperationLimitError."""
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a loop"):
             return in_rows(self.inside(statements, outside), levels, value.row.origin)
 
-    def facts(self, restrictions: Restrictions, known: Known) -> isl.Set:
+    def facts(self, restrictions: Restrictions, known: KnownFacts) -> isl.Set:
         """What is `known`, and that tiles have sizes."""
         return sizes_are_positive(self.scop.context, _tiles(restrictions)).intersect(known.facts)
 
-    def known_tile(self, statements: Schedules, outside: Restrictions, tile: Restriction) -> Known:
+    def known_tile(self, statements: Schedules, outside: Restrictions, tile: Restriction) -> KnownFacts:
         """Of the origin and size of a tile in the `tile_range` inside the tile of other rows. Raises OperationLimitError."""
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a tile"):
             points = with_points(self.inside(statements, outside), (tile.row,))
             origin = points.find_dim_by_name(isl.dim_type.param, tile.row.origin)
             if origin < 0:
                 return self.nothing_known
-            return Known(points.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
+            return KnownFacts(points.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
 
-    def known_in_tiles(self, tiles: Restrictions, value: Restriction) -> Known:
+    def known_in_tiles(self, tiles: Restrictions, value: Restriction) -> KnownFacts:
         """Of a `value` between the sums of the first and of the last points of the tiles."""
         return between_corners(self.scop.context, _tiles(tiles), value.row.origin)
 

@@ -24,13 +24,13 @@ from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import PartCode, Restrictions
-    from tilepragma.lower.context import Known
+    from tilepragma.lower.band_ast import BandCode, Restrictions
+    from tilepragma.lower.context import KnownFacts
     from tilepragma.lower.tile_bounds import Range
     from tilepragma.lower.tile_wavefronts import Wavefronts
-    from tilepragma.poly.bands import Part, RowLoop
+    from tilepragma.poly.bands import OuterLoop, Part
     from tilepragma.poly.concurrent_start import ConcurrentStart
-    from tilepragma.poly.intra_tile_schedule import Order, PointOrder
+    from tilepragma.poly.intra_tile_schedule import IntraTileSchedule, Order
     from tilepragma.poly.register_bands import RegisterRows
     from tilepragma.poly.schedule import StatementSchedule
 
@@ -100,7 +100,7 @@ class TileSizes:
 
 
 @dataclass(frozen=True)
-class PlannedPart:
+class PlannedBand:
     """A part, its number among the plan's, and the order of the points of its tiles.
 
     `concurrent`: how its tiles begin together, if they do; `part` is then the one with such rows.
@@ -108,7 +108,7 @@ class PlannedPart:
 
     part: Part
     number: int
-    points: PointOrder
+    points: IntraTileSchedule
     concurrent: ConcurrentStart | None = None
 
     @property
@@ -137,10 +137,10 @@ class PlannedPart:
 
 
 @dataclass
-class RowLoops:
+class BandLoops:
     """Makes the loops for one kind of target; `next_index` numbers them, `vectors` are the host's."""
 
-    code: PartCode
+    code: BandCode
     names: Names
     sizes: TileSizes
     device: bool
@@ -152,7 +152,7 @@ class RowLoops:
         statements: tuple[StatementSchedule, ...],
         level: int,
         inside: Restrictions,
-        known: Known | None = None,
+        known: KnownFacts | None = None,
     ) -> Bounds:
         """The least and greatest value of a row inside a tile of which something may be `known`.
         Raises UnboundedRowError, OperationLimitError.
@@ -176,7 +176,7 @@ class RowLoops:
         self.next_index += 1
         return counted_loop(self.next_index - 1, iterator, lower, upper, body)
 
-    def points(self, part: Part, order: Order, restrictions: Restrictions, known: Known) -> tuple[Statement, ...]:
+    def points(self, part: Part, order: Order, restrictions: Restrictions, known: KnownFacts) -> tuple[Statement, ...]:
         """Loops over the points of the part that the restrictions leave; what is `known` is not asked. Raises OperationLimitError."""
         taken = frozenset(self.names.taken)
         scanned = self.code.points(part, order, restrictions, self.next_index, taken, known)
@@ -220,9 +220,9 @@ class Around:
     """The host's loops around, outermost first: their rows at the values of their iterators, and what their bounds say."""
 
     rows: Restrictions
-    known: Known
+    known: KnownFacts
 
-    def inside(self, loops: RowLoops, row: RowLoop, iterator: DataObject) -> Around:
+    def inside(self, loops: BandLoops, row: OuterLoop, iterator: DataObject) -> Around:
         """The same with one more loop: over `row`, by `iterator`. Raises OperationLimitError."""
         from tilepragma.lower.band_ast import Restriction
 

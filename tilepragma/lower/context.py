@@ -19,26 +19,26 @@ from tilepragma.lower.tile_bounds import TileRow, convex_images
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownFacts:
     """{ : what holds }, over the parameters of restrictions and of the Scop."""
 
     facts: isl.Set
 
-    def also(self, other: Known) -> Known:
+    def also(self, other: KnownFacts) -> KnownFacts:
         """Both hold."""
-        return Known(self.facts.intersect(other.facts))
+        return KnownFacts(self.facts.intersect(other.facts))
 
 
-def between_corners(context: isl.Context, tiles: Iterable[TileRow], value: str) -> Known:
+def between_corners(context: isl.Context, tiles: Iterable[TileRow], value: str) -> KnownFacts:
     """[o, s, p] -> { : sum of o_k <= p <= sum of (o_k + s_k - 1) }"""
     rows = tuple(tiles)
     names = [value, *(name for row in rows for name in (row.origin, row.size))]
     first = " + ".join(row.origin for row in rows)
     last = " + ".join(f"{row.origin} + {row.size} - 1" for row in rows)
-    return Known(isl.Set(f"[{', '.join(names)}] -> {{ : {first} <= {value} <= {last} }}", context=context))
+    return KnownFacts(isl.Set(f"[{', '.join(names)}] -> {{ : {first} <= {value} <= {last} }}", context=context))
 
 
-def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], value: str) -> Known:
+def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], value: str) -> KnownFacts:
     """[p] -> { : sum of the least values of the rows at `levels` <= p <= sum of their greatest },
     as `row_range` has them.
 
@@ -46,7 +46,7 @@ def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], val
     """
     rows = [_bounds(statements, level) for level in levels]
     context = statements[0].times.get_ctx()
-    nothing = Known(isl.Set.universe(isl.Space.params_alloc(context, 0)))
+    nothing = KnownFacts(isl.Set.universe(isl.Space.params_alloc(context, 0)))
     total: isl.Set | None = None
     for row in rows:
         if row is None:
@@ -56,7 +56,7 @@ def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], val
         return nothing
     place = total.dim(isl.dim_type.param)
     named = total.move_dims(isl.dim_type.param, place, isl.dim_type.set, 0, 1)
-    return Known(named.set_dim_name(isl.dim_type.param, place, value).params())
+    return KnownFacts(named.set_dim_name(isl.dim_type.param, place, value).params())
 
 
 def _bounds(statements: tuple[ScannedStatement, ...], level: int) -> isl.Set | None:

@@ -22,8 +22,8 @@ import islpy as isl
 
 from tilepragma.ir.expressions import Expression
 from tilepragma.lower.ast_generation import Scanned, scan
-from tilepragma.lower.band_ast import PartCode, Restrictions
-from tilepragma.lower.context import Known, in_rows
+from tilepragma.lower.band_ast import BandCode, Restrictions
+from tilepragma.lower.context import KnownFacts, in_rows
 from tilepragma.lower.loop_names import ScannedStatement, Symbols
 from tilepragma.lower.tile_bounds import row_range, symbol_reader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
@@ -82,7 +82,7 @@ class PanelScan:
     condition: Expression | None
     lower: Expression
     upper: Expression
-    known: Known
+    known: KnownFacts
     last: Expression | None = None
 
 
@@ -100,7 +100,7 @@ class AloneScan:
     """Tiles in which a statement runs alone: the `condition` for them, None where all are such; `known` is what holds there."""
 
     condition: Expression | None
-    known: Known
+    known: KnownFacts
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class _Pieces:
 
 
 def known_origin(
-    code: PartCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions, place: int
-) -> Known:
+    code: BandCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions, place: int
+) -> KnownFacts:
     """Of the origin of register tiles in the tile's row at `place`: it is between the least and the
     greatest value of that row inside the restrictions, so that there are such. Raises
     OperationLimitError.
@@ -127,12 +127,12 @@ def known_origin(
 
 
 def alone_in_tiles(
-    code: PartCode,
+    code: BandCode,
     statements: tuple[StatementSchedule, ...],
     each: StatementSchedule,
     array: str,
     restrictions: Restrictions,
-    known: Known,
+    known: KnownFacts,
 ) -> AloneScan | None:
     """[o, s] -> { : S has points in the tile, no other of the statements has, and no element of the
     array that S updates is read as another }
@@ -159,15 +159,15 @@ def alone_in_tiles(
         always = context.is_subset(simple)
         test = None if always else isl.AstBuild.from_context(context).expr_from_set(simple.gist(context))
     told = None if test is None else symbol_reader(code.symbols(restrictions)).condition(test)
-    return AloneScan(told, Known(known.facts.intersect(simple)))
+    return AloneScan(told, KnownFacts(known.facts.intersect(simple)))
 
 
 def scan_register_tile(
-    code: PartCode,
+    code: BandCode,
     each: StatementSchedule,
     box: RegisterBox,
     restrictions: Restrictions,
-    known: Known,
+    known: KnownFacts,
     first_index: int,
     taken: frozenset[str],
 ) -> RegisterScan | None:
@@ -216,11 +216,11 @@ def scan_register_tile(
 
 
 def scan_panel(
-    code: PartCode,
+    code: BandCode,
     each: StatementSchedule,
     box: RegisterBox,
     restrictions: Restrictions,
-    known: Known,
+    known: KnownFacts,
     first_index: int,
     taken: frozenset[str],
     least: int,
@@ -257,7 +257,7 @@ def scan_panel(
             always = facts.is_subset(condition)
             test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
         told = None if test is None else symbol_reader(symbols).condition(test)
-        within = Known(given if given.n_basic_set() == 1 else known.facts.intersect(condition))
+        within = KnownFacts(given if given.n_basic_set() == 1 else known.facts.intersect(condition))
         return PanelScan(told, through_range.lower, through_range.upper, within, None if last is None else last.upper)
 
     first = panel(full, context, padded=False)

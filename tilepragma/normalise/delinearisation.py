@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RowKernel:
+class DelinearisedKernel:
     """`kernel` is the one given where no array is seen by rows. `seen` has a clause on each array that is, `left` on each that might have been."""
 
     kernel: Kernel
@@ -39,11 +39,11 @@ class RowKernel:
     left: tuple[str, ...] = ()
 
 
-def with_rows(kernel: Kernel) -> RowKernel:
+def with_rows(kernel: Kernel) -> DelinearisedKernel:
     """The kernel with all arrays seen by rows whose accesses are proven to keep to them."""
     objects = _candidates(kernel) if any(map(_suggests_rows, walk(kernel.body))) else frozenset()
     if not objects:
-        return RowKernel(kernel)
+        return DelinearisedKernel(kernel)
     from tilepragma.poly.constant_rows import Leaving, Rows, constant_rows
     from tilepragma.poly.extraction import array_subscripts
     from tilepragma.poly.operation_limit import OperationLimitError
@@ -67,8 +67,8 @@ def with_rows(kernel: Kernel) -> RowKernel:
                     f"'{object_.host}' stays one row: {object_.host}[{text}] may leave its row of {plain_text(expression(one.length))} elements"
                 )
     except OperationLimitError:
-        return RowKernel(kernel)
-    return RowKernel(_seen_by(kernel, rows) if rows else kernel, tuple(seen), tuple(left))
+        return DelinearisedKernel(kernel)
+    return DelinearisedKernel(_seen_by(kernel, rows) if rows else kernel, tuple(seen), tuple(left))
 
 
 def flattened(kernel: Kernel) -> Kernel:

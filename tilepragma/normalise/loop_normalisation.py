@@ -30,14 +30,14 @@ _FIRST_OF_FINALS = 1 << 20
 
 
 @dataclass(frozen=True)
-class UnitKernel:
+class NormalisedKernel:
     """`final_values` are those of the iterators that the kernel does without, by the loops that the user wrote."""
 
     kernel: Kernel
     final_values: tuple[FinalValue, ...]
 
 
-def with_unit_steps(kernel: Kernel) -> UnitKernel | None:
+def with_unit_steps(kernel: Kernel) -> NormalisedKernel | None:
     """The kernel with iterations in place of steps, in all loops where that can be; None where there are none."""
     loops = [loop for loop in loops_in(kernel.body) if _steps(loop)]
     if not loops:
@@ -52,7 +52,7 @@ def with_unit_steps(kernel: Kernel) -> UnitKernel | None:
     gone = {one.iterator for one in chosen}
     body = _Counting(instead).block(kernel.body)
     objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
-    return UnitKernel(
+    return NormalisedKernel(
         replace(kernel, body=body, objects=objects), tuple(value for value in finals if value.iterator in gone)
     )
 

@@ -14,7 +14,7 @@ from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression, Scope
-from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop, Window
+from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, Scratchpad, TiledLoop
 from tilepragma.ir.types import ScalarType, Type
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over
@@ -86,10 +86,10 @@ class Launch:
     `privates` are outside objects that each instance owns a copy of; those in `first_privates`
     start with the outside value. `values` are the iterators of HostLoops around (scope LOCAL) that
     the launch's text mentions: their values at each step are arguments of the kernel. `staged` is
-    the same work with arrays staged in memory of the gangs (`Stage`, or `staged_windows`, windows
-    of this form), for devices: it runs instead of `body` where the boxes fit that memory. `windows`
+    the same work with arrays staged in memory of the gangs (`Stage`, or `staged_scratchpads`, scratchpads
+    of this form), for devices: it runs instead of `body` where the boxes fit that memory. `scratchpads`
     are the arrays that each gang of a device has for itself; what tiles do may then overlap, each
-    in its own window. `pipelined`: it is all that a loop of the host does, which counts wavefronts,
+    in its own scratchpad. `pipelined`: it is all that a loop of the host does, which counts wavefronts,
     and instance c = (c_1, ...) of its nest needs of the wavefront k before nothing but what
     instances c - e have done there, no part of e being negative and their sum k at most, so that
     tiles of several wavefronts may run at once (`schedule/doacross.py`).
@@ -104,8 +104,8 @@ class Launch:
     first_privates: tuple[DataObject, ...]
     values: tuple[DataObject, ...] = ()
     staged: Block | None = None
-    staged_windows: tuple[Window, ...] = ()
-    windows: tuple[Window, ...] = ()
+    staged_scratchpads: tuple[Scratchpad, ...] = ()
+    scratchpads: tuple[Scratchpad, ...] = ()
     pipelined: bool = False
 
 
@@ -271,8 +271,8 @@ def forms(launch: Launch) -> tuple[Launch, ...]:
     """The launch by itself, and as it is where its staged form runs."""
     if launch.staged is None:
         return (launch,)
-    plain = replace(launch, staged=None, staged_windows=())
-    return plain, replace(plain, body=launch.staged, windows=launch.staged_windows)
+    plain = replace(launch, staged=None, staged_scratchpads=())
+    return plain, replace(plain, body=launch.staged, scratchpads=launch.staged_scratchpads)
 
 
 def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:

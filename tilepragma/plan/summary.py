@@ -7,7 +7,7 @@ from enum import Enum
 
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.loop_tree import Axis, Buffered, Loop, Stage, Staged, Tile, TiledLoop
+from tilepragma.ir.loop_tree import Axis, Loop, PackedPanels, Stage, Staged, Tile, TiledLoop
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize, launches_in
 
@@ -40,10 +40,10 @@ def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool
     return any(mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
 
 
-def buffered(steps: tuple[Step, ...]) -> Iterator[Buffered]:
+def buffered(steps: tuple[Step, ...]) -> Iterator[PackedPanels]:
     """The statements of all launches around which elements of arrays are kept in local arrays: register tiles, and panels."""
     for launch in launches_in(steps):
-        yield from (node for node in walk(launch.body) if isinstance(node, Buffered))
+        yield from (node for node in walk(launch.body) if isinstance(node, PackedPanels))
 
 
 def has_shapes(plan: KernelPlan) -> bool:

@@ -10,7 +10,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.plan.kernel_plan import PlanVersion
 from tilepragma.planner.planner import Planned
-from tilepragma.sizes.records import DEVICE, KeptChoice, KeptSizes, fitting, with_kept
+from tilepragma.sizes.records import DEVICE, RecordedChoice, TuningRecord, fitting, with_kept
 from tilepragma.verify.proofs import proof_of
 from tilepragma.verify.rules import PlanFault, verify
 
@@ -22,7 +22,7 @@ MOST_VERSIONS = 3
 
 
 def with_kept_sizes(
-    planned: Planned, kept: Iterable[KeptSizes], diagnostics: Diagnostics, make: MakeVersion | None = None
+    planned: Planned, kept: Iterable[TuningRecord], diagnostics: Diagnostics, make: MakeVersion | None = None
 ) -> Planned:
     """What was planned, with what is kept for it; that is warned of, and left out, where the plan
     is not proven right with it. `make` plans versions, which there are none of without it.
@@ -46,8 +46,8 @@ def with_kept_sizes(
 
 
 def _with_versions(
-    kept: list[KeptSizes], diagnostics: Diagnostics, make: MakeVersion | None
-) -> tuple[list[KeptSizes], tuple[PlanVersion, ...]]:
+    kept: list[TuningRecord], diagnostics: Diagnostics, make: MakeVersion | None
+) -> tuple[list[TuningRecord], tuple[PlanVersion, ...]]:
     """What is kept, and the versions that it names; an entry is warned of, and left out, that names one that cannot be had."""
     found: dict[str, PlanVersion] = {}
     right = []
@@ -75,7 +75,7 @@ class _NoVersionError(Exception):
         self.place = place
 
 
-def _version(choice: KeptChoice, before: int, make: MakeVersion | None) -> PlanVersion:
+def _version(choice: RecordedChoice, before: int, make: MakeVersion | None) -> PlanVersion:
     """Raises _NoVersionError."""
     if make is None or before == MOST_VERSIONS:
         raise _NoVersionError(f"a kernel has {MOST_VERSIONS} versions at most besides its own", choice.place)

@@ -22,14 +22,14 @@ from tilepragma.plan.summary import all_steps, are_wavefronts, buffered, used_si
 from tilepragma.schedule.as_written import structure
 from tilepragma.schedule.hyperplane_tiles import hyperplanes
 from tilepragma.schedule.overlapped import OVERLAPPING, overlapped
-from tilepragma.schedule.strategy import Automatic, Refusal, Region, Strategy
+from tilepragma.schedule.strategy import Refusal, Region, ScheduleCandidate, Strategy
 from tilepragma.schedule.tree import WORTH_COUNTING, counts_as_work
 from tilepragma.schedule.unroll_and_jam import JAMMED_ROWS
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.verify.messages import rows_that_meet
 
 #: Why an answer cannot become a plan, if it cannot.
-Objection = Callable[[Automatic], str | None]
+Objection = Callable[[ScheduleCandidate], str | None]
 
 STRATEGIES: tuple[Strategy, ...] = (structure, hyperplanes)
 
@@ -38,7 +38,7 @@ STRATEGIES: tuple[Strategy, ...] = (structure, hyperplanes)
 class Choice:
     """The answer that is taken, if any, and a clause on each that was not; `reason` is the first of these without the strategy's name."""
 
-    taken: Automatic | None
+    taken: ScheduleCandidate | None
     rejected: tuple[str, ...]
     reason: str | None = None
 
@@ -64,7 +64,7 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
     return Choice(None, (*short, *search.rejected), next(iter(short), search.reason))
 
 
-def _short_host_loops(taken: Automatic) -> Iterator[str]:
+def _short_host_loops(taken: ScheduleCandidate) -> Iterator[str]:
     """Clauses on the user's loops that the host runs, which are known to have too few iterations for tiles of them to be looked for."""
     for step in all_steps(taken.host_steps):
         if isinstance(step, HostLoop) and step.loop.header.file != NOWHERE.file and not counts_as_work(step.loop):
@@ -86,8 +86,8 @@ class _Search:
     """`best` leaves nothing sequential that is as deep as what is parallel; `second_best` gains something at least."""
 
     objection: Objection
-    best: Automatic | None = None
-    second_best: Automatic | None = None
+    best: ScheduleCandidate | None = None
+    second_best: ScheduleCandidate | None = None
     rejected: list[str] = field(default_factory=list)
     reason: str | None = None
 
@@ -100,7 +100,7 @@ class _Search:
             return False
         return self.best.depths.launched >= self.best.depths.parallel
 
-    def look_at(self, answer: Automatic | Refusal) -> None:
+    def look_at(self, answer: ScheduleCandidate | Refusal) -> None:
         """Keep the answer if it is better than those before, and say why of the one that is not taken."""
         if isinstance(answer, Refusal):
             if self.best is None:
@@ -124,7 +124,7 @@ class _Search:
         if answer.plainer is not None:
             self.look_at(answer.plainer())
 
-    def _replace(self, best: Automatic, answer: Automatic) -> None:
+    def _replace(self, best: ScheduleCandidate, answer: ScheduleCandidate) -> None:
         """Take the later answer, or its part for cores, where that is faster."""
         if not is_settled(answer):
             return
@@ -146,19 +146,19 @@ class _Search:
         if best is None or best.jammed is None:
             return
         made = best.jammed()
-        if isinstance(made, Automatic) and made.host_steps != best.host_steps:
+        if isinstance(made, ScheduleCandidate) and made.host_steps != best.host_steps:
             self._take(
                 made,
                 f"{best.strategy}, on cores: innermost loops wait for themselves, which {JAMMED_ROWS} rows side by side hide",
             )
 
-    def overlap(self, best: Automatic, answers: Iterable[Automatic | Refusal]) -> None:
+    def overlap(self, best: ScheduleCandidate, answers: Iterable[ScheduleCandidate | Refusal]) -> None:
         """Take the device steps of the first answer that is right, which the user asks for."""
         against: dict[str, str] = {}
         for answer in answers:
             made = answer if isinstance(answer, Refusal) else _with_devices(best, answer)
             why = made.reason if isinstance(made, Refusal) else self.objection(made)
-            if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
+            if isinstance(made, ScheduleCandidate) and isinstance(answer, ScheduleCandidate) and why is None:
                 self.best = made
                 against.pop(answer.strategy, None)
                 asked = f"{best.strategy}, on devices: {answer.strategy} are asked for (TILEK_TILES)"
@@ -168,12 +168,12 @@ class _Search:
             against.setdefault(name, why or "")
         self.rejected += _clauses(against)
 
-    def _take(self, answer: Automatic, clause: str) -> None:
+    def _take(self, answer: ScheduleCandidate, clause: str) -> None:
         plainer = answer.plainer
         if self.objection(answer) is None:
             self.best = answer
             self.rejected += (clause, *answer.notes)
-        elif plainer is not None and isinstance(made := plainer(), Automatic):
+        elif plainer is not None and isinstance(made := plainer(), ScheduleCandidate):
             self._take(made, clause)
 
     def _reject(self, clause: str, reason: str) -> None:
@@ -186,7 +186,7 @@ def _clauses(against: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}: {why}" for name, why in against.items())
 
 
-def _joined(host: Automatic, device: Automatic) -> Automatic:
+def _joined(host: ScheduleCandidate, device: ScheduleCandidate) -> ScheduleCandidate:
     """One answer for cores and another for devices."""
     return replace(
         device,
@@ -201,13 +201,13 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
     )
 
 
-def _plainer(host: Callable[[], Automatic | Refusal], device: Automatic) -> Automatic | Refusal:
+def _plainer(host: Callable[[], ScheduleCandidate | Refusal], device: ScheduleCandidate) -> ScheduleCandidate | Refusal:
     """The same with what the strategy would answer otherwise for cores."""
     made = host()
     return made if isinstance(made, Refusal) else _joined(made, device)
 
 
-def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
+def _with_devices(best: ScheduleCandidate, answer: ScheduleCandidate) -> ScheduleCandidate:
     """The best answer with overlapped tiles on devices."""
     return replace(
         best,
@@ -221,28 +221,28 @@ def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
     )
 
 
-def _strides(answer: Automatic) -> float:
+def _strides(answer: ScheduleCandidate) -> float:
     """Accesses of its innermost loops on the host that step through memory in strides; without bound where nothing is known."""
     return inf if answer.steps is None else answer.steps.strides
 
 
-def _reloading(answer: Automatic) -> float:
+def _reloading(answer: ScheduleCandidate) -> float:
     """Statements of its innermost loops on the host that go to memory for what could stay in registers; none where nothing is known."""
     return 0 if answer.steps is None else answer.steps.reloading
 
 
-def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:
+def has_fewer_strides(answer: ScheduleCandidate, other: ScheduleCandidate) -> bool:
     """Whether innermost loops of the answer step through memory in fewer strides, as far as that is known."""
     return _strides(answer) < _strides(other)
 
 
-def _keeps_planes(answer: Automatic) -> bool:
+def _keeps_planes(answer: ScheduleCandidate) -> bool:
     """Whether register tiles of rows and columns are kept, which read what they share less often."""
     buffers = (buffer for node in buffered(answer.host_steps) for buffer in node.buffers)
     return any(buffer.stored and buffer.object.rank > 1 for buffer in buffers)
 
 
-def reloads_less(answer: Automatic, other: Automatic) -> bool:
+def reloads_less(answer: ScheduleCandidate, other: ScheduleCandidate) -> bool:
     """Whether innermost loops of the answer are known to go to memory less for what could stay in registers."""
     return answer.steps is not None and _reloading(answer) < _reloading(other)
 
@@ -251,19 +251,19 @@ def _times(number: float) -> str:
     return "in none" if number == 0 else "in 1 access" if number == 1 else f"in {number:g} accesses"
 
 
-def is_settled(answer: Automatic | None) -> bool:
+def is_settled(answer: ScheduleCandidate | None) -> bool:
     """Whether there is an answer, and no other is looked for."""
     return answer is not None and answer.is_settled
 
 
-def is_better(one: Automatic | None, other: Automatic | None) -> bool:
+def is_better(one: ScheduleCandidate | None, other: ScheduleCandidate | None) -> bool:
     """Whether an answer that needs storage of its own is worth it against one that does not: less
     in order; then, no wavefronts of tiles; then, more loops in one launch.
     """
     return one is not None and (other is None or _merits(one) > _merits(other))
 
 
-def _merits(answer: Automatic) -> tuple[int, ...]:
+def _merits(answer: ScheduleCandidate) -> tuple[int, ...]:
     depths = answer.depths
     in_order = 0 if is_settled(answer) else -depths.sequential
     return in_order, -are_wavefronts(answer.device_steps, answer.sizes), depths.launched, depths.parallel
@@ -273,10 +273,10 @@ def _deep(loops: int) -> str:
     return "no loop" if loops == 0 else "1 loop deep" if loops == 1 else f"{loops} loops deep"
 
 
-def _loops(answer: Automatic) -> str:
+def _loops(answer: ScheduleCandidate) -> str:
     return f"{answer.depths.launched} loop{'s' if answer.depths.launched > 1 else ''}"
 
 
-def _gains(answer: Automatic) -> bool:
+def _gains(answer: ScheduleCandidate) -> bool:
     """A launch for a single loop's work, with as much left sequential, costs more than it saves."""
     return answer.depths.launched > 1 and answer.depths.parallel >= answer.depths.sequential

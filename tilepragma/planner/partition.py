@@ -107,7 +107,7 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     if launch.reductions:
         names = ", ".join(f"'{reduction.object.host}'" for reduction in launch.reductions)
         raise _UndividedError(f"launch {launch.name} reduces {names}, whose order would be another on several devices")
-    if launch.windows and not asks_for_layers(plan.kernel):
+    if launch.scratchpads and not asks_for_layers(plan.kernel):
         raise _UndividedError(f"launch {launch.name} has tiles of several time steps, each with borders of its own")
     arrays = [argument.object for argument in plan.arrays]
     inside = tuple(function_uses(plan.kernel.functions))
@@ -163,7 +163,7 @@ def _resolved(value: Polynomial, values: Values) -> Polynomial:
 def _ranges(launch: Launch) -> Ranges:
     """Of the iterators of loops over what a gang keeps in memory of its own, which are dealt out to its workers."""
     found: dict[Expression, tuple[int, int]] = {}
-    for loop in (tiled.loop for tiled in launch.loops if launch.windows):
+    for loop in (tiled.loop for tiled in launch.loops if launch.scratchpads):
         first, last = polynomial(loop.lower).constant, polynomial(loop.upper).constant
         if first is not None and last is not None and loop.comparison == "<=" and not loop.decreasing:
             found[access_to(loop.iterator)] = first, max(first, last)
@@ -176,7 +176,7 @@ def _loops(launch: Launch) -> Iterator[TiledLoop]:
     body = launch.body
     while len(body.statements) == 1 and isinstance(body.statements[0], Block):
         body = body.statements[0]
-    if not nests or body.statements != (nests[0],) or (len(nests) > 1 and not launch.windows):
+    if not nests or body.statements != (nests[0],) or (len(nests) > 1 and not launch.scratchpads):
         return
     for tiled in nests[0].loops:
         distributed = any(

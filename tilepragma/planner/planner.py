@@ -31,7 +31,7 @@ from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, For
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.normalise.condition_sinking import with_inner_conditions
 from tilepragma.normalise.continue_elimination import close_iterations, condition_iterations
-from tilepragma.normalise.delinearisation import RowKernel, flattened, with_names_written_out, with_rows
+from tilepragma.normalise.delinearisation import DelinearisedKernel, flattened, with_names_written_out, with_rows
 from tilepragma.normalise.forward_substitution import without_names
 from tilepragma.normalise.live_out import final_values
 from tilepragma.normalise.loop_normalisation import with_unit_steps
@@ -76,11 +76,11 @@ from tilepragma.schedule.scalar_expansion import long_sums, with_hoisted_scalars
 from tilepragma.schedule.sor_clauses import check_relaxation, warn_of_sequence
 from tilepragma.schedule.sor_multilayer import layered
 from tilepragma.schedule.sor_redblack import asks_for_colours, reordered
-from tilepragma.schedule.strategy import Automatic, Moved, Refusal, Region, Strategy
+from tilepragma.schedule.strategy import Moved, Refusal, Region, ScheduleCandidate, Strategy
 from tilepragma.schedule.user_launches import make_launches
 from tilepragma.sizes.processor_pick import processor_choices
-from tilepragma.storage.array_copies import with_other_arrays
-from tilepragma.storage.array_expansion import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
+from tilepragma.storage.array_copies import with_array_copies
+from tilepragma.storage.array_expansion import ExpandedKernel, proven_scop, with_array_expansion, with_expanded_scalars
 from tilepragma.storage.staging_checks import proven_staging
 from tilepragma.user_tiles.chain_checks import check_for_loop, check_hoisted
 from tilepragma.user_tiles.clause_variables import check_names, said_live_out
@@ -229,7 +229,7 @@ def _as_it_stands(
     return _with_notes(planned, replace(rows, seen=()))
 
 
-def _with_notes(planned: Planned, rows: RowKernel) -> Planned:
+def _with_notes(planned: Planned, rows: DelinearisedKernel) -> Planned:
     """With what is to be said of rows of arrays."""
     plan = planned.plan
     noted = replace(plan, storage=(*rows.seen, *plan.storage), rejected=(*plan.rejected, *rows.left))
@@ -245,7 +245,7 @@ class _Region:
     user: Clauses
     host: Clauses
     device: Clauses
-    automatic: Automatic | None = None
+    automatic: ScheduleCandidate | None = None
     """the engine, not the user, vouches for the loops that have tiles"""
     assumptions: tuple[Expression, ...] = ()
     """where it does so: tests of parameters"""
@@ -264,7 +264,7 @@ class _Region:
 class _Trial:
     """The plan of one strategy's answer with what was found on the way, its proof where no error was, and what is wrong with it."""
 
-    answer: Automatic
+    answer: ScheduleCandidate
     plan: KernelPlan
     found: Diagnostics
     proof: Proof | None
@@ -280,11 +280,11 @@ class _Attempt:
     floating: FloatingRules
     targets: tuple[Target, ...]
     known: Scop | None = None
-    own: OwnKernel | None = None
+    own: ExpandedKernel | None = None
     source: Kernel | None = None
     """where the kernel has storage of its own: the one that the user wrote"""
     moved: Moved | None = None
-    answers: dict[Strategy, Automatic | Refusal] = field(default_factory=dict)
+    answers: dict[Strategy, ScheduleCandidate | Refusal] = field(default_factory=dict)
     trials: list[_Trial] = field(default_factory=list)
     choices: dict[tuple[Strategy, ...], Choice] = field(default_factory=dict)
 
@@ -304,7 +304,7 @@ class _Attempt:
         """Of the region's Scop."""
         return len(self.region.scop.statements)
 
-    def instead(self, own: OwnKernel) -> _Attempt | None:
+    def instead(self, own: ExpandedKernel) -> _Attempt | None:
         """The same for the kernel with storage of its own; None where that is not proven to compute what this one does."""
         apart = _take_apart(own.kernel, Diagnostics())
         scop = proven_scop(self.region, own, apart.statements)
@@ -356,12 +356,12 @@ class _Attempt:
     def _sourced(self, plan: KernelPlan) -> KernelPlan:
         return plan if self.own is None else replace(plan, storage=self.own.notes, source=self.source)
 
-    def _answer(self, strategy: Strategy, region: Region) -> Automatic | Refusal:
+    def _answer(self, strategy: Strategy, region: Region) -> ScheduleCandidate | Refusal:
         if strategy not in self.answers:
             self.answers[strategy] = strategy(region)
         return self.answers[strategy]
 
-    def _objection(self, answer: Automatic) -> str | None:
+    def _objection(self, answer: ScheduleCandidate) -> str | None:
         """Nobody asked for the launches, so what is wrong with them is no error."""
         for trial in self.trials:
             if trial.answer is answer:
@@ -397,7 +397,7 @@ def _automatic(
 
 def _with_other_arrays(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
     """The plan of sweeps in another order on arrays for it; None of all else."""
-    own = with_other_arrays(attempt.region)
+    own = with_array_copies(attempt.region)
     other = None if own is None else attempt.instead(own)
     choice = None if other is None else other.choice((structure,) if other.region.ordered else STRATEGIES)
     return None if other is None or choice is None or choice.taken is None else other.planned(choice, diagnostics)
@@ -413,7 +413,7 @@ def _with_tiles(planned: Planned, attempt: _Attempt) -> Planned:
 
 def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
     """The plan of the region that keeps values in storage of its own, where that is better; None elsewhere."""
-    own = with_own_storage(attempt.region)
+    own = with_array_expansion(attempt.region)
     other = None if own is None else attempt.instead(own)
     if own is None or other is None:
         return None
@@ -578,7 +578,7 @@ def _said_steps(
     final: tuple[FinalValue | LastValue, ...],
     floating: FloatingRules,
     diagnostics: Diagnostics,
-) -> Automatic:
+) -> ScheduleCandidate:
     """The launches of what the user said, one after another."""
     counts = {
         Axis(count.axis, count.dimension): count.count.literal
@@ -605,4 +605,6 @@ def _said_steps(
     host = make_launches(kernel, region.statements, region.host, chains, scalars)
     same = region.device == region.host
     device = host if same else make_launches(kernel, region.statements, region.device, chains, scalars)
-    return Automatic("clauses", host.launches, device.launches, tuple(dict.fromkeys((*host.shared, *device.shared))))
+    return ScheduleCandidate(
+        "clauses", host.launches, device.launches, tuple(dict.fromkeys((*host.shared, *device.shared)))
+    )

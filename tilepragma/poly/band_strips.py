@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.poly.bands import Part, PartKind, RowLoop, registers_of
+from tilepragma.poly.bands import BandKind, OuterLoop, Part, registers_of
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.program_model import Dependence
 from tilepragma.poly.schedule import affine_map
@@ -20,7 +20,7 @@ Streams = Mapping[str, isl.Map]
 
 
 @dataclass(frozen=True)
-class StripRow:
+class BandStrip:
     """The row of a part at `level`, which strips are made of; `dealt`: it is the one that is dealt to threads."""
 
     part: Part
@@ -28,7 +28,7 @@ class StripRow:
     dealt: bool
 
 
-def rows_in_strips(parts: Sequence[Part | RowLoop], dependences: Iterable[Dependence]) -> tuple[StripRow, ...]:
+def rows_in_strips(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[BandStrip, ...]:
     """Of the first of the parts, that can take turns on strips: the rows that the strips are made
     of, some of them dealt to threads.
 
@@ -42,8 +42,8 @@ def rows_in_strips(parts: Sequence[Part | RowLoop], dependences: Iterable[Depend
 
 
 def _chain(
-    first: StripRow, shared: Streams, parts: Iterable[Part | RowLoop], dependences: tuple[Dependence, ...]
-) -> tuple[StripRow, ...]:
+    first: BandStrip, shared: Streams, parts: Iterable[Part | OuterLoop], dependences: tuple[Dependence, ...]
+) -> tuple[BandStrip, ...]:
     """The first row and those of the parts after it that stream through the same, which is `shared` by all."""
     chain = [first]
     for part in parts:
@@ -58,14 +58,14 @@ def _chain(
     return tuple(chain)
 
 
-def _ways(part: Part | RowLoop) -> Iterator[tuple[StripRow, Streams]]:
+def _ways(part: Part | OuterLoop) -> Iterator[tuple[BandStrip, Streams]]:
     """The rows of the part that strips can be made of, with what it streams through along them,
     that which is dealt first.
 
     Register tiles of planes come back to what they read themselves; those of rows alone must be of
     what is dealt.
     """
-    if not isinstance(part, Part) or part.kind is not PartKind.DOALL or part.outer or not part.at_once:
+    if not isinstance(part, Part) or part.kind is not BandKind.DOALL or part.outer or not part.at_once:
         return
     dealt = by_strides(part, part.at_once)[0]
     registers = registers_of(part, dealt)
@@ -74,7 +74,7 @@ def _ways(part: Part | RowLoop) -> Iterator[tuple[StripRow, Streams]]:
     for level in sorted(part.band, key=lambda level: level != dealt):
         streams = _streams(part, level)
         if streams and (registers is None or level == dealt):
-            yield StripRow(part, level, level == dealt), streams
+            yield BandStrip(part, level, level == dealt), streams
 
 
 def _streams(part: Part, level: int) -> Streams:
@@ -102,7 +102,7 @@ def _is_across(along: isl.Map) -> bool:
     return bool(along.project_out(isl.dim_type.out, 0, rank - 1).is_injective())
 
 
-def _waits_for_earlier(dependences: Iterable[Dependence], one: StripRow, other: StripRow) -> bool:
+def _waits_for_earlier(dependences: Iterable[Dependence], one: BandStrip, other: BandStrip) -> bool:
     """Whether { s -> t in P_e : phi_T(t) < phi_S(s) } is empty for all that the other part waits for in the one before it."""
     sources, targets = (
         {

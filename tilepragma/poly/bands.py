@@ -35,7 +35,7 @@ SEARCH = replace(COMMUNICATION_MINIMAL, operations=2_000_000)
 Rows = Mapping[str, tuple[Row, ...]]
 
 
-class PartKind(Enum):
+class BandKind(Enum):
     """How the instances of a part run."""
 
     DOALL = "doall"
@@ -53,7 +53,7 @@ class Part:
     where some of them would keep elements in registers.
     """
 
-    kind: PartKind
+    kind: BandKind
     statements: tuple[StatementSchedule, ...]
     outer: int
     band: tuple[int, ...]
@@ -73,11 +73,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class RowLoop:
+class OuterLoop:
     """The last row of `statements` is stepped through in order, and `parts` run one after another for each of its values."""
 
     statements: tuple[StatementSchedule, ...]
-    parts: tuple[Part | RowLoop, ...]
+    parts: tuple[Part | OuterLoop, ...]
 
     @property
     def level(self) -> int:
@@ -85,7 +85,7 @@ class RowLoop:
         return len(self.statements[0].rows) - 1
 
 
-def parts_in(parts: tuple[Part | RowLoop, ...]) -> Iterator[Part]:
+def parts_in(parts: tuple[Part | OuterLoop, ...]) -> Iterator[Part]:
     """All parts, in the order of execution."""
     for each in parts:
         if isinstance(each, Part):
@@ -98,7 +98,7 @@ def parallel_parts(
     statements: tuple[Statement, ...],
     dependences: tuple[Dependence, ...],
     options: HyperplaneOptions = SEARCH,
-) -> tuple[Part | RowLoop, ...]:
+) -> tuple[Part | OuterLoop, ...]:
     """The statements in parts that run one after another. Raises OperationLimitError."""
     none: Rows = {each.name: () for each in statements}
     return _Decision(options).parts(statements, ordering(dependences), none, 0)
@@ -121,9 +121,9 @@ class _Decision:
 
     def parts(
         self, group: tuple[Statement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
-    ) -> tuple[Part | RowLoop, ...]:
+    ) -> tuple[Part | OuterLoop, ...]:
         """The group's parts, for each value of the rows `before`."""
-        result: list[Part | RowLoop] = []
+        result: list[Part | OuterLoop] = []
         for piece in self._pieces(group, pending, before, outer):
             result += self._below(piece, pending, before)
         return tuple(result)
@@ -136,7 +136,7 @@ class _Decision:
         for component in strongly_connected(group, [(each.source, each.target) for each in pending]):
             piece = self._part(component, pending, before, outer)
             last = pieces[-1] if pieces else None
-            if last is not None and last.kind is PartKind.DOALL and piece.kind is PartKind.DOALL:
+            if last is not None and last.kind is BandKind.DOALL and piece.kind is BandKind.DOALL:
                 members = tuple(each.statement for each in last.statements) + component
                 joint = self._part(_in_order(group, members), pending, before, outer)
                 if _linked(last, component, pending) and _as_parallel(joint, last, piece):
@@ -153,17 +153,17 @@ class _Decision:
         statements = _without_constant_rows(schedule.statements, outer)
         band = _outermost_band(statements, outer)
         carrying = tuple(level for level in band if _carries(statements, inside, level))
-        kind, around = PartKind.SERIAL, tuple(range(outer))
+        kind, around = BandKind.SERIAL, tuple(range(outer))
         if any(level not in carrying and _worth_running_at_once(statements, around, level) for level in band):
-            kind = PartKind.DOALL
+            kind = BandKind.DOALL
         elif _moves_apart(statements, around, carrying):
-            kind = PartKind.WAVEFRONT
+            kind = BandKind.WAVEFRONT
         return Part(kind, statements, outer, band, carrying)
 
-    def _below(self, part: Part, pending: tuple[Dependence, ...], before: Rows) -> tuple[Part | RowLoop, ...]:
+    def _below(self, part: Part, pending: tuple[Dependence, ...], before: Rows) -> tuple[Part | OuterLoop, ...]:
         """The part, or a row of it stepped through where there is something parallel below that."""
         group = tuple(each.statement for each in part.statements)
-        if part.kind is not PartKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
+        if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
             return (part,)
         # Searches number their bands from 0: rows that are stepped through have numbers of their
         # own.
@@ -173,9 +173,9 @@ class _Decision:
         }
         tied = _tied(part.statements, _inside(group, pending), part.outer)
         parts = self.parts(group, tied, stepped, part.outer + 1)
-        if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
+        if all(each.kind is BandKind.SERIAL for each in parts_in(parts)):
             return (part,)
-        return (RowLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
+        return (OuterLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
 
 
 def registers_of(part: Part, dealt: int | None = None) -> RegisterRows | None:
@@ -206,7 +206,7 @@ def _linked(last: Part, component: tuple[Statement, ...], pending: tuple[Depende
 
 
 def _as_parallel(joint: Part, *alone: Part) -> bool:
-    return joint.kind is PartKind.DOALL and all(len(joint.at_once) >= len(each.at_once) for each in alone)
+    return joint.kind is BandKind.DOALL and all(len(joint.at_once) >= len(each.at_once) for each in alone)
 
 
 def _without_constant_rows(statements: tuple[StatementSchedule, ...], outer: int) -> tuple[StatementSchedule, ...]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from tilepragma.poly.bands import Part, PartKind
+from tilepragma.poly.bands import BandKind, Part
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.program_model import Dependence, Statement
 from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
@@ -62,7 +62,7 @@ class _Differences:
 
 def concurrent_start(part: Part, dependences: Iterable[Dependence], along: int | None = None) -> ConcurrentStart | None:
     """The part with tiles that all start at once, if there are such; the row at the level `along`, which vectors take, is left alone."""
-    if part.kind is not PartKind.WAVEFRONT:
+    if part.kind is not BandKind.WAVEFRONT:
         return None
     extents = extents_of(each.statement for each in part.statements)
     inside = tuple(

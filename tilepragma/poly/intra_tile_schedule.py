@@ -42,7 +42,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class PointOrder:
+class IntraTileSchedule:
     """`order`, and what its innermost loop runs along, where that is a row of the part's band.
 
     `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait
@@ -68,12 +68,12 @@ def original_order(part: Part) -> Order:
     return {each.statement.name: each.rows for each in kept.statements}
 
 
-def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
+def point_order(part: Part, dependences: Iterable[Dependence]) -> IntraTileSchedule:
     """The order for the points of one tile, whatever rows the tile is cut along."""
     leading = _deepest(part)
     depth = max((each.statement.depth for each in leading), default=0)
     if not depth:
-        return PointOrder(original_order(part))
+        return IntraTileSchedule(original_order(part))
     moved = [each.statement for each in leading]
     inside = [each for each in dependences if each.source == each.target]
     own = [unit(depth, depth - 1)] * len(leading)
@@ -88,7 +88,7 @@ def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
             order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
     waits = best.waiting > 0
     repeating = next((level for level in part.band if _repeats(leading, level)), None)
-    return PointOrder(order, None if waits else innermost, innermost if waits else None, repeating, best)
+    return IntraTileSchedule(order, None if waits else innermost, innermost if waits else None, repeating, best)
 
 
 def steps_as_written(program: Program) -> Steps:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.poly.bands import Part, PartKind, RowLoop, registers_of
+from tilepragma.poly.bands import BandKind, OuterLoop, Part, registers_of
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.program_model import Dependence
 from tilepragma.poly.schedule import affine_map
 
 
 @dataclass(frozen=True)
-class DealtPart:
+class MappedBand:
     """A part and the level of its row that is dealt to threads in blocks."""
 
     part: Part
@@ -31,7 +31,7 @@ class DealtPart:
         return max(each.statement.depth for each in self.part.statements)
 
 
-def parts_in_blocks(parts: Sequence[Part | RowLoop], dependences: Iterable[Dependence]) -> tuple[DealtPart, ...]:
+def parts_in_blocks(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[MappedBand, ...]:
     """The first of the parts and those after it that can share its blocks; none where these are
     fewer than two.
 
@@ -40,7 +40,7 @@ def parts_in_blocks(parts: Sequence[Part | RowLoop], dependences: Iterable[Depen
     and the threads would meet once more. A part that uses nothing of those before stays apart.
     """
     known = tuple(dependences)
-    found: list[DealtPart] = []
+    found: list[MappedBand] = []
     for part in parts:
         one = _dealt(part)
         if one is None or (found and not _goes_with(found, one, known)):
@@ -49,13 +49,13 @@ def parts_in_blocks(parts: Sequence[Part | RowLoop], dependences: Iterable[Depen
     return tuple(found) if len(found) > 1 else ()
 
 
-def _dealt(part: Part | RowLoop) -> DealtPart | None:
-    if not isinstance(part, Part) or part.kind is not PartKind.DOALL or not part.at_once:
+def _dealt(part: Part | OuterLoop) -> MappedBand | None:
+    if not isinstance(part, Part) or part.kind is not BandKind.DOALL or not part.at_once:
         return None
-    return DealtPart(part, by_strides(part, part.at_once)[0])
+    return MappedBand(part, by_strides(part, part.at_once)[0])
 
 
-def _goes_with(found: Sequence[DealtPart], one: DealtPart, dependences: tuple[Dependence, ...]) -> bool:
+def _goes_with(found: Sequence[MappedBand], one: MappedBand, dependences: tuple[Dependence, ...]) -> bool:
     most = max(each.depth for each in found)
     if one.depth == most or (one.depth > most and any(map(_has_registers, found))):
         return False
@@ -65,11 +65,11 @@ def _goes_with(found: Sequence[DealtPart], one: DealtPart, dependences: tuple[De
     return any(ties) and None not in ties
 
 
-def _has_registers(one: DealtPart) -> bool:
+def _has_registers(one: MappedBand) -> bool:
     return registers_of(one.part, one.level) is not None
 
 
-def _ties(before: DealtPart, after: DealtPart, dependences: tuple[Dependence, ...]) -> bool | None:
+def _ties(before: MappedBand, after: MappedBand, dependences: tuple[Dependence, ...]) -> bool | None:
     """Whether the later part waits for the earlier one, for each value of the outer rows; None where it waits for another block's."""
     waits = False
     outer = tuple(range(before.part.outer))
@@ -88,7 +88,7 @@ def _ties(before: DealtPart, after: DealtPart, dependences: tuple[Dependence, ..
     return waits
 
 
-def _maps(one: DealtPart, levels: tuple[int, ...]) -> dict[str, isl.Map]:
+def _maps(one: MappedBand, levels: tuple[int, ...]) -> dict[str, isl.Map]:
     """By the names of statements, { S[i] -> [phi(i)] } for the rows at these levels."""
     return {
         each.statement.name: affine_map(each.statement, tuple(each.rows[level] for level in levels))

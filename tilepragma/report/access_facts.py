@@ -32,7 +32,7 @@ def _left(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Ite
     from tilepragma.cost.tile_bytes import boxes_fit
 
     staged = {array.object for array in staged_arrays(launch)}
-    staged |= {window.array for window in launch.staged_windows} if boxes_fit(plan, launch) else set()
+    staged |= {scratchpad.array for scratchpad in launch.staged_scratchpads} if boxes_fit(plan, launch) else set()
     left = [one.host for one in uncoalesced(accesses, launch.name) if one not in staged]
     if left:
         yield f"neither coalesced nor staged: {', '.join(left)}"

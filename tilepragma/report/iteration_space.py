@@ -119,7 +119,7 @@ def iteration_space(
 
 def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles: DrawnTiles | None) -> IterationSpace:
     sizes = _sizes(analysis, wanted, depth)
-    domains, cut = _windowed(analysis, [at_sizes(each.domain, sizes.get) for each in analysis.statements], depth)
+    domains, cut = _scratchpaded(analysis, [at_sizes(each.domain, sizes.get) for each in analysis.statements], depth)
     domains, fixed = _sliced(analysis, domains)
     found = [
         (number, at)
@@ -214,7 +214,7 @@ def _range(domain: isl.Set, place: int) -> tuple[int, int] | None:
     return (int(least.to_python()), int(most.to_python())) if least.is_int() and most.is_int() else None
 
 
-def _windowed(analysis: NestAnalysis, domains: list[isl.Set], depth: int) -> tuple[list[isl.Set], bool]:
+def _scratchpaded(analysis: NestAnalysis, domains: list[isl.Set], depth: int) -> tuple[list[isl.Set], bool]:
     """The first iterations of loops that are long whatever the parameters are."""
     cut = False
     result = []
@@ -254,7 +254,7 @@ def _sliced(analysis: NestAnalysis, domains: list[isl.Set]) -> tuple[list[isl.Se
             known = _at(domain, place, fixed[name]) if name in fixed else None
             if known is None or known.is_empty():
                 ends = _range(domain, place)
-                assert ends is not None, "windows have bounds"
+                assert ends is not None, "scratchpads have bounds"
                 least = domain.lower_bound_val(
                     isl.dim_type.set, place, isl.Val((ends[0] + ends[1]) // 2, context=domain.get_ctx())
                 )

@@ -73,7 +73,7 @@ def _with_more(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[Launch
     """The lines with what is said of launches on devices alone."""
     accesses = access_lines(plan)
     persistent = {launch.of for launch in persistent_launches(plan)}
-    boxes = {one.name: (_of_boxes(plan, one),) for one in plan.device if one.staged_windows}
+    boxes = {one.name: (_of_boxes(plan, one),) for one in plan.device if one.staged_scratchpads}
     for line in lines:
         waves = (_PERSISTENT,) if line.launch in persistent else ()
         own = (*boxes.get(line.launch, ()), *accesses.get(line.launch, ()))
@@ -84,7 +84,7 @@ def _of_boxes(plan: KernelPlan, launch: Launch) -> str:
     """What a gang keeps of a tile, or that there is no room for it."""
     from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
 
-    names = " and ".join(window.array.host for window in launch.staged_windows)
+    names = " and ".join(scratchpad.array.host for scratchpad in launch.staged_scratchpads)
     size, room = usual_box_bytes(plan, launch), plan.kernel.directive.local_bytes
     part = f"with tiles of {' x '.join(str(size.device) for size in plan.sizes)} a tile's part of {names} is"
     if boxes_fit(plan, launch):

@@ -46,10 +46,10 @@ from tilepragma.schedule.launch_tree import (
 )
 from tilepragma.schedule.rectangular_hull import boxed
 from tilepragma.schedule.reduction_detection import handed_on, in_order
-from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.strip_mining import Strips
 from tilepragma.schedule.tree import make_automatic
-from tilepragma.schedule.vector_interchange import LaneLoops
+from tilepragma.schedule.vector_interchange import VectorLoops
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.mapping import device_clauses, host_clauses, launchable
 from tilepragma.user_tiles.tile_nests import chain_from
@@ -80,7 +80,7 @@ class _At:
     scope: tuple[Declaration, ...] = ()
 
 
-def structure(region: Region) -> Automatic | Refusal:
+def structure(region: Region) -> ScheduleCandidate | Refusal:
     """Launches of what is independent, host loops around them; of loops that are taken apart where
     only that leaves nothing in order that is as deep as what is parallel, or where launches then do
     the work of more loops.
@@ -88,7 +88,7 @@ def structure(region: Region) -> Automatic | Refusal:
     answer = _as_it_stands(region)
     if region.ordered:
         return answer
-    depths = answer.depths if isinstance(answer, Automatic) and answer.is_settled else Depths()
+    depths = answer.depths if isinstance(answer, ScheduleCandidate) and answer.is_settled else Depths()
     if depths.parallel and depths.launched == depths.parallel:
         return answer
     from tilepragma.poly.operation_limit import OperationLimitError
@@ -107,7 +107,7 @@ def structure(region: Region) -> Automatic | Refusal:
     return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region), split=apart.places, plainer=plainer)
 
 
-def _as_it_stands(region: Region) -> Automatic | Refusal:
+def _as_it_stands(region: Region) -> ScheduleCandidate | Refusal:
     outside = {use.object for use in function_uses(region.kernel.functions)}
     if any(scalar in outside for scalar in region.scalars):
         return Refusal("a function that the kernel calls uses a scalar that the kernel writes")
@@ -120,7 +120,7 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
         host, device = (
             planner.statements(region.statements, _At((), None, region.live_out - region.final)) for planner in planners
         )
-        turned = LaneLoops(strips.next_index)
+        turned = VectorLoops(strips.next_index)
         host = turned.of(host) if region.ordered else host
     except OperationLimitError:
         return Refusal("its dependences are too many to be proven absent")
@@ -129,7 +129,7 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
         return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
     steps = None if region.ordered else _steps(region)
 
-    def made(jam: bool) -> Automatic | Refusal:
+    def made(jam: bool) -> ScheduleCandidate | Refusal:
         numbering = Drafting(region, turned.next_index)
         drafts = (numbering.drafts(host, device=False, jam=jam), numbering.drafts(device, device=True))
         answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))

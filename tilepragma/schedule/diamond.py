@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TemporalTiles
-from tilepragma.lower.band_loops import PlannedPart
+from tilepragma.lower.band_loops import PlannedBand
 
 if TYPE_CHECKING:
     from tilepragma.poly.program_model import Dependence
 
-Parts = tuple[PlannedPart, ...]
+Parts = tuple[PlannedBand, ...]
 
 _MOST_ROWS = 3
 """Rows of a band up to which it gets diamonds unasked: with four (time and three of a grid) to
@@ -49,14 +49,14 @@ def ways_to_tile(
     yield planned, planned
 
 
-def _beginning_together(planned: PlannedPart, dependences: tuple[Dependence, ...]) -> PlannedPart:
+def _beginning_together(planned: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
     from tilepragma.poly.concurrent_start import concurrent_start
 
     found = concurrent_start(planned.part, dependences, planned.points.along)
     return planned if found is None else replace(planned, part=found.part, concurrent=found)
 
 
-def _in_steps(diamond: PlannedPart, skewed: PlannedPart, dependences: tuple[Dependence, ...]) -> PlannedPart:
+def _in_steps(diamond: PlannedBand, skewed: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
     """The part whose workers go through a diamond step by step, where points of one step wait for no other of them."""
     from tilepragma.poly.intra_tile import concurrent_tile
 

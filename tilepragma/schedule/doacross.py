@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral
-from tilepragma.ir.loop_tree import Block, Buffered, Loop, TiledLoop, TileNest
+from tilepragma.ir.loop_tree import Block, Loop, PackedPanels, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 
@@ -62,8 +62,8 @@ def columns_nest(launch: Launch) -> TileNest | None:
     nest = body.statements[0] if len(body.statements) == 1 else None
     if (
         not isinstance(nest, TileNest)
-        or launch.windows
-        or any(isinstance(node, Buffered) for node in walk(launch.body))
+        or launch.scratchpads
+        or any(isinstance(node, PackedPanels) for node in walk(launch.body))
     ):
         return None
     dealt = [tile.axis for loop in nest.loops for tile in loop.tiles if tile.kind in _INSTANCES]
@@ -92,7 +92,7 @@ def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
 def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
     """None where other numbers of the launch than its gangs' differ from one wavefront to the next."""
     nest, wavefront = columns_nest(launch), around.loop.iterator
-    staged = launch.staged is not None and not launch.staged_windows
+    staged = launch.staged is not None and not launch.staged_scratchpads
     if not launch.pipelined or nest is None or staged or launch.values[-1:] != (wavefront,):
         return None
     if launch.loops[: len(nest.loops)] != nest.loops:

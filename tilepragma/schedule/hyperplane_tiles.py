@@ -19,9 +19,9 @@ from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, Statement
 from tilepragma.lower.band_loops import (
     Around,
+    BandLoops,
     Bounds,
-    PlannedPart,
-    RowLoops,
+    PlannedBand,
     TileSizes,
     UnboundedRowError,
     base_name,
@@ -34,22 +34,22 @@ from tilepragma.plan.summary import buffered
 from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.diamond import Parts, ways_to_tile
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile
-from tilepragma.schedule.macro_statements import TiedBodies, private_scalars, tied_bodies, updating_bodies
+from tilepragma.schedule.macro_statements import MacroStatements, private_scalars, tied_bodies, updating_bodies
 from tilepragma.schedule.reduction_detection import FreedReductions, freed_reductions, with_reductions
 from tilepragma.schedule.register_tile import ALONE_ROWS, block_extent, register_tiles
-from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.strip_rows import RowStrip, StripLoop, strip_loop
 from tilepragma.schedule.tree import Draft, DraftLaunch, DraftLoop, counts_as_work, draft_launches, make_automatic
 from tilepragma.schedule.wavefront import inner_tiles, wavefront_draft
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
-    from tilepragma.poly.band_strips import StripRow
-    from tilepragma.poly.bands import Part, RowLoop
+    from tilepragma.poly.band_strips import BandStrip
+    from tilepragma.poly.bands import OuterLoop, Part
     from tilepragma.poly.intra_tile_schedule import Steps
     from tilepragma.poly.program import Program
     from tilepragma.poly.scop import Scop, ScopStatement
-    from tilepragma.poly.tile_fusion import DealtPart
+    from tilepragma.poly.tile_fusion import MappedBand
 
 SHORT_BLOCK, BLOCK, LONG_BLOCK = 32, 128, 512
 """Values of a row that one thread takes at a time: of a row across memory; of one along it whose
@@ -60,7 +60,7 @@ ALONG_UNIT = 16
 """Blocks of a row along memory are a multiple of it, as long as a line of the cache at least."""
 
 
-def hyperplanes(region: Region) -> Automatic | Refusal:
+def hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
     """Drafts of the whole region, or why hyperplanes do not help."""
     from tilepragma.poly.operation_limit import OperationLimitError
 
@@ -72,13 +72,13 @@ def hyperplanes(region: Region) -> Automatic | Refusal:
         return Refusal("a row of the hyperplanes has no bound that is known at launch")
 
 
-def _hyperplanes(region: Region) -> Automatic | Refusal:
-    from tilepragma.poly.bands import PartKind, parts_in
+def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
+    from tilepragma.poly.bands import BandKind, parts_in
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
     bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
     apart = _most_parallel(_taken_apart(region, body) for body in bodies)
-    if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
+    if all(each.kind is BandKind.SERIAL for each in parts_in(apart.parts)):
         scalars = _scalars_in_the_way(region, apart)
         if scalars is not None:
             return Refusal(scalars, decisive=True)
@@ -90,25 +90,25 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
             ways_to_tile(planned, said.host_temporal or said.temporal, said.temporal, apart.program.dependences)
         )
     answers = (_answer(region, apart, *way) for way in ways[:-1])
-    answer = next((answer for answer in answers if isinstance(answer, Automatic)), None)
+    answer = next((answer for answer in answers if isinstance(answer, ScheduleCandidate)), None)
     return answer or _answer(region, apart, *ways[-1])
 
 
 def _scalars_in_the_way(region: Region, apart: _TakenApart) -> str | None:
     """Why scalars keep in order what runs in wavefronts without them; None where they do not."""
-    from tilepragma.poly.bands import PartKind, parts_in
+    from tilepragma.poly.bands import BandKind, parts_in
 
     if not apart.freed.held:
         return None
     other = _taken_apart(region, apart.tied, any_order=True)
     # Without any dependence the loops would be the structure's, which says so itself.
-    wavefronts = any(each.kind is PartKind.WAVEFRONT for each in parts_in(other.parts))
+    wavefronts = any(each.kind is BandKind.WAVEFRONT for each in parts_in(other.parts))
     return apart.freed.held[0] if wavefronts else None
 
 
 def _answer(
     region: Region, apart: _TakenApart, host: Parts, device: Parts, *, sharing: bool = True
-) -> Automatic | Refusal:
+) -> ScheduleCandidate | Refusal:
     """The answer with these parts for cores and for devices; `sharing`: on cores some share blocks where they can."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
@@ -132,7 +132,7 @@ def _answer(
     )
 
 
-def _steps(answer: Automatic, apart: _TakenApart, planned: Parts) -> Steps | None:
+def _steps(answer: ScheduleCandidate, apart: _TakenApart, planned: Parts) -> Steps | None:
     """Those of the parts, less what register tiles spare."""
     steps = apart.steps(planned)
     if steps is None:
@@ -149,15 +149,15 @@ def _both_drafts(
     region: Region, apart: _TakenApart, host: Parts, device: Parts, sharing: bool
 ) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
     """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
-    from tilepragma.lower.band_ast import PartCode
+    from tilepragma.lower.band_ast import BandCode
 
-    code = PartCode(apart.scop, apart.program)
+    code = BandCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     vectors = region.kernel.directive.vectors
     drafts = []
     for planned, on_device in ((host, False), (device, True)):
         by_part = {id(each.found): each for each in planned}
-        loops = RowLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
+        loops = BandLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
         drafts.append(
             _Drafts(loops, by_part, sharing and not on_device).drafts(apart.parts, Around((), code.nothing_known))
         )
@@ -176,25 +176,25 @@ class _TakenApart:
 
     scop: Scop
     program: Program
-    parts: tuple[Part | RowLoop, ...]
-    tied: TiedBodies
+    parts: tuple[Part | OuterLoop, ...]
+    tied: MacroStatements
     freed: FreedReductions
 
     def depths(self) -> Depths:
         """By the loops of the statements as the user wrote them; rows that are stepped through on the host count for some of them."""
-        from tilepragma.poly.bands import PartKind, parts_in
+        from tilepragma.poly.bands import BandKind, parts_in
 
         loops = {each.name: _work(each) for each in self.scop.statements}
         sequential = parallel = launched = 0
         for part in parts_in(self.parts):
             depth = max(loops[each.statement.name] for each in part.statements)
-            if part.kind is PartKind.SERIAL:
+            if part.kind is BandKind.SERIAL:
                 sequential = max(sequential, depth)
             else:
                 parallel, launched = max(parallel, depth), max(launched, depth - part.outer)
         return Depths(parallel, sequential, launched)
 
-    def planned(self) -> tuple[PlannedPart, ...]:
+    def planned(self) -> tuple[PlannedBand, ...]:
         """The parts with the orders of their points."""
         from tilepragma.poly.bands import parts_in
         from tilepragma.poly.intra_tile_schedule import point_order
@@ -202,10 +202,10 @@ class _TakenApart:
         parts = tuple(parts_in(self.parts))
         parts += tuple(one for each in parts for one in each.alone)
         return tuple(
-            PlannedPart(each, place, point_order(each, self.program.dependences)) for place, each in enumerate(parts)
+            PlannedBand(each, place, point_order(each, self.program.dependences)) for place, each in enumerate(parts)
         )
 
-    def steps(self, planned: tuple[PlannedPart, ...]) -> Steps | None:
+    def steps(self, planned: tuple[PlannedBand, ...]) -> Steps | None:
         """Of the deepest statements; unknown where loops move as wholes, inside bodies."""
         from tilepragma.poly.intra_tile_schedule import Steps
 
@@ -238,7 +238,7 @@ def _work(statement: ScopStatement) -> int:
     return sum(counts_as_work(loop) for loop in around)
 
 
-def _taken_apart(region: Region, tied: TiedBodies, *, any_order: bool = False) -> _TakenApart:
+def _taken_apart(region: Region, tied: MacroStatements, *, any_order: bool = False) -> _TakenApart:
     """The parts that are found where these bodies move as wholes; `any_order` as if no scalar's order mattered. Raises OperationLimitError."""
     from tilepragma.poly.bands import parallel_parts
     from tilepragma.poly.dependences import memory_dependences
@@ -266,11 +266,11 @@ class _Drafts:
     `sharing`: parts share blocks where they can.
     """
 
-    loops: RowLoops
-    planned: dict[int, PlannedPart]
+    loops: BandLoops
+    planned: dict[int, PlannedBand]
     sharing: bool
 
-    def drafts(self, parts: Iterable[Part | RowLoop], around: Around) -> tuple[Draft, ...]:
+    def drafts(self, parts: Iterable[Part | OuterLoop], around: Around) -> tuple[Draft, ...]:
         """The parts one after another, for each value of the iterators of host loops `around`."""
         apart = [one for each in parts for one in self._on_their_own(each)]
         found: list[Draft] = []
@@ -285,13 +285,13 @@ class _Drafts:
                 found.append(self._draft(apart.pop(0), around))
         return tuple(found)
 
-    def _strips(self, apart: list[Part | RowLoop], around: Around) -> tuple[StripRow, ...]:
+    def _strips(self, apart: list[Part | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
         """The first of the parts, that take turns on strips."""
         from tilepragma.poly.band_strips import rows_in_strips
 
         return () if around.rows or self.loops.device else rows_in_strips(apart, self.loops.code.program.dependences)
 
-    def _together(self, apart: list[Part | RowLoop], around: Around) -> tuple[DealtPart, ...]:
+    def _together(self, apart: list[Part | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
         """The first of the parts, that share blocks in one launch on cores: their rows have the same values, and none begins strips."""
         from tilepragma.poly.tile_fusion import parts_in_blocks
 
@@ -306,7 +306,7 @@ class _Drafts:
             same.append(bounds)
         return found[: len(same)] if len(same) > 1 else ()
 
-    def _in_strips(self, rows: tuple[StripRow, ...]) -> Draft:
+    def _in_strips(self, rows: tuple[BandStrip, ...]) -> Draft:
         """Parts taking turns on strips of these rows."""
         first = next(row for row in rows if row.dealt)
         base = base_name(first.part.statements, first.level)
@@ -321,26 +321,26 @@ class _Drafts:
         )
         return StripLoop(loop, tuple(drafts))
 
-    def _on_their_own(self, part: Part | RowLoop) -> tuple[Part | RowLoop, ...]:
+    def _on_their_own(self, part: Part | OuterLoop) -> tuple[Part | OuterLoop, ...]:
         """On cores what keeps elements in registers runs alone."""
         from tilepragma.poly.bands import Part
 
         alone = isinstance(part, Part) and part.alone and not self.loops.device
         return part.alone if isinstance(part, Part) and alone else (part,)
 
-    def _draft(self, part: Part | RowLoop, around: Around) -> Draft:
-        from tilepragma.poly.bands import PartKind, RowLoop
+    def _draft(self, part: Part | OuterLoop, around: Around) -> Draft:
+        from tilepragma.poly.bands import BandKind, OuterLoop
         from tilepragma.poly.intra_tile_schedule import original_order
 
-        if isinstance(part, RowLoop):
+        if isinstance(part, OuterLoop):
             return self._stepped(part, around)
-        if part.kind is PartKind.WAVEFRONT:
+        if part.kind is BandKind.WAVEFRONT:
             return wavefront_draft(self.loops, self.planned[id(part)], around)
-        if part.kind is PartKind.DOALL:
+        if part.kind is BandKind.DOALL:
             return self._on_device(part, around) if self.loops.device else self._on_host(part, around)
         return DraftLaunch(Block(self.loops.points(part, original_order(part), around.rows, around.known)))
 
-    def _stepped(self, row: RowLoop, around: Around) -> Draft:
+    def _stepped(self, row: OuterLoop, around: Around) -> Draft:
         bounds = self.loops.row_range(row.statements, row.level, around.rows)
         iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
         loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
@@ -349,12 +349,12 @@ class _Drafts:
     def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> Draft:
         """Blocks of the first row that runs at once, those of a strip where one is given, dealt to threads in turn."""
         from tilepragma.poly.intra_tile_schedule import by_strides
-        from tilepragma.poly.tile_fusion import DealtPart
+        from tilepragma.poly.tile_fusion import MappedBand
 
-        dealt = DealtPart(part, by_strides(part, part.at_once)[0])
+        dealt = MappedBand(part, by_strides(part, part.at_once)[0])
         return self._in_blocks((dealt,), around, strip)
 
-    def _in_blocks(self, dealt: tuple[DealtPart, ...], around: Around, strip: RowStrip | None = None) -> Draft:
+    def _in_blocks(self, dealt: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> Draft:
         """The same of parts that share their blocks, which are as large as suits the deepest."""
         deepest = max(dealt, key=lambda one: one.depth)
         statements, level = deepest.part.statements, deepest.level
@@ -369,7 +369,7 @@ class _Drafts:
         kind = SharedLaunch if len(dealt) > 1 else DraftLaunch
         return kind(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
 
-    def _block_size(self, dealt: DealtPart, base: str) -> DataObject:
+    def _block_size(self, dealt: MappedBand, base: str) -> DataObject:
         """The symbol for the size of blocks of the part's dealt row."""
         from tilepragma.poly.bands import registers_of
 
@@ -380,7 +380,9 @@ class _Drafts:
             extent, unit = block_extent(self.loops, planned, registers, dealt.level)
         return self.loops.sizes.of(planned.number, dealt.level, base, extent, extent, unit)
 
-    def _in_block(self, dealt: DealtPart, first: DataObject, size: DataObject, around: Around) -> tuple[Statement, ...]:
+    def _in_block(
+        self, dealt: MappedBand, first: DataObject, size: DataObject, around: Around
+    ) -> tuple[Statement, ...]:
         """The points of a part in the block of `size` values of its dealt row from `first` on."""
         from tilepragma.lower.band_ast import Restriction
         from tilepragma.poly.bands import registers_of
@@ -422,7 +424,7 @@ class _Drafts:
         return DraftLaunch(Block(body), tiles)
 
 
-def _coming_back(planned: PlannedPart, level: int) -> tuple[int, ...]:
+def _coming_back(planned: PlannedBand, level: int) -> tuple[int, ...]:
     """The rows to be tiled within a block of the row at `level`: those whose tiles every value of
     it comes back to.
 

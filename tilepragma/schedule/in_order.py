@@ -93,9 +93,9 @@ def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Pa
         if run is None:
             yield Fault(_RULE, "the launches are not those of the nests, one after another", False)
             return
-    windows = any(one.windows for one in plan.device)
+    scratchpads = any(one.scratchpads for one in plan.device)
     for part, *steps in zip(parts, *(run for run in runs if run is not None), strict=True):
-        touching = _touching(plan.kernel, part) if windows else None
+        touching = _touching(plan.kernel, part) if scratchpads else None
         yield from faults_of_part(plan, (part.nest, part.loop), part.original, tuple(dict.fromkeys(steps)), touching)
 
 

@@ -20,9 +20,9 @@ from tilepragma.ir.expressions import access_to
 from tilepragma.ir.loop_tree import Block, If, Statement
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
 from tilepragma.lower.band_loops import (
+    BandLoops,
     Bounds,
-    PlannedPart,
-    RowLoops,
+    PlannedBand,
     base_name,
     clauses,
     declared,
@@ -34,7 +34,7 @@ from tilepragma.schedule.coalescing import private_names
 
 if TYPE_CHECKING:
     from tilepragma.lower.band_ast import Restriction, Restrictions
-    from tilepragma.lower.context import Known
+    from tilepragma.lower.context import KnownFacts
     from tilepragma.poly.bands import Part
     from tilepragma.poly.intra_tile import IntraTile
 
@@ -53,10 +53,12 @@ class BoundedTile:
 
     rows: Restrictions
     bounded: frozenset[int]
-    known: Known
+    known: KnownFacts
 
 
-def point_wavefronts(loops: RowLoops, planned: PlannedPart, inside: BoundedTile) -> tuple[tuple[Statement, ...], Tiles]:
+def point_wavefronts(
+    loops: BandLoops, planned: PlannedBand, inside: BoundedTile
+) -> tuple[tuple[Statement, ...], Tiles]:
     """Loops over the points of a tile, and the tiles of those that are dealt to workers.
 
     Workers count from 0 to the extent of a tile, or of the whole row where that is less, so that
@@ -89,7 +91,7 @@ def point_wavefronts(loops: RowLoops, planned: PlannedPart, inside: BoundedTile)
     return body if condition is None else (If(condition, Block(body), None),), tiles
 
 
-def fronts_of(loops: RowLoops, planned: PlannedPart) -> IntraTile:
+def fronts_of(loops: BandLoops, planned: PlannedBand) -> IntraTile:
     """The wavefronts of points in a tile of the part: along time where tiles begin together."""
     from tilepragma.poly.intra_tile import concurrent_tile, intra_tile
 
@@ -111,7 +113,7 @@ def _outside(found: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
     return tuple(each for level, each in tile.items() if level < found.level)
 
 
-def _fronts(loops: RowLoops, found: IntraTile, tile: dict[int, Restriction]) -> Bounds:
+def _fronts(loops: BandLoops, found: IntraTile, tile: dict[int, Restriction]) -> Bounds:
     """The wavefronts of one tile: neither beyond its corners nor beyond those of the whole nest."""
     outside = _outside(found, tile)
     if not found.summed:
@@ -130,11 +132,11 @@ def _corners(tiles: list[Restriction]) -> tuple[Polynomial, Polynomial]:
 
 
 def _group(
-    loops: RowLoops,
+    loops: BandLoops,
     found: IntraTile,
     names: tuple[str, ...],
     tile: dict[int, Restriction],
-    known: Known,
+    known: KnownFacts,
     tiles: Tiles,
 ) -> tuple[Statement, ...]:
     """One group of one wavefront: loops over the rows that run at once, their tiles noted in `tiles`."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TiedBodies:
+class MacroStatements:
     """Bodies of loops that are to be moved as wholes; `holds` is what `Movable` asks."""
 
     bodies: tuple[Block, ...]
@@ -37,10 +37,10 @@ class TiedBodies:
         return any(statement is body for body in self.bodies)
 
 
-def updating_bodies(region: Region) -> TiedBodies:
+def updating_bodies(region: Region) -> MacroStatements:
     """The bodies of loops that are nothing but several updates of the same element."""
     found = [loop.body for loop in loops_in(region.kernel.body) if _updates_one_element(loop.body)]
-    return TiedBodies(tuple(found))
+    return MacroStatements(tuple(found))
 
 
 def _updates_one_element(body: Block) -> bool:
@@ -56,7 +56,7 @@ def _updates_one_element(body: Block) -> bool:
     )
 
 
-def tied_bodies(region: Region) -> TiedBodies:
+def tied_bodies(region: Region) -> MacroStatements:
     """The innermost bodies in which the region's written scalars are assigned before they are read;
     none for other scalars. With them those that update one element.
     """
@@ -65,7 +65,7 @@ def tied_bodies(region: Region) -> TiedBodies:
         covering = _below(region.statements, scalar, region)
         if covering is not None:
             found += [body for body in covering if not _is_one_statement(body)]
-    return TiedBodies(tuple({id(body): body for body in found}.values()))
+    return MacroStatements(tuple({id(body): body for body in found}.values()))
 
 
 def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:

@@ -2,15 +2,15 @@
 it computes all layers of it (MLSOR, thesis 6.4.3, Figure 6.6).
 
     for all subdomains, over gangs
-        windows = the box that the tile's layers touch, border included
+        scratchpads = the box that the tile's layers touch, border included
         for (front = a; front <= b; ++front)                       one wavefront of the tile's points after the other, barriers between
             for (layer; places but the last one), over workers     the point whose place along the last dimension is front - w . (layer, places)
-        the tile's points = the windows
+        the tile's points = the scratchpads
 
 A point of layer l waits for its neighbours before it in its layer and behind it in the layer below.
 With w = (2, 1, 1, …) for neighbours along the axes, (4, 2, 1) across corners, each of these lies on
 an earlier front (schedule/sor_multilayer.py says which points a tile has). The verifier proves all
-of this (verify/windows.py), whatever was meant here.
+of this (verify/scratchpads.py), whatever was meant here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.fresh_names import Names, names_in
-from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Statement, Window
+from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Scratchpad, Statement
 from tilepragma.ir.polynomial import Polynomial, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
@@ -43,15 +43,15 @@ from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import clauses, counted_loop, declared, term
 from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
-from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import DraftLaunch, DraftLoop, make_automatic
 
 NAME = "subdomains in memory of gangs"
 """The strategy's name."""
 
 
-def subdomain_tiles(region: Region) -> Automatic | Refusal:
-    """Device steps of sweeps by subdomains whose tiles are in windows (the host steps are the same and not for use), or why there are none."""
+def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
+    """Device steps of sweeps by subdomains whose tiles are in scratchpads (the host steps are the same and not for use), or why there are none."""
     tiles = list(_tiles_of(region))
     if any(isinstance(statement, Declaration) for tile in tiles for statement in tile.place.body.statements):
         return Refusal("the loops declare values of their own")
@@ -149,7 +149,7 @@ def _chain(statement: Statement, length: int) -> tuple[Loop, ...]:
 
 @dataclass(frozen=True)
 class _Staged:
-    """An array in windows: the dimension of the mesh that each of its subscripts runs along, and
+    """An array in scratchpads: the dimension of the mesh that each of its subscripts runs along, and
     how far each access is from the point along each dimension of the mesh.
     """
 
@@ -183,7 +183,7 @@ class _Staged:
         )
 
     def lengths(self, tile: TileLoops) -> tuple[int, ...]:
-        """Of the window. Neighbouring workers have points of a diagonal, which lie in different
+        """Of the scratchpad. Neighbouring workers have points of a diagonal, which lie in different
         banks where rows are an even number of elements apart (ICS'08 Algorithm 2).
         """
         sides = [self.side(tile, dimension) for dimension in self.along]
@@ -191,7 +191,7 @@ class _Staged:
         return (*spans[:-1], spans[-1] + (len(spans) > 1 and spans[-1] % 2))
 
     def bytes(self, tile: TileLoops) -> int:
-        """Of the window."""
+        """Of the scratchpad."""
         element = self.array.element
         assert isinstance(element, ScalarType)
         return prod(self.lengths(tile)) * (element.bits // 8)
@@ -301,7 +301,7 @@ class _TileLaunch:
         self.layers = self._constant("layers", minimum((tile.left, number(tile.layers))))
         self.base = [self._constant(f"{name}_base", tile.base(k)) for k, name in enumerate(bases)]
         self.count = [self._constant(f"{name}_count", way.count) for name, way in zip(bases, tile.ways, strict=True)]
-        self.windows = {one.array: self._window(one, bases) for one in self.drafts.staged}
+        self.scratchpads = {one.array: self._scratchpad(one, bases) for one in self.drafts.staged}
 
     def _constant(self, name: str, value: Polynomial) -> Polynomial:
         """A number that a tile declares once."""
@@ -309,7 +309,7 @@ class _TileLaunch:
         self.declarations.append(declared(made, value))
         return term(made)
 
-    def _window(self, staged: _Staged, bases: list[str]) -> Window:
+    def _scratchpad(self, staged: _Staged, bases: list[str]) -> Scratchpad:
         origin = []
         for dimension in staged.along:
             way, (first, last) = self.tile.ways[dimension], staged.side(self.tile, dimension)
@@ -317,10 +317,10 @@ class _TileLaunch:
             made = self.drafts.names.scalar(f"{bases[dimension]}_origin", INDEX)
             self.declarations.append(declared(made, least))
             origin.append(made)
-        name = self.drafts.names.scalar(f"{staged.array.name}_window").name
+        name = self.drafts.names.scalar(f"{staged.array.name}_scratchpad").name
         lengths = tuple(map(integer, staged.lengths(self.tile)))
         own = DataObject(name, name, staged.array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
-        return Window(own, staged.array, tuple(origin))
+        return Scratchpad(own, staged.array, tuple(origin))
 
     def draft(self) -> DraftLaunch:
         """The launch."""
@@ -334,7 +334,7 @@ class _TileLaunch:
             )
             self.tiles[made.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
             body = (made,)
-        return DraftLaunch(Block(body), self.tiles, windows=tuple(self.windows.values()))
+        return DraftLaunch(Block(body), self.tiles, scratchpads=tuple(self.scratchpads.values()))
 
     def _dealt(self, steps: list[DataObject], trips: list[int], body: Iterable[Statement]) -> Statement:
         """Loops from 0, dealt out over workers, the last one over neighbouring ones."""
@@ -348,7 +348,7 @@ class _TileLaunch:
     # -- copies
 
     def _fill(self, staged: _Staged) -> Statement:
-        """The window, but for what is none of the mesh nor its border."""
+        """The scratchpad, but for what is none of the mesh nor its border."""
         sides = [staged.side(self.tile, dimension) for dimension in staged.along]
         points, places, steps, declarations = self._points(staged, sides)
         tests: list[Expression] = []
@@ -364,8 +364,8 @@ class _TileLaunch:
                 reached = [staged.ordered_reach(self.tile, k)[end > 0] > 0 for k, end in zip(pair, ends, strict=True)]
                 if all(reached) and not staged.leaves(self.tile, pair, ends):
                     tests.append(disjunction([inside[one] for one in zip(pair, ends, strict=True)]))
-        window = self._in_window(staged.array, points)
-        copy = assign(window, element_at(staged.array, points))
+        scratchpad = self._in_scratchpad(staged.array, points)
+        copy = assign(scratchpad, element_at(staged.array, points))
         trips = [last - first + 1 for first, last in sides]
         return self._dealt(steps, trips, (*declarations, *where(tests, copy)))
 
@@ -392,7 +392,7 @@ class _TileLaunch:
                     first = at_least(number(0), self.base[dimension])
                     tests.append(disjunction((at_least(local[dimension], one), first)))
                     tests.append(at_least(number(tile.side - 2) - one, local[dimension]))
-        copy = assign(element_at(staged.array, points), self._in_window(staged.array, points))
+        copy = assign(element_at(staged.array, points), self._in_scratchpad(staged.array, points))
         trips = [last - first + 1 for first, last in sides]
         return self._dealt(steps, trips, (*declarations, *where(tests, copy)))
 
@@ -411,8 +411,8 @@ class _TileLaunch:
             step = self.drafts.names.scalar(f"{name}_step", INDEX)
             place = term(step) + number(first) if way.sign > 0 else number(last) - term(step)
             point = self.drafts.names.scalar(f"{name}_point", INDEX)
-            window = self.windows[staged.array]
-            origin = window.origin[len(points)]
+            scratchpad = self.scratchpads[staged.array]
+            origin = scratchpad.origin[len(points)]
             assert origin is not None
             box = staged.side(self.tile, dimension)
             ahead = first - box[0] if way.sign > 0 else box[1] - last
@@ -422,15 +422,15 @@ class _TileLaunch:
             steps.append(step)
         return points, places, steps, declarations
 
-    def _in_window(self, array: DataObject, points: list[DataObject]) -> Access:
+    def _in_scratchpad(self, array: DataObject, points: list[DataObject]) -> Access:
         return self._local(Access(array, tuple(map(access_to, points)), (), array.element))
 
     def _local(self, access: Access) -> Access:
-        window = self.windows.get(access.object)
-        if window is None:
+        scratchpad = self.scratchpads.get(access.object)
+        if scratchpad is None:
             return access
-        places = tuple(place_in(window, k, subscript) for k, subscript in enumerate(access.subscripts))
-        return replace(access, object=window.object, subscripts=places)
+        places = tuple(place_in(scratchpad, k, subscript) for k, subscript in enumerate(access.subscripts))
+        return replace(access, object=scratchpad.object, subscripts=places)
 
     # -- wavefronts
 

@@ -3,17 +3,17 @@ what it needs of its neighbours too.
 
     for (pair)                                   the host: two launches, one reads the arrays and writes copies, the other reads those
         for each tile, over gangs
-            windows = a box of the arrays, home and what it reaches
+            scratchpads = a box of the arrays, home and what it reaches
             for (t of `degree` steps)            barriers between statements; boxes get smaller
-                statements, in the windows
-            home of the tile = the windows
+                statements, in the scratchpads
+            home of the tile = the scratchpads
 
-Or a gang walks along the first dimension of the grid, and windows are rings of planes
+Or a gang walks along the first dimension of the grid, and scratchpads are rings of planes
 (`streamed_drafts`).
 
 What a launch reads and what it writes are different arrays, so that tiles do not wait for each
 other. A second launch that has no step left only copies. That all this is right is proven by
-verify/windows.py, whatever was meant here.
+verify/scratchpads.py, whatever was meant here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.schedule.overlapped_tree import DEGREE, Drafts, most_steps_of
 from tilepragma.schedule.stencils import Stencil
 from tilepragma.schedule.stencils import stencil as stencil_of
-from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.streamed import StreamedDrafts
 from tilepragma.schedule.tree import make_automatic
 
@@ -46,7 +46,7 @@ OVERLAPPING = (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED, TemporalTiles.B
 """What asks for such tiles."""
 
 _FEWEST_ALONG = 2
-"""A window is so many times as long in the last dimension as in the others, where there are two: rows are read by neighbouring workers."""
+"""A scratchpad is so many times as long in the last dimension as in the others, where there are two: rows are read by neighbouring workers."""
 
 _CHUNKS = {2: 256, 3: 128}
 """Planes that a gang keeps of those it walks through, by the rank of the grid: few enough that there are gangs enough."""
@@ -58,13 +58,13 @@ _LANES = 32
 """Workers that run together, side by side in a row."""
 
 _COMPUTING = 0.5
-"""What a statement costs in windows, where what is copied from or to the device's memory costs 1."""
+"""What a statement costs in scratchpads, where what is copied from or to the device's memory costs 1."""
 
 _WAITING = 32.0
 """What it costs that all workers of a gang wait."""
 
 
-def overlapped(region: Region, taken: Iterable[str]) -> Iterator[Automatic | Refusal]:
+def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandidate | Refusal]:
     """Device steps in overlapped tiles (the host steps are the same and not for use), best first,
     each made when it is asked for, or why there are none; no name is one of `taken`.
 
@@ -87,7 +87,7 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[Automatic | Ref
     for form in forms:
         plain = _answer(form(names), notes, asking=False)
         yield plain
-        if isinstance(plain, Automatic):
+        if isinstance(plain, ScheduleCandidate):
             yield _answer(form(names), notes, asking=True)
 
 
@@ -131,7 +131,7 @@ def _against(found: Overlap) -> str | None:
     return None
 
 
-def _answer(drafts: Drafts, notes: tuple[str, ...], *, asking: bool) -> Automatic | Refusal:
+def _answer(drafts: Drafts, notes: tuple[str, ...], *, asking: bool) -> ScheduleCandidate | Refusal:
     draft, stencil = drafts.pairs(asking=asking), drafts.stencil
     depth = max(len(point.statement.loops) for point in stencil.points)
     depths = Depths(depth, 0, depth)
@@ -156,7 +156,7 @@ Maker = Callable[[Iterable[str]], Drafts]
 def _forms(
     region: Region, stencil: Stencil, found: Overlap, streams: tuple[Stream, ...] | str
 ) -> tuple[list[Maker], tuple[str, ...]]:
-    """Makers of drafts of either form, of which windows fit, the cheaper first, or streamed ones
+    """Makers of drafts of either form, of which scratchpads fit, the cheaper first, or streamed ones
     where they are asked for; and why there are no streamed ones.
     """
     measure = _Measure(len(stencil.points), found)
@@ -224,7 +224,7 @@ class _Measure:
     found: Overlap
 
     def boxes(self, lengths: tuple[int, ...], degree: int) -> float:
-        """In boxes of windows of these lengths."""
+        """In boxes of scratchpads of these lengths."""
         homes = tuple(max(1, length - halo) for length, halo in zip(lengths, self._halos(degree), strict=True))
         return self._cost(homes, degree, degree * lengths[0], self._waits(degree))
 
@@ -248,11 +248,11 @@ class _Measure:
 
     def _cost(self, homes: tuple[int, ...], degree: int, planes: int, waits: int) -> float:
         """Of tiles that keep so much, compute so many planes in all time steps, and whose workers wait so often."""
-        window = [home + halo for home, halo in zip(homes, self._halos(degree), strict=True)]
-        # Workers step over all of a window, its rows in whole groups of lanes.
-        inner = [*window[1:-1], -(-window[-1] // _LANES) * _LANES] if len(window) > 1 else []
+        scratchpad = [home + halo for home, halo in zip(homes, self._halos(degree), strict=True)]
+        # Workers step over all of a scratchpad, its rows in whole groups of lanes.
+        inner = [*scratchpad[1:-1], -(-scratchpad[-1] // _LANES) * _LANES] if len(scratchpad) > 1 else []
         computed = self.statements * planes * prod(inner)
-        copied = sum(array.carried for array in self.found.arrays) * (prod(window) + prod(homes))
+        copied = sum(array.carried for array in self.found.arrays) * (prod(scratchpad) + prod(homes))
         return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
 
 
@@ -263,7 +263,7 @@ def _bytes(array: GridArray, memory: int) -> int:
 
 
 def _lengths(found: Overlap, rank: int, memory: int) -> tuple[int, ...]:
-    """The lengths of windows that fit so many bytes of a gang's memory, the last one longest."""
+    """The lengths of scratchpads that fit so many bytes of a gang's memory, the last one longest."""
     room = memory // sum(_bytes(array, memory) for array in found.arrays)
     if rank == 1:
         return (room,)

@@ -1,4 +1,4 @@
-"""Launches of overlapped tiles of time steps: boxes, all of whose elements are in windows (see overlapped_plan)."""
+"""Launches of overlapped tiles of time steps: boxes, all of whose elements are in scratchpads (see overlapped_plan)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from tilepragma.ir.loop_tree import (
     ExpressionStatement,
     If,
     Loop,
+    Scratchpad,
     Statement,
-    Window,
 )
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
@@ -75,12 +75,12 @@ def most_steps_of(stencil: Stencil, otherwise: int) -> int:
 
 @dataclass
 class Drafts:
-    """Makes the launches; `lengths` are those of the windows."""
+    """Makes the launches; `lengths` are those of the scratchpads."""
 
     shape: ClassVar[str] = "overlapped tiles of time steps, there and back"
     name: ClassVar[str] = "overlapped tiles"
     manner: ClassVar[str] = ""
-    first_suffix: ClassVar[str] = "window"
+    first_suffix: ClassVar[str] = "scratchpad"
 
     region: Region
     stencil: Stencil
@@ -97,7 +97,7 @@ class Drafts:
             f"x{k}" if place.iterator is None else place.iterator.name for k, place in enumerate(deepest.places)
         ]
         self.degree = self.names.scalar(f"{self.stencil.time.iterator.name}_degree")
-        suffixes = (self.first_suffix, *("window" for _ in self.bases[1:]))
+        suffixes = (self.first_suffix, *("scratchpad" for _ in self.bases[1:]))
         self.extents = [
             self.names.scalar(f"{base}_{suffix}") for base, suffix in zip(self.bases, suffixes, strict=True)
         ]
@@ -119,7 +119,7 @@ class Drafts:
 
     @property
     def most_steps(self) -> int:
-        """The most time steps of which one element at least has all it needs in a window."""
+        """The most time steps of which one element at least has all it needs in a scratchpad."""
         room = [
             (length - 1 - low - high) // (more + most) + 1 if more + most else DEGREE if length > low + high else 0
             for length, (low, high), (more, most) in zip(self.lengths, self.found.reach, self.found.growth, strict=True)
@@ -141,7 +141,7 @@ class Drafts:
         return minimum((term(self.degree), number(self.most_steps)))
 
     def halo(self, place: int) -> Polynomial:
-        """What a window is longer than a tile's home."""
+        """What a scratchpad is longer than a tile's home."""
         (low, high), (more, most) = self.found.reach[place], self.found.growth[place]
         return number(more + most) * (self.steps - number(1)) + number(low + high)
 
@@ -205,17 +205,19 @@ class TileLaunch:
         self.first = [scalar(f"{base}_first", INDEX) for base in drafts.bases]
         self.origin = [scalar(f"{base}_origin", INDEX) for base in drafts.bases]
         self.limits: dict[tuple[str, Polynomial], DataObject] = {}
-        self.windows = {array.object: self.window(array.object) for array in drafts.found.arrays}
+        self.scratchpads = {array.object: self.scratchpad(array.object) for array in drafts.found.arrays}
 
-    def window(self, array: DataObject) -> Window:
+    def scratchpad(self, array: DataObject) -> Scratchpad:
         """What a gang keeps of an array."""
-        return self.window_of(array, self.drafts.lengths, self.origin)
+        return self.scratchpad_of(array, self.drafts.lengths, self.origin)
 
-    def window_of(self, array: DataObject, lengths: Iterable[int], origin: Iterable[DataObject | None]) -> Window:
-        """A window of these lengths."""
-        name = self.drafts.names.scalar(f"{array.name}_window").name
+    def scratchpad_of(
+        self, array: DataObject, lengths: Iterable[int], origin: Iterable[DataObject | None]
+    ) -> Scratchpad:
+        """A scratchpad of these lengths."""
+        name = self.drafts.names.scalar(f"{array.name}_scratchpad").name
         own = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, tuple(map(integer, lengths)))
-        return Window(own, array, tuple(origin))
+        return Scratchpad(own, array, tuple(origin))
 
     def draft(self) -> DraftLaunch:
         """The launch: all tiles, over gangs."""
@@ -245,8 +247,8 @@ class TileLaunch:
         )
         last = [floor_quotient(grid[k][1] - grid[k][0], expression(homes[k])) for k in dimensions]
         nest = drafts.nest(blocks, last, body, TileKind.DYNAMIC, TileKind.GANG)
-        windows = tuple(self.windows.values())
-        return DraftLaunch(Block((nest,)), dict(drafts.tiles), windows=windows, waits=self.waits)
+        scratchpads = tuple(self.scratchpads.values())
+        return DraftLaunch(Block((nest,)), dict(drafts.tiles), scratchpads=scratchpads, waits=self.waits)
 
     @property
     def waits(self) -> bool:
@@ -266,7 +268,7 @@ class TileLaunch:
         delay: Polynomial = AT_ONCE,
         home: bool = False,
     ) -> tuple[Statement, ...]:
-        """Over the points of the window, or of its home alone, those that pass the tests. `delay`:
+        """Over the points of the scratchpad, or of its home alone, those that pass the tests. `delay`:
         of how many planes behind the position of a gang that walks along the first dimension, what
         no gang does here.
         """
@@ -274,7 +276,7 @@ class TileLaunch:
         return (self.dealt(points, range(self.rank), where((*tests.plane, *tests.others), *body), home=home),)
 
     def dealt(self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool) -> Statement:
-        """Loops over the points along these dimensions of the window, or of its home alone, dealt out over workers."""
+        """Loops over the points along these dimensions of the scratchpad, or of its home alone, dealt out over workers."""
         drafts = self.drafts
         steps = [drafts.names.scalar(f"{drafts.bases[k]}_step", INDEX) for k in dimensions]
         starts = self.first if home else self.origin
@@ -311,7 +313,7 @@ class TileLaunch:
     # -- copies
 
     def fill(self) -> tuple[Statement, ...]:
-        """Copies of what steps read of before, into the windows."""
+        """Copies of what steps read of before, into the scratchpads."""
         points = self.points()
         copies: list[Statement] = []
         for array in self.drafts.found.arrays:
@@ -320,12 +322,12 @@ class TileLaunch:
                 inside = within(points, self.box(array.touched))
                 if not array.carried:
                     inside = (*inside, _outside(points, self.box(array.written)))
-                window = self._local(self.windows[array.object], points)
-                copies += where(inside, assign(window, element_at(source, points)))
+                scratchpad = self._local(self.scratchpads[array.object], points)
+                copies += where(inside, assign(scratchpad, element_at(source, points)))
         return self.workers(points, copies)
 
     def stores(self) -> Iterable[Statement]:
-        """Copies of the windows of the tile's home, where later steps or the host look for it."""
+        """Copies of the scratchpads of the tile's home, where later steps or the host look for it."""
         points = self.points()
         always: list[Statement] = []
         last: list[Statement] = []
@@ -334,7 +336,8 @@ class TileLaunch:
             box = array.written if target == array.object else array.touched
             inside = within(points, self.box(box))
             kept = where(
-                inside, assign(element_at(target, points), self._local(self.windows[array.object], points, own=True))
+                inside,
+                assign(element_at(target, points), self._local(self.scratchpads[array.object], points, own=True)),
             )
             (always if array.carried else last).extend(kept)
         yield from self.workers(points, always, delay=self.store_delay, home=True)
@@ -349,17 +352,17 @@ class TileLaunch:
             renamed = with_objects(tuple(last), dict(zip(points, more, strict=True)))
             yield from where(is_last, *self.workers(more, renamed, delay=self.store_delay, home=True))
 
-    def _local(self, window: Window, points: list[DataObject], *, own: bool = False) -> Access:
-        element = Access(window.array, tuple(map(access_to, points)), (), window.array.element)
-        return self.in_window(element, lambda _: own)
+    def _local(self, scratchpad: Scratchpad, points: list[DataObject], *, own: bool = False) -> Access:
+        element = Access(scratchpad.array, tuple(map(access_to, points)), (), scratchpad.array.element)
+        return self.in_scratchpad(element, lambda _: own)
 
-    def in_window(self, access: Access, own: Callable[[Access], bool]) -> Access:  # noqa: ARG002
-        """The access in a window, if there is one of its array. `own`: whether it is read by the worker that wrote it."""
-        window = self.windows.get(access.object)
-        if window is None:
+    def in_scratchpad(self, access: Access, own: Callable[[Access], bool]) -> Access:  # noqa: ARG002
+        """The access in a scratchpad, if there is one of its array. `own`: whether it is read by the worker that wrote it."""
+        scratchpad = self.scratchpads.get(access.object)
+        if scratchpad is None:
             return access
-        places = tuple(place_in(window, k, subscript) for k, subscript in enumerate(access.subscripts))
-        return dataclasses.replace(access, object=window.object, subscripts=places)
+        places = tuple(place_in(scratchpad, k, subscript) for k, subscript in enumerate(access.subscripts))
+        return dataclasses.replace(access, object=scratchpad.object, subscripts=places)
 
     # -- time steps
 
@@ -406,17 +409,17 @@ class TileLaunch:
         return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
 
     def _placed(self, node: Statement, own: Callable[[Access], bool]) -> Statement:
-        """The statement with accesses to windows; what it reads and `own` says yes of is the worker's own."""
+        """The statement with accesses to scratchpads; what it reads and `own` says yes of is the worker's own."""
 
         def shared(access: Access) -> Access:
-            return self.in_window(access, lambda _: False)
+            return self.in_scratchpad(access, lambda _: False)
 
         value = read_by(node)
         if value is node:
             return with_accesses(node, shared)
         assert isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment)
         target = with_accesses(node.expression.target, shared)
-        read = with_accesses(node.expression.value, lambda access: self.in_window(access, own))
+        read = with_accesses(node.expression.value, lambda access: self.in_scratchpad(access, own))
         return dataclasses.replace(node, expression=dataclasses.replace(node.expression, target=target, value=read))
 
 
@@ -442,9 +445,9 @@ def owned(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[A
     return own
 
 
-def place_in(window: Window, place: int, subscript: Expression) -> Expression:
-    """Where the element is in the window that has this subscript in the array."""
-    origin, length = window.origin[place], window.object.lengths[place]
+def place_in(scratchpad: Scratchpad, place: int, subscript: Expression) -> Expression:
+    """Where the element is in the scratchpad that has this subscript in the array."""
+    origin, length = scratchpad.origin[place], scratchpad.object.lengths[place]
     if origin is None:
         assert isinstance(length, IntegerLiteral)
         return Binary("&", subscript, integer(length.value - 1), LONG)

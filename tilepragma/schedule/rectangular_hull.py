@@ -35,14 +35,14 @@ _LONGEST_STEP = 4
 
 
 @dataclass(frozen=True)
-class BoxedNest:
+class HullNest:
     """A nest whose dealt-out `loops` are these: `nest` has the conditions that the boxes need."""
 
     nest: Loop
     loops: tuple[Loop, ...]
 
 
-def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> BoxedNest:
+def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> HullNest:
     """The nest with all of the `loops` of its chain boxed that can be, whose bounds `on_host` does not hold for; itself where none can."""
     chain, dealt = chain_from(nest), [loop.index for loop in loops]
     boxes: dict[int, Loop] = {}
@@ -52,7 +52,7 @@ def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], boo
         if one.index not in dealt:
             if boxes and set(dealt) & {inner.index for inner in chain[chain.index(one) :]}:
                 # Its bounds would be asked for iterations that there are not.
-                return BoxedNest(nest, tuple(loops))
+                return HullNest(nest, tuple(loops))
             continue
         ends = loop_ends(one, {})
         if ends is not None and around and not all(map(on_host, (one.lower, one.upper))) and _keeps_order(one):
@@ -69,10 +69,10 @@ def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], boo
         if ends is not None:
             around.append((one, ends))
     if not boxes:
-        return BoxedNest(nest, tuple(loops))
+        return HullNest(nest, tuple(loops))
     changed = _rebuilt(chain, boxes, conjunction(conditions), dealt[-1])
     new = {one.index: one for one in chain_from(changed)}
-    return BoxedNest(changed, tuple(new[index] for index in dealt))
+    return HullNest(changed, tuple(new[index] for index in dealt))
 
 
 def with_boxes(

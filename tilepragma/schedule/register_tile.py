@@ -38,13 +38,13 @@ from tilepragma.ir.expressions import (
     conjunction,
     integer,
 )
-from tilepragma.ir.loop_tree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, PackedPanels, Panel, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.speculation import is_harmless
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import INT, LONG, ScalarType
-from tilepragma.lower.band_loops import Bounds, PlannedPart, RowLoops, base_name, term
+from tilepragma.lower.band_loops import BandLoops, Bounds, PlannedBand, base_name, term
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ each, of which one is little work. 4 take 0.93 of the time of 1 where each is 40
 """
 
 
-def block_extent(loops: RowLoops, planned: PlannedPart, rows: RegisterRows, level: int) -> tuple[int, int]:
+def block_extent(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, level: int) -> tuple[int, int]:
     """Values of the row at `level` that one thread takes at a time, and of which these are a multiple."""
     if level not in (rows.row, rows.column):
         return OUTSIDE_ROWS, 1
@@ -112,7 +112,7 @@ def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, in
 
 
 def with_full_tiles(
-    loops: RowLoops, planned: PlannedPart, tile: BoundedTile, points: tuple[Statement, ...]
+    loops: BandLoops, planned: PlannedBand, tile: BoundedTile, points: tuple[Statement, ...]
 ) -> tuple[Statement, ...]:
     """The `points` of a tile of a wavefront; in tiles where a statement that comes back to its
     elements runs alone, in register tiles.
@@ -138,7 +138,7 @@ def with_full_tiles(
 
 
 def register_tiles(
-    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """Loops over the register tiles inside a tile of the part's rows; None where there is no simple
     form.
@@ -155,7 +155,7 @@ def register_tiles(
 
 
 def _register_tiles(
-    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """Raises UnboundedRowError, OperationLimitError."""
     from tilepragma.lower.band_ast import Restriction
@@ -195,7 +195,7 @@ def _register_tiles(
 
 
 def _through(
-    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[DataObject | None, list[Loop], BoundedTile] | None:
     """The loop over tiles of the row that runs through, its iterator, and the tile inside; no loop where the tile around is short enough."""
     from tilepragma.lower.band_ast import Restriction
@@ -221,13 +221,13 @@ def _is_made_of_locals(bound: Polynomial) -> bool:
     return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
 
 
-def _inside(loops: RowLoops, statements: Statements, tile: BoundedTile, own: Restriction) -> BoundedTile:
+def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, own: Restriction) -> BoundedTile:
     """The tile, in one more row, within the loop that its value or origin is the iterator of."""
     known = tile.known.also(loops.code.known_sum(statements, (own.level,), tile.rows, own))
     return replace(tile, rows=(*tile.rows, own), known=known)
 
 
-def _element(loops: RowLoops, planned: PlannedPart, rows: RegisterRows) -> ScalarType:
+def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> ScalarType:
     """The type of the elements that are updated."""
     references = _source(loops, planned).references
     element = next(
@@ -237,13 +237,13 @@ def _element(loops: RowLoops, planned: PlannedPart, rows: RegisterRows) -> Scala
     return element
 
 
-def _source(loops: RowLoops, planned: PlannedPart) -> ScopStatement:
+def _source(loops: BandLoops, planned: PlannedBand) -> ScopStatement:
     (each,) = planned.part.statements
     return next(statement for statement in loops.code.scop.statements if statement.name == each.statement.name)
 
 
 def _with_origin(
-    loops: RowLoops, own: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
+    loops: BandLoops, own: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
 ) -> BoundedTile:
     """The tile inside the loop over the origins in the tile's row at `place`."""
     from tilepragma.lower.register_ast import known_origin
@@ -252,7 +252,7 @@ def _with_origin(
 
 
 def _below_each_other(
-    loops: RowLoops, planned: PlannedPart, whole: Restrictions, own: _Tile, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, whole: Restrictions, own: _Tile, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """The loop over the rows' tiles."""
     iterator = own.origins[0]
@@ -264,7 +264,7 @@ def _below_each_other(
 
 
 def _panel(
-    loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile, below: Below
+    loops: BandLoops, planned: PlannedBand, own: _Tile, tile: BoundedTile, below: Below
 ) -> tuple[Statement, ...] | None:
     """The tiles `below` each other, of which there may be none, while what their columns read in
     strides is in panels, packed in the order in which it is read.
@@ -289,7 +289,7 @@ def _panel(
         if body is None:
             return None
         buffers = tuple(_packed(loops, planned, beside, place, panel) for place in own.rows.packed)
-        bodies.append((Buffered(buffers, Block(body)),))
+        bodies.append((PackedPanels(buffers, Block(body)),))
     instead = _statements(found.otherwise)
     for panel, full in reversed(tuple(zip(panels, bodies, strict=True))):
         otherwise = Block(instead) if instead else None
@@ -297,7 +297,7 @@ def _panel(
     return instead
 
 
-def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel: PanelScan) -> Buffer:
+def _packed(loops: BandLoops, planned: PlannedBand, own: _Tile, place: int, panel: PanelScan) -> Panel:
     """What an access reads of a tile's columns, a row of the panel for each value of the row that runs through."""
     (each,) = planned.part.statements
     source = _source(loops, planned)
@@ -325,7 +325,7 @@ def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel
     name = loops.names.scalar(f"{reference.object.name}_panel").name
     lengths = (integer(THROUGH_TILE), integer(own.extents[1]))
     panel_object = DataObject(name, name, reference.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
-    return Buffer(panel_object, heads, (), with_objects(access, local), subscripts, False, there, bool(there))
+    return Panel(panel_object, heads, (), with_objects(access, local), subscripts, False, there, bool(there))
 
 
 def _beyond(iterator: DataObject, start: DataObject) -> Expression:
@@ -360,7 +360,7 @@ class _Tile:
         return RegisterBox(self.rows, tuple(map(access_to, self.origins)), self.extents, self.last is not None)
 
 
-def _tile(loops: RowLoops, planned: PlannedPart, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
+def _tile(loops: BandLoops, planned: PlannedBand, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
     """The points of one register tile."""
     from tilepragma.lower.register_ast import scan_register_tile
 
@@ -389,7 +389,7 @@ def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
     return () if scanned is None else scanned.block.statements
 
 
-def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> tuple[Statement, ...] | None:
+def _full(loops: BandLoops, planned: PlannedBand, own: _Tile, through: Block) -> tuple[Statement, ...] | None:
     """The loops `through` a tile at its origin, made into those over all of it, with its elements in a buffer."""
     (each,) = planned.part.statements
     names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in own.rows.tile]
@@ -421,7 +421,7 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
         buffer = replace(buffer, conditions=there, padded=True)
         kept = _where(there, kept)
     body = _replaced(through, leaf, Block(_over(loops, tuple(steps), Block(kept))))
-    return (*origin, Buffered((buffer,), body))
+    return (*origin, PackedPanels((buffer,), body))
 
 
 def _where(there: tuple[Expression, ...], leaf: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -431,7 +431,7 @@ def _where(there: tuple[Expression, ...], leaf: tuple[Statement, ...]) -> tuple[
     return (*declarations, If(conjunction(there), Block(points), None, padded=True))
 
 
-def _names_any(buffer: Buffer, iterators: set[DataObject]) -> bool:
+def _names_any(buffer: Panel, iterators: set[DataObject]) -> bool:
     """Whether the element is spelled with one of these iterators, which it does not depend on: `c[i][k - k]`."""
     spelled = (*buffer.declarations, buffer.access)
     return any(isinstance(node, Access) and node.object in iterators for part in spelled for node in walk(part))
@@ -480,7 +480,7 @@ def _replaced(body: Block, leaf: Block, other: Block) -> Block:
     return replace(body, statements=statements)
 
 
-def _over(loops: RowLoops, steps: tuple[tuple[DataObject, int], ...], body: Block) -> tuple[Statement, ...]:
+def _over(loops: BandLoops, steps: tuple[tuple[DataObject, int], ...], body: Block) -> tuple[Statement, ...]:
     """`for (row = 0; row < R; ++row) for (column = 0; column < C; ++column)`"""
     statements: tuple[Statement, ...] = (body,)
     for step, extent in reversed(steps):
@@ -488,12 +488,12 @@ def _over(loops: RowLoops, steps: tuple[tuple[DataObject, int], ...], body: Bloc
     return statements
 
 
-def _counted(loops: RowLoops, iterator: DataObject, extent: int, body: Block) -> Loop:
+def _counted(loops: BandLoops, iterator: DataObject, extent: int, body: Block) -> Loop:
     loops.next_index += 1
     return Loop(loops.next_index - 1, iterator, True, integer(0), "<", integer(extent), integer(1), False, body, None)
 
 
-def _buffer(loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Buffer | None:
+def _buffer(loops: BandLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Panel | None:
     """The elements of a tile in a local array, as the leaf names them; None where it names what it updates in several ways."""
     written = {use.subscripts for use in uses(leaf) if use.writes and use.object.name == own.rows.array}
     accesses = [
@@ -515,4 +515,4 @@ def _buffer(loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObj
     local = DataObject(name, name, access.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
     heads = tuple(_counted(loops, step, extent, Block(())) for step, extent in steps)
     subscripts: tuple[Expression, ...] = tuple(access_to(step) for step, _ in steps)
-    return Buffer(local, heads, needed, access, subscripts, True)
+    return Panel(local, heads, needed, access, subscripts, True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import TileClause
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Function, If, Statement, TileNest, Window
+from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Function, If, Scratchpad, Statement, TileNest
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
 from tilepragma.user_tiles.barrier_placement import insert_barriers
@@ -24,13 +24,13 @@ from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 
 @dataclass(frozen=True)
-class BoxedTile:
+class ArrayTiles:
     """Boxes of arrays for the tile of one launch. `declarations` are numbers that a tile has once;
     `fills` and `stores` copy elements to the boxes and back, by loops of which `clauses` has the
     tiles; `local` gives the element of a box for that of an array.
     """
 
-    windows: tuple[Window, ...]
+    scratchpads: tuple[Scratchpad, ...]
     declarations: tuple[Declaration, ...]
     fills: tuple[Statement, ...]
     stores: tuple[Statement, ...]
@@ -50,15 +50,15 @@ class BoxedTile:
 
 @dataclass(frozen=True)
 class StagedForm:
-    """A body that a launch may run in place of its own, with its windows."""
+    """A body that a launch may run in place of its own, with its scratchpads."""
 
     body: Block
-    windows: tuple[Window, ...]
+    scratchpads: tuple[Scratchpad, ...]
 
 
 def staged_form(
     body: Block,
-    boxed: BoxedTile,
+    boxed: ArrayTiles,
     symbols: Mapping[int, str],
     functions: tuple[Function, ...],
     privates: frozenset[DataObject],
@@ -87,4 +87,4 @@ def staged_form(
     (waiting,) = insert_barriers(Block((made,)), functions, privates, found).statements
     assert isinstance(waiting, TileNest)
     ended = dataclasses.replace(waiting, body=Block((*waiting.body.statements, Barrier())))
-    return None if found.has_errors else StagedForm(Block((ended,)), boxed.windows)
+    return None if found.has_errors else StagedForm(Block((ended,)), boxed.scratchpads)

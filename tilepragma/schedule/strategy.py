@@ -112,7 +112,7 @@ class Region:
             )
         )
 
-    def left_behind(self, answer: Automatic) -> DataObject | None:
+    def left_behind(self, answer: ScheduleCandidate) -> DataObject | None:
         """A scalar that is wanted after the region, and that neither its launches store nor the host computes."""
         wanted = self.live_out - self.final
         return next((scalar for scalar in self.scalars if scalar.name in wanted and scalar not in answer.shared), None)
@@ -155,7 +155,7 @@ class Depths:
 
 
 @dataclass(frozen=True)
-class Automatic:
+class ScheduleCandidate:
     """What a strategy makes of a region. `shared` are the scalars that its launches reach by
     address.
 
@@ -183,9 +183,9 @@ class Automatic:
     """clauses on loops that are taken apart"""
     staged: Mapping[str, StagedForm] = field(default_factory=dict, compare=False)
     """staged forms that launches for devices may have, by their names, where they are proven right"""
-    plainer: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)
+    plainer: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
-    jammed: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)
+    jammed: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)
     """the same with rows side by side where loops on cores wait for themselves, if there are any"""
 
     @property
@@ -194,4 +194,4 @@ class Automatic:
         return self.depths.sequential < self.depths.parallel
 
 
-Strategy = Callable[[Region], Automatic | Refusal]
+Strategy = Callable[[Region], ScheduleCandidate | Refusal]

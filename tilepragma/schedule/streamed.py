@@ -1,13 +1,13 @@
 """Launches of tiles that gangs walk through along the first dimension, with a ring of planes in
-windows (N.5-D blocking).
+scratchpads (N.5-D blocking).
 
     for (p = the tile's first plane; …; ++p)             the position
-        windows: the plane p
+        scratchpads: the plane p
         for (t of `degree` steps)                        barriers between statements
             each statement, of the plane p - its delay    poly/streaming.py says the delays
-        the plane p - the greatest delay = the windows
+        the plane p - the greatest delay = the scratchpads
 
-All that is done with a plane is done within so many positions as the rings of the windows have
+All that is done with a plane is done within so many positions as the rings of the scratchpads have
 places.
 
 Or workers wait once for a position, behind all of it: each has the same columns in all that is
@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.loop_tree import Barrier, Column, Statement, Window
+from tilepragma.ir.loop_tree import Barrier, RegisterQueue, Scratchpad, Statement
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX
@@ -51,7 +51,7 @@ _MOST_PLANES = 1 << 29
 @dataclass
 class StreamedDrafts(Drafts):
     """`lengths` are those of what a tile keeps along the first dimension where nobody says another
-    number, and of the windows in the others; `degree_limit` the time steps that the rings have room
+    number, and of the scratchpads in the others; `degree_limit` the time steps that the rings have room
     for.
     """
 
@@ -96,22 +96,22 @@ class _StreamedLaunch(TileLaunch):
         """Whether workers wait between statements."""
         return not self.stream.once
 
-    def window(self, array: DataObject) -> Window:
+    def scratchpad(self, array: DataObject) -> Scratchpad:
         planes = self.stream.planes(array, self.degree)
-        made = self.window_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
+        made = self.scratchpad_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
         if not self.stream.once or not any(_reads_own(point, array) for point in self.drafts.stencil.points):
             return made
         name = self.drafts.names.scalar(f"{array.name}_column").name
         own = replace(made.object, name=name, host=name)
-        return replace(made, column=Column(own, self.position, self.stream.behind(array, self.degree)))
+        return replace(made, column=RegisterQueue(own, self.position, self.stream.behind(array, self.degree)))
 
-    def in_window(self, access: Access, own: Callable[[Access], bool]) -> Access:
+    def in_scratchpad(self, access: Access, own: Callable[[Access], bool]) -> Access:
         """What a worker wrote itself is read by the name that says so."""
-        found = super().in_window(access, own)
-        window = self.windows.get(access.object)
-        if window is None or window.column is None or not own(access):
+        found = super().in_scratchpad(access, own)
+        scratchpad = self.scratchpads.get(access.object)
+        if scratchpad is None or scratchpad.column is None or not own(access):
             return found
-        return replace(found, object=window.column.object)
+        return replace(found, object=scratchpad.column.object)
 
     def work(self) -> tuple[Statement, ...]:
         base, (least, greatest) = self.drafts.bases[0], self.drafts.grid(0)
@@ -132,7 +132,7 @@ class _StreamedLaunch(TileLaunch):
     ) -> tuple[Statement, ...]:
         others = range(1, self.rank)
         if home and self.stream.once:
-            # Over all of the window, so that who stores a column is who computed it.
+            # Over all of the scratchpad, so that who stores a column is who computed it.
             kept = tuple(test for k in others for test in self._of_home(points, k))
             nest = self.dealt(points, others, where((*kept, *tests.others), *body), home=False)
         else:

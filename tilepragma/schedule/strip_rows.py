@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.expressions import DataObject, integer
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number
-from tilepragma.lower.band_loops import Around, Bounds, RowLoops, base_name, floor_quotient, term
+from tilepragma.lower.band_loops import Around, BandLoops, Bounds, base_name, floor_quotient, term
 from tilepragma.schedule.tree import DraftLoop
 
 if TYPE_CHECKING:
-    from tilepragma.poly.band_strips import StripRow
+    from tilepragma.poly.band_strips import BandStrip
 
 STRIP_BLOCKS = 8
 """Blocks of the first part in a strip: as many threads find work in it, and its rows stay in the cache that the cores share."""
@@ -50,7 +50,7 @@ class RowStrip:
         lower = first if every.lower == number(0) else maximum((every.lower, first))
         return Bounds(lower, minimum((every.upper, first + number(STRIP_BLOCKS - 1))))
 
-    def around(self, loops: RowLoops, row: StripRow) -> Around:
+    def around(self, loops: BandLoops, row: BandStrip) -> Around:
         """What stands around a part whose row in the strip is not dealt to threads. Raises OperationLimitError."""
         from tilepragma.lower.band_ast import Restriction
 
@@ -59,7 +59,7 @@ class RowStrip:
         return Around((own,), loops.code.known_tile(row.part.statements, (), own))
 
 
-def strip_loop(loops: RowLoops, row: StripRow, size: DataObject) -> tuple[Loop, RowStrip]:
+def strip_loop(loops: BandLoops, row: BandStrip, size: DataObject) -> tuple[Loop, RowStrip]:
     """The host's loop over the strips of a row in blocks of this size. Raises UnboundedRowError, OperationLimitError."""
     every = loops.tile_range(row.part.statements, row.level, size, ())
     iterator = loops.names.scalar(f"{base_name(row.part.statements, row.level)}_strip")

@@ -19,15 +19,15 @@ from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import scalar_effect
 from tilepragma.ir.invariance import host_evaluable
-from tilepragma.ir.loop_tree import Axis, Block, ForLoop, Loop, TileNest, While, Window
+from tilepragma.ir.loop_tree import Axis, Block, ForLoop, Loop, Scratchpad, TileNest, While
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import children
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TiledBand, TileSize
 from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.summary import mentions
 from tilepragma.schedule.doacross import columns_nest
-from tilepragma.schedule.staged_form import BoxedTile, StagedForm, staged_form
-from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.staged_form import ArrayTiles, StagedForm, staged_form
+from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.user_launches import finished_launch
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.coverage import check_repeated
@@ -41,18 +41,18 @@ class DraftLaunch:
     distributed one instance runs it.
 
     Iterators of DraftLoops around and tile sizes may stand anywhere in it. `reductions` are those
-    of this launch besides the user's; `windows` what its gangs keep for themselves. `waits`:
+    of this launch besides the user's; `scratchpads` what its gangs keep for themselves. `waits`:
     barriers are put in where workers must wait; else `body` has what it needs.
     """
 
     body: Block
     clauses: Clauses = field(default_factory=dict)
     reductions: tuple[ReductionClause, ...] = ()
-    windows: tuple[Window, ...] = ()
+    scratchpads: tuple[Scratchpad, ...] = ()
     waits: bool = True
     pipelined: bool = False
     """as of a Launch, where it can be"""
-    boxed: BoxedTile | None = None
+    boxed: ArrayTiles | None = None
     """boxes of arrays that its gangs may keep for a tile"""
 
 
@@ -89,7 +89,7 @@ def make_automatic(
     sizes: tuple[TileSize, ...] = (),
     notes: tuple[str, ...] = (),
     depths: Depths | None = None,
-) -> Automatic | Refusal:
+) -> ScheduleCandidate | Refusal:
     """The strategy's answer, where the drafts can be launched. Without `depths`, all loops of the
     host's tree count as the user's but those over tiles.
     """
@@ -101,7 +101,7 @@ def make_automatic(
             return made
         results.append((made, builder.shared))
     (host_steps, shared), (device_steps, more) = results
-    return Automatic(
+    return ScheduleCandidate(
         strategy,
         host_steps,
         device_steps,
@@ -234,7 +234,7 @@ class _Builder:
         if place.draft.boxed is not None:
             form = staged_form(place.body, place.draft.boxed, self.symbols, kernel.functions, frozenset(found.privates))
             self.staged |= {} if form is None else {name: form}
-        return dataclasses.replace(launch, windows=place.draft.windows, pipelined=pipelined)
+        return dataclasses.replace(launch, scratchpads=place.draft.scratchpads, pipelined=pipelined)
 
 
 def draft_launches(drafts: tuple[Draft, ...]) -> Iterator[DraftLaunch]:

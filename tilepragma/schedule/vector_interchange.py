@@ -24,7 +24,7 @@ from tilepragma.schedule.launch_tree import LaunchPiece, LoopPiece, Piece
 
 
 @dataclass
-class LaneLoops:
+class VectorLoops:
     """Turns loops; new ones are numbered from `next_index`."""
 
     next_index: int

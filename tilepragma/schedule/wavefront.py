@@ -23,9 +23,9 @@ from tilepragma.ir.loop_tree import Block, Statement
 from tilepragma.ir.polynomial import Polynomial
 from tilepragma.lower.band_loops import (
     Around,
+    BandLoops,
     Bounds,
-    PlannedPart,
-    RowLoops,
+    PlannedBand,
     base_name,
     bounds_of,
     clauses,
@@ -37,7 +37,7 @@ from tilepragma.plan.kernel_plan import TiledBand, TiledStatement
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile, point_wavefronts
 from tilepragma.schedule.register_tile import with_full_tiles
 from tilepragma.schedule.tree import Draft, DraftLaunch, DraftLoop
-from tilepragma.schedule.wavefront_array_tiles import boxed_tile
+from tilepragma.schedule.wavefront_array_tiles import array_tiles
 
 if TYPE_CHECKING:
     from tilepragma.lower.band_ast import Restriction, Restrictions
@@ -134,7 +134,7 @@ class _TiledRow:
         return declared(self.first, term(self.tile) * term(self.size))
 
 
-def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Draft:
+def wavefront_draft(loops: BandLoops, planned: PlannedBand, around: Around) -> Draft:
     """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
     part, outside = planned.part, around.rows
     # The row that vectors run along has the longest tiles, hence the fewest.
@@ -153,7 +153,7 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
     inner, tiles = inner_tiles(loops, planned, inner_levels, bounded)
     staged = loops.device and not planned.pair and not inner_levels
-    boxed = boxed_tile(loops, planned, tile, tiles) if staged else None
+    boxed = array_tiles(loops, planned, tile, tiles) if staged else None
     fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
@@ -162,7 +162,7 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "", band)
 
 
-def _tiled_band(loops: RowLoops, part: Part, levels: tuple[int, ...], summed: int) -> TiledBand:
+def _tiled_band(loops: BandLoops, part: Part, levels: tuple[int, ...], summed: int) -> TiledBand:
     """What a report says of the tiles: their rows are those at `levels`."""
     statements = []
     for each in part.statements:
@@ -180,7 +180,7 @@ def _tiled_band(loops: RowLoops, part: Part, levels: tuple[int, ...], summed: in
     return TiledBand(tuple(statements), summed, part.outer)
 
 
-def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions, unit: int = 0) -> _TiledRow:
+def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: Restrictions, unit: int = 0) -> _TiledRow:
     """New names for a row's tiles, and which tiles hold points that satisfy `inside`; `unit` as of TileSize."""
     part = planned.part
     base = base_name(part.statements, level)
@@ -198,7 +198,7 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
     )
 
 
-def _host_tile(planned: PlannedPart, level: int) -> int:
+def _host_tile(planned: PlannedBand, level: int) -> int:
     points, rows = planned.points, len(planned.part.carrying)
     if planned.pair:
         return _diamond_tile(planned, level)
@@ -226,7 +226,7 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
     return others[min(between.index(level), len(others) - 1)]
 
 
-def _relaxation_tile(planned: PlannedPart, level: int) -> int:
+def _relaxation_tile(planned: PlannedBand, level: int) -> int:
     """Of time steps over a grid whose points wait for each other."""
     points, levels = planned.points, planned.part.carrying
     steps, following, others = RELAXATION_TILES[min(len(levels), max(RELAXATION_TILES))]
@@ -239,12 +239,12 @@ def _relaxation_tile(planned: PlannedPart, level: int) -> int:
     return following if level == next(each for each in levels if each != points.repeating) else others
 
 
-def _reads_little(planned: PlannedPart) -> bool:
+def _reads_little(planned: PlannedBand) -> bool:
     """Whether no point reads more than a few elements."""
     return max(each.statement.elements_read for each in planned.part.statements) <= FEW_READS
 
 
-def _processor_tile(planned: PlannedPart, level: int) -> tuple[tuple[int | None, int], ...]:
+def _processor_tile(planned: PlannedBand, level: int) -> tuple[tuple[int | None, int], ...]:
     """What OpenCL processors take in place of the host's (TileSize)."""
     points, levels = planned.points, planned.part.carrying
     if planned.pair or points.chained is None or points.repeating in (None, points.chained):
@@ -256,7 +256,7 @@ def _processor_tile(planned: PlannedPart, level: int) -> tuple[tuple[int | None,
     return ()
 
 
-def _diamond_tile(planned: PlannedPart, level: int) -> int:
+def _diamond_tile(planned: PlannedBand, level: int) -> int:
     """Of a pair that begins together, and of the rows inside its tiles."""
     pair, others, along = DIAMOND_TILES[min(len(planned.part.carrying), max(DIAMOND_TILES))]
     if level in planned.pair:
@@ -264,7 +264,7 @@ def _diamond_tile(planned: PlannedPart, level: int) -> int:
     return along if level == planned.points.along else others
 
 
-def _skew(planned: PlannedPart, level: int) -> int:
+def _skew(planned: PlannedBand, level: int) -> int:
     """By how many points the tile's other rows move on in one step of this one: tiles that move far keep little of what they had."""
     steps = {each.statement.name: each.rows[level].coefficients for each in planned.part.statements}
     return max(
@@ -278,8 +278,8 @@ def _skew(planned: PlannedPart, level: int) -> int:
 
 
 def inner_tiles(
-    loops: RowLoops,
-    planned: PlannedPart,
+    loops: BandLoops,
+    planned: PlannedBand,
     levels: tuple[int, ...],
     tile: BoundedTile,
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
@@ -295,7 +295,7 @@ def inner_tiles(
 
 
 def _launch(
-    loops: RowLoops,
+    loops: BandLoops,
     wavefront: DataObject,
     rows: list[_TiledRow],
     dealt: list[Bounds],

@@ -20,7 +20,7 @@ which is too much where v_k differ in both directions: then an element of the bo
 another tile of the wavefront writes. So accesses that lie on one side of what is written (all v_k
 at least, or at most, those of the access that writes) are put together, and no others. The smallest
 box around x = C^-1 (phi - v), is what memory is needed for. The verifier proves what comes of it
-(verify/windows.py), whatever was meant here.
+(verify/scratchpads.py), whatever was meant here.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from tilepragma.ir.expressions import (
     disjunction,
     integer,
 )
-from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, Loop, Statement, Window
+from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, Loop, Scratchpad, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, LONG, ScalarType
-from tilepragma.lower.band_loops import PlannedPart, RowLoops, clauses, declared, floor_quotient, term
+from tilepragma.lower.band_loops import BandLoops, PlannedBand, clauses, declared, floor_quotient, term
 from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
-from tilepragma.schedule.staged_form import BoxedTile
+from tilepragma.schedule.staged_form import ArrayTiles
 
 if TYPE_CHECKING:
     from tilepragma.lower.band_ast import Restrictions
@@ -68,12 +68,12 @@ _MOST_ACCESSES = 16
 """To one array: the proof of a cube of 27 points takes ten seconds, of those with fewer two or three."""
 
 
-def boxed_tile(
-    loops: RowLoops,
-    planned: PlannedPart,
+def array_tiles(
+    loops: BandLoops,
+    planned: PlannedBand,
     tile: Restrictions,
     inner: Mapping[int, tuple[TileClause, ...]],
-) -> BoxedTile | None:
+) -> ArrayTiles | None:
     """What stages a tile of the part in memory of its gang: `tile` restricts its rows, `inner` are
     the clauses of the loops over its points. None where the part's accesses, or its rows, are of
     another form.
@@ -174,7 +174,7 @@ class _Array:
         return self.touches[0].times is not None or len({touch.apart for touch in self.touches}) > 1
 
 
-def _shapes(loops: RowLoops, planned: PlannedPart, tile: Restrictions) -> tuple[_Shape, ...] | None:
+def _shapes(loops: BandLoops, planned: PlannedBand, tile: Restrictions) -> tuple[_Shape, ...] | None:
     """The statements of the part, where all of their rows are restricted by the tile; None where they are of another form."""
     by_name = {statement.name: statement for statement in loops.code.scop.statements}
     by_level = {one.level: one for one in tile}
@@ -331,24 +331,24 @@ class _Limit:
 class _Maker:
     """Makes the loops of a part's boxes, which are dealt out over so many `axes` of workers."""
 
-    loops: RowLoops
+    loops: BandLoops
     axes: int
     clauses: dict[int, tuple[TileClause, ...]] = field(default_factory=dict)
     declarations: list[Declaration] = field(default_factory=list)
     times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
-    def boxed(self, arrays: Sequence[_Array]) -> BoxedTile:
+    def boxed(self, arrays: Sequence[_Array]) -> ArrayTiles:
         """All of it."""
-        windows = {array.object: self._window(array) for array in arrays}
-        fills = tuple(self._fill(array, windows[array.object]) for array in arrays)
-        stores = tuple(self._store(array, windows[array.object]) for array in arrays if array.is_written)
+        scratchpads = {array.object: self._scratchpad(array) for array in arrays}
+        fills = tuple(self._fill(array, scratchpads[array.object]) for array in arrays)
+        stores = tuple(self._store(array, scratchpads[array.object]) for array in arrays if array.is_written)
 
         def local(access: Access) -> Access:
-            window = windows.get(access.object)
-            return access if window is None else _in(window, access)
+            scratchpad = scratchpads.get(access.object)
+            return access if scratchpad is None else _in(scratchpad, access)
 
         declarations = tuple(self.declarations)
-        return BoxedTile(tuple(windows.values()), declarations, fills, stores, dict(self.clauses), local)
+        return ArrayTiles(tuple(scratchpads.values()), declarations, fills, stores, dict(self.clauses), local)
 
     def _constant(self, base: str, value: Polynomial, type_: ScalarType = INDEX) -> DataObject:
         """A number that a tile declares once."""
@@ -356,14 +356,14 @@ class _Maker:
         self.declarations.append(declared(made, value))
         return made
 
-    def _window(self, array: _Array) -> Window:
+    def _scratchpad(self, array: _Array) -> Scratchpad:
         origin = tuple(self._constant(f"{name}_origin", array.origin(place)) for place, name in enumerate(array.names))
         lengths = tuple(expression(array.length(place)) for place in range(len(array.names)))
         name = self.loops.names.scalar(f"{array.object.name}_box").name
         own = DataObject(name, name, array.object.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
-        return Window(own, array.object, origin)
+        return Scratchpad(own, array.object, origin)
 
-    def _fill(self, array: _Array, window: Window) -> Statement:
+    def _fill(self, array: _Array, scratchpad: Scratchpad) -> Statement:
         """The elements that the tile touches."""
         steps, points = self._steps(array), self._points(array)
         within = [
@@ -378,11 +378,11 @@ class _Maker:
         # Accesses that ask for nothing reach all of the box.
         asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
         element = element_at(array.object, points)
-        copy = assign(_in(window, element), element)
+        copy = assign(_in(scratchpad, element), element)
         tests = (*within, *asked)
-        return self._over(array, window, steps, points, where(tests, copy))
+        return self._over(array, scratchpad, steps, points, where(tests, copy))
 
-    def _store(self, array: _Array, window: Window) -> Statement:
+    def _store(self, array: _Array, scratchpad: Scratchpad) -> Statement:
         """The elements that the tile has written."""
         steps, points = self._steps(array), self._points(array)
         found = []
@@ -395,8 +395,8 @@ class _Maker:
                 )
                 found.append(conjunction((*ends, *self._reached(array, steps, [touch]))))
         element = element_at(array.object, points)
-        copy = assign(element, _in(window, element))
-        return self._over(array, window, steps, points, where((disjunction(tuple(dict.fromkeys(found))),), copy))
+        copy = assign(element, _in(scratchpad, element))
+        return self._over(array, scratchpad, steps, points, where((disjunction(tuple(dict.fromkeys(found))),), copy))
 
     def _steps(self, array: _Array) -> list[DataObject]:
         return [self.loops.names.scalar(f"{name}_step") for name in array.names]
@@ -455,13 +455,13 @@ class _Maker:
     def _over(
         self,
         array: _Array,
-        window: Window,
+        scratchpad: Scratchpad,
         steps: list[DataObject],
         points: list[DataObject],
         body: Iterable[Statement],
     ) -> Statement:
         """Loops over the box, the last of them dealt out over workers, neighbours along its rows."""
-        origins = [origin for origin in window.origin if origin is not None]
+        origins = [origin for origin in scratchpad.origin if origin is not None]
         placed = (
             declared(point, term(origin) + term(step))
             for point, origin, step in zip(points, origins, steps, strict=True)
@@ -491,9 +491,9 @@ def _sides(array: _Array) -> Iterable[list[_Touch]]:
     return sides.values()
 
 
-def _in(window: Window, element: Access) -> Access:
-    places = tuple(place_in(window, place, subscript) for place, subscript in enumerate(element.subscripts))
-    return replace(element, object=window.object, subscripts=places)
+def _in(scratchpad: Scratchpad, element: Access) -> Access:
+    places = tuple(place_in(scratchpad, place, subscript) for place, subscript in enumerate(element.subscripts))
+    return replace(element, object=scratchpad.object, subscripts=places)
 
 
 def _meet(lower: _Limit, upper: _Limit) -> Expression:

@@ -44,7 +44,7 @@ CLASSES = (HOST, DEVICE)
 
 
 @dataclass(frozen=True)
-class KeptChoice:
+class RecordedChoice:
     """Sizes by their names for launches whose arrays have so many bytes at most, and whose
     outermost loop so many iterations (None: however many). They are those of a `version`
     (ir/kernel_versions.py; empty: the plan itself), which may take its own (none here). `place` is
@@ -59,7 +59,7 @@ class KeptChoice:
 
 
 @dataclass(frozen=True)
-class KeptSizes:
+class TuningRecord:
     """Sizes of one kernel by their names, for hosts or devices, and where they stand. There may be
     `choices` in their place, for launches of `least` bytes or more; `sizes` are then empty.
     """
@@ -68,7 +68,7 @@ class KeptSizes:
     size_class: SizeClass
     sizes: Mapping[str, int]
     place: SourceRange
-    choices: tuple[KeptChoice, ...] = ()
+    choices: tuple[RecordedChoice, ...] = ()
     least: int = 0
     tiles: TemporalTiles | None = None
 
@@ -86,7 +86,7 @@ def kept_file(source: str) -> Path:
 # -- Reading
 
 
-def read_kept(text: str, file: str, found: Diagnostics) -> tuple[KeptSizes, ...]:
+def read_kept(text: str, file: str, found: Diagnostics) -> tuple[TuningRecord, ...]:
     """What a file keeps; what is wrong in it is warned of, and left out. `file` is its name in warnings."""
     try:
         located = read_located(text, file)
@@ -96,7 +96,7 @@ def read_kept(text: str, file: str, found: Diagnostics) -> tuple[KeptSizes, ...]
     return tuple(_entries(located, found))
 
 
-def _entries(located: LocatedJson, found: Diagnostics) -> Iterator[KeptSizes]:
+def _entries(located: LocatedJson, found: Diagnostics) -> Iterator[TuningRecord]:
     whole = located.value
     if not isinstance(whole, dict) or whole.get("version") != VERSION or not isinstance(whole.get("kernels"), dict):
         said = (
@@ -121,7 +121,7 @@ def _entries(located: LocatedJson, found: Diagnostics) -> Iterator[KeptSizes]:
 
 def _entry(
     located: LocatedJson, kernel: str, size_class: SizeClass, value: object, found: Diagnostics
-) -> Iterator[KeptSizes]:
+) -> Iterator[TuningRecord]:
     path: _Path = ("kernels", kernel, size_class.name)
     said = value if isinstance(value, dict) else {}
     try:
@@ -129,10 +129,10 @@ def _entry(
             choices = tuple(_choices(located, said["choices"], (*path, "choices")))
             least = _number(said.get("least_bytes"), (*path, "least_bytes"), 0, _LARGEST)
             tiles = _tiles(said.get("tiles"), (*path, "tiles")) if size_class == HOST else None
-            yield KeptSizes(kernel, size_class, {}, located.place((*path, "choices")), choices, least, tiles)
+            yield TuningRecord(kernel, size_class, {}, located.place((*path, "choices")), choices, least, tiles)
         else:
             sizes = _sizes(said.get("sizes"), (*path, "sizes"))
-            yield KeptSizes(kernel, size_class, sizes, located.place((*path, "sizes")))
+            yield TuningRecord(kernel, size_class, sizes, located.place((*path, "sizes")))
     except _WrongError as wrong:
         for place, what in wrong.faults:
             found.warning(located.place(place), f"what is kept of kernel '{kernel}' is ignored: {what}", _AGAIN)
@@ -159,7 +159,7 @@ def _tiles(value: object, path: _Path) -> TemporalTiles | None:
     return TemporalTiles(value)
 
 
-def _choices(located: LocatedJson, value: object, path: _Path) -> Iterator[KeptChoice]:
+def _choices(located: LocatedJson, value: object, path: _Path) -> Iterator[RecordedChoice]:
     if not isinstance(value, list) or not value:
         raise _WrongError((path, "'choices' is no list with anything in it"))
     for place, one in enumerate(value):
@@ -172,7 +172,7 @@ def _choices(located: LocatedJson, value: object, path: _Path) -> Iterator[KeptC
         if not isinstance(version, str):
             raise _WrongError(((*own, "version"), "'version' is no text"))
         sizes = {} if version and "sizes" not in one else _sizes(one.get("sizes"), (*own, "sizes"))
-        yield KeptChoice(length, trips, sizes, version, located.place((*own, "version")))
+        yield RecordedChoice(length, trips, sizes, version, located.place((*own, "version")))
 
 
 def _sizes(value: object, path: _Path) -> dict[str, int]:
@@ -194,7 +194,7 @@ def _is_number(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most
 
 
-def kept_tiles(kernel: str, kept: Iterable[KeptSizes]) -> TemporalTiles | None:
+def kept_tiles(kernel: str, kept: Iterable[TuningRecord]) -> TemporalTiles | None:
     """The tiles of time steps on cores that are kept for a kernel; None where none are."""
     return next((one.tiles for one in kept if one.kernel == kernel and one.tiles is not None), None)
 
@@ -202,7 +202,7 @@ def kept_tiles(kernel: str, kept: Iterable[KeptSizes]) -> TemporalTiles | None:
 # -- Taking
 
 
-def fitting(plan: KernelPlan, kept: Iterable[KeptSizes], found: Diagnostics) -> tuple[KeptSizes, ...]:
+def fitting(plan: KernelPlan, kept: Iterable[TuningRecord], found: Diagnostics) -> tuple[TuningRecord, ...]:
     """What is kept for the plan's kernel and names just its tile sizes, or those of its versions; the rest of its entries is warned of."""
     names = {"": _names(plan)} | {version.text: _names(version.plan) for version in plan.versions}
     mine = [one for one in kept if one.kernel == plan.kernel.name]
@@ -230,7 +230,7 @@ def _names(plan: KernelPlan) -> list[str]:
     return [size.object.name for size in plan.sizes]
 
 
-def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
+def with_kept(plan: KernelPlan, kept: Iterable[TuningRecord]) -> KernelPlan:
     """The plan with sizes that are `fitting`. Sizes that hosts, and OpenCL processors, would choose at launch give way to theirs."""
     for one in kept:
         on_host = one.size_class == HOST
@@ -248,7 +248,7 @@ def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
     return replace(plan, kept=f"{places} kept in {files}") if places else plan
 
 
-def _with_choices(plan: KernelPlan, kept: KeptSizes, on_host: bool) -> KernelPlan:
+def _with_choices(plan: KernelPlan, kept: TuningRecord, on_host: bool) -> KernelPlan:
     plans = {"": plan} | {version.text: version.plan for version in plan.versions}
     places = list(plans)
     choices = tuple(
@@ -273,7 +273,7 @@ def _with(size: TileSize, value: int, on_host: bool) -> TileSize:
     return replace(size, host=value, unit=0) if on_host else replace(size, device=value)
 
 
-def warn_of_unknown(kept: Iterable[KeptSizes], kernels: Iterable[str], found: Diagnostics) -> None:
+def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], found: Diagnostics) -> None:
     """Warn of entries of kernels that there are none of."""
     known = list(kernels)
     for one in kept:
@@ -289,7 +289,7 @@ def warn_of_unknown(kept: Iterable[KeptSizes], kernels: Iterable[str], found: Di
 
 
 @dataclass(frozen=True)
-class Winner:
+class TunedVersion:
     """What is to be kept of one kernel, as measured on a target: sizes, or `choices` from `least`
     bytes on where there are any; None in the place of `facts`, which are for readers, takes out
     what was kept for that target before.
@@ -300,12 +300,12 @@ class Winner:
     target: str
     sizes: Mapping[str, int]
     facts: Mapping[str, str | float] | None
-    choices: tuple[KeptChoice, ...] = ()
+    choices: tuple[RecordedChoice, ...] = ()
     least: int = 0
     tiles: str | None = None
 
 
-def kept_text(before: str | None, winner: Winner) -> str:
+def kept_text(before: str | None, winner: TunedVersion) -> str:
     """The text of a file that kept `before` (None: there was none), with the winner in it.
 
     What cannot be read of it, which the translator has warned of, is lost.
@@ -323,7 +323,7 @@ def kept_text(before: str | None, winner: Winner) -> str:
     return json.dumps({"version": VERSION, "kernels": left}, indent=2) + "\n"
 
 
-def _what(winner: Winner) -> dict[str, object]:
+def _what(winner: TunedVersion) -> dict[str, object]:
     """Its sizes, or its choices."""
     if not winner.choices:
         return {"sizes": dict(winner.sizes)}

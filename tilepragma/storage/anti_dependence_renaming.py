@@ -23,7 +23,7 @@ from tilepragma.storage.expansion_maps import Expansion, kept_loops
 
 
 @dataclass(frozen=True)
-class OldValues:
+class Renaming:
     """The reads `sites` of `object` go to a copy that is made right before `loop`, in each
     iteration of `around`.
 
@@ -42,11 +42,11 @@ class OldValues:
         return frozenset(site.reference.range for site in self.sites)
 
 
-def old_values(carried: Carried, flows: Iterable[ArrayFlow], expanded: Collection[Expansion]) -> tuple[OldValues, ...]:
+def old_values(carried: Carried, flows: Iterable[ArrayFlow], expanded: Collection[Expansion]) -> tuple[Renaming, ...]:
     """The copies that leave nothing for some outermost loop to carry."""
     by_object = {object_: flow for flow in flows for object_ in flow.objects}
     done: dict[int, bool] = {}
-    found: list[OldValues] = []
+    found: list[Renaming] = []
     for statement in carried.scop.statements:
         for place, loop in enumerate(statement.loops):
             if loop.index not in done:
@@ -64,7 +64,7 @@ def _copies(
     carried: Carried,
     by_object: Mapping[DataObject, ArrayFlow],
     expanded: Collection[Expansion],
-) -> tuple[OldValues, ...] | None:
+) -> tuple[Renaming, ...] | None:
     """What must be copied so that the loop carries nothing: nothing where it does not; None where copies do not help."""
     under = carried.statements_under(loop)
     wanted: dict[DataObject, None] = {}
@@ -85,7 +85,7 @@ def _copies(
         sites = _redirected(object_, loop, around, carried, by_object[object_])
         if sites is None:
             return None
-        copies.append(OldValues(object_, sites, loop, around, _cells(sites, around)))
+        copies.append(Renaming(object_, sites, loop, around, _cells(sites, around)))
     return tuple(copies)
 
 

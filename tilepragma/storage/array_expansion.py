@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tilepragma.lower.copy_loops import CellSet
     from tilepragma.poly.scop import Scop
     from tilepragma.poly.value_flow import ArrayFlow
-    from tilepragma.storage.anti_dependence_renaming import OldValues
+    from tilepragma.storage.anti_dependence_renaming import Renaming
     from tilepragma.storage.expansion_maps import Expansion
 
 MOST_RANK = 8
@@ -50,7 +50,7 @@ MOST_RANK = 8
 
 
 @dataclass(frozen=True)
-class OwnKernel:
+class ExpandedKernel:
     """`kernel` computes what the region's does. `instead`: for each new array the one whose values
     it holds; `copies` are the added statements, which are made again and again in loops where it
     `repeats` them. `dead` are the arrays that nobody reads after the region. `notes` say what was
@@ -69,7 +69,7 @@ class OwnKernel:
     touching: Scop | None = None
 
 
-def with_own_storage(region: Region) -> OwnKernel | None:
+def with_array_expansion(region: Region) -> ExpandedKernel | None:
     """The region with storage of its own where that leaves nothing for some loop to carry; None where nothing does."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
@@ -92,7 +92,7 @@ def with_own_storage(region: Region) -> OwnKernel | None:
         return None
 
 
-def with_expanded_scalars(region: Region) -> OwnKernel | None:
+def with_expanded_scalars(region: Region) -> ExpandedKernel | None:
     """The region with an array in place of each scalar that ties the statements of bodies together,
     where that is possible.
 
@@ -113,7 +113,7 @@ def with_expanded_scalars(region: Region) -> OwnKernel | None:
         return None
 
 
-def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...]) -> Scop | None:
+def proven_scop(region: Region, own: ExpandedKernel, statements: tuple[Statement, ...]) -> Scop | None:
     """The Scop of `statements`, those of the kernel with storage of its own, if it is proven to compute what the region does."""
     from tilepragma.poly.extraction import extract_scop
     from tilepragma.poly.operation_limit import OperationLimitError
@@ -197,7 +197,7 @@ class _Rewriting:
         self.next_index = self.region.first_index
         self.dead = frozenset(flow for flow in self.flows if is_dead(self.region, flow))
 
-    def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[OldValues, ...]) -> OwnKernel | None:
+    def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[Renaming, ...]) -> ExpandedKernel | None:
         """The region with all that can be written of these; None where that is nothing."""
         places: dict[tuple[DataObject, SourceRange], Callable[[Access], Access]] = {}
         instead: dict[DataObject, DataObject] = {}
@@ -230,7 +230,7 @@ class _Rewriting:
         body = dataclasses.replace(body, statements=(*body.statements, *after))
         copies = (*(one for each in before.values() for one in each), *after)
         changed = dataclasses.replace(kernel, body=body, objects=(*kernel.objects, *instead))
-        return OwnKernel(changed, instead, copies, self.dead, any(copy.around for copy in copied), tuple(notes))
+        return ExpandedKernel(changed, instead, copies, self.dead, any(copy.around for copy in copied), tuple(notes))
 
     # -- new arrays
 
@@ -273,7 +273,7 @@ class _Rewriting:
 
     # -- copies
 
-    def _copy(self, copy: OldValues, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
+    def _copy(self, copy: Renaming, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
         """for (x) A_old[x] = A[x];"""
         from tilepragma.lower.copy_loops import copy_loops, iterator
 
@@ -382,7 +382,7 @@ def _expansion_note(one: Expansion, own: DataObject) -> str:
     )
 
 
-def _copy_note(copy: OldValues, own: DataObject) -> str:
+def _copy_note(copy: Renaming, own: DataObject) -> str:
     return (
         f"array copying (Algorithm 4.2): old values of '{copy.object.host}' are read from '{own.name}', a copy made before the loop "
         f"over {copy.loop.iterator.host}, so that no write waits for a read"

@@ -26,7 +26,7 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.schedule.strategy import Region
 from tilepragma.storage.array_expansion import (
-    OwnKernel,
+    ExpandedKernel,
     UnwritableError,
     array_of_cells,
     is_dead,
@@ -39,7 +39,7 @@ from tilepragma.user_tiles.chain_checks import literal_trip
 _LEAST_SWEEPS = 4
 
 
-def with_split_arrays(region: Region) -> OwnKernel | None:
+def with_deinterleaved_arrays(region: Region) -> ExpandedKernel | None:
     """The region with all arrays split whose accesses keep to residues; None where there are none, or none that a loop comes back to."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
@@ -118,7 +118,7 @@ class _Splitting:
         self.names = Names(set(names_in(self.region.kernel)))
         self.next_index = self.region.first_index
 
-    def kernel(self) -> OwnKernel:
+    def kernel(self) -> ExpandedKernel:
         """The region with copies before and behind. Raises UnwritableError."""
         before: list[Statement] = []
         after: list[Statement] = []
@@ -130,7 +130,7 @@ class _Splitting:
         kernel = self.region.kernel
         body = with_accesses(kernel.body, self._changed)
         own = {new: object_ for (object_, _), (new, _) in self.places.items()}
-        return OwnKernel(
+        return ExpandedKernel(
             replace(
                 kernel,
                 body=replace(body, statements=(*before, *body.statements, *after)),

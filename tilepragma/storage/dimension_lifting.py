@@ -28,13 +28,20 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.plan.sor_mesh import one_sweep
 from tilepragma.schedule.strategy import Region
-from tilepragma.storage.array_expansion import OwnKernel, UnwritableError, array_of_cells, is_dead, not_named, shifted
+from tilepragma.storage.array_expansion import (
+    ExpandedKernel,
+    UnwritableError,
+    array_of_cells,
+    is_dead,
+    not_named,
+    shifted,
+)
 
 if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop
 
 
-def with_lane_arrays(region: Region) -> OwnKernel | None:
+def with_lifted_arrays(region: Region) -> ExpandedKernel | None:
     """The region of sweeps by subdomains with all arrays in lanes whose rows every access goes through by subdomains; None where there are none."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
@@ -120,7 +127,7 @@ class _Lanes:
         self.names = Names(set(names_in(self.region.kernel)))
         self.next_index = self.region.first_index
 
-    def kernel(self) -> OwnKernel:
+    def kernel(self) -> ExpandedKernel:
         """The region with copies before and behind. Raises UnwritableError."""
         before: list[Statement] = []
         after: list[Statement] = []
@@ -131,7 +138,7 @@ class _Lanes:
         kernel = self.region.kernel
         body = with_accesses(kernel.body, self._changed)
         own = {new: object_ for object_, (new, _) in self.places.items()}
-        return OwnKernel(
+        return ExpandedKernel(
             replace(
                 kernel,
                 body=replace(body, statements=(*before, *body.statements, *after)),

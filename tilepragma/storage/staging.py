@@ -36,10 +36,10 @@ from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
     Break,
-    Buffered,
     Continue,
     Declaration,
     Loop,
+    PackedPanels,
     Return,
     Stage,
     Staged,
@@ -248,7 +248,7 @@ class _Planner:
         rounds: Statement = _split(tile.split.loop, iterator, tile.size, arrays, self.next_index)
         self.next_index += 1
         kept = buffers(sums_of(tile.nest, tile.split.loop), self.names) if self.registers else ()
-        rounds = Buffered(kept, Block((rounds,))) if kept else rounds
+        rounds = PackedPanels(kept, Block((rounds,))) if kept else rounds
         place = tile.split.place
         body = Block((*statements[:place], rounds, *statements[place + 1 :]))
         return Block((replace(tile.nest, body=body, uniform=True),))

@@ -49,5 +49,5 @@ def _with_boxes(plan: KernelPlan, boxed: Mapping[str, StagedForm]) -> KernelPlan
     if not {Target.OPENCL, Target.CUDA} & set(plan.targets):
         return None
     form = boxed[launch.name]
-    staged = replace(launch, staged=form.body, staged_windows=form.windows)
+    staged = replace(launch, staged=form.body, staged_scratchpads=form.scratchpads)
     return with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))

@@ -36,10 +36,10 @@ from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import (
     Axis,
     Block,
-    Buffer,
     Declaration,
     If,
     Loop,
+    Panel,
     Staged,
     Statement,
     Tile,
@@ -168,14 +168,14 @@ class Sum:
     conditions: tuple[Expression, ...]
 
 
-def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Buffer, ...]:
+def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Panel, ...]:
     """A register for each of them."""
     found = []
     for sum_ in sums:
         object_ = sum_.access.object
         name = names.scalar(f"{object_.name}_tile").name
         local = DataObject(name, name, object_.element, Storage.SCALAR, Scope.LOCAL)
-        found.append(Buffer(local, (), sum_.declarations, sum_.access, (), True, sum_.conditions))
+        found.append(Panel(local, (), sum_.declarations, sum_.access, (), True, sum_.conditions))
     return tuple(found)
 
 

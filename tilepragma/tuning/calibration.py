@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from tilepragma.model.device import Device, Memory, Overheads, Processor
 from tilepragma.tuning.calibration_samples import Findings, word
+from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
 from tilepragma.tuning.device_records import checked
 from tilepragma.tuning.effort import Effort
 from tilepragma.tuning.host_processor import Host
 from tilepragma.tuning.table import size
-from tilepragma.tuning.workloads import CalibrationError, Subject
 
 _LEAST_BYTES = 4
 _MIB = 1 << 20
@@ -21,7 +21,7 @@ _NAMES = {1: "L1", 2: "L2", 3: "L3", 4: "L4"}
 # -- What is asked
 
 
-def words_for(subject: Subject, host: Host, effort: Effort) -> list[str]:
+def words_for(subject: CalibrationTarget, host: Host, effort: Effort) -> list[str]:
     """The measurements that make sense on a device, in the order they are made."""
     common = [
         word("launch", subject.units),
@@ -59,7 +59,7 @@ def working_sets(host: Host, effort: Effort) -> list[tuple[Memory, int]]:
     return [*sets, (dram, beyond_caches(host, effort) // host.threads)]
 
 
-def labels(subject: Subject, host: Host, effort: Effort) -> dict[str, str]:
+def labels(subject: CalibrationTarget, host: Host, effort: Effort) -> dict[str, str]:
     """Names for people of measurements whose words do not tell all."""
     if subject.target != "threads":
         sizes = () if subject.is_gpu else effort.block_sizes
@@ -82,13 +82,15 @@ def beyond_caches(host: Host, effort: Effort) -> int:
 class Measured:
     """One device: what was found, with names for people of some of it, and its descriptor."""
 
-    subject: Subject
+    subject: CalibrationTarget
     found: Findings
     labels: dict[str, str]
     device: Device
 
 
-def described(subject: Subject, host: Host, effort: Effort, found: Findings, before: Sequence[Measured]) -> Measured:
+def described(
+    subject: CalibrationTarget, host: Host, effort: Effort, found: Findings, before: Sequence[Measured]
+) -> Measured:
     """What was found on a device, `before` being the devices measured so far, the host with threads
     among them where that went well.
 
@@ -100,7 +102,9 @@ def described(subject: Subject, host: Host, effort: Effort, found: Findings, bef
     return Measured(subject, found, labels(subject, host, effort), device)
 
 
-def descriptor(subject: Subject, host: Host, effort: Effort, found: Findings, processor: Processor | None) -> Device:
+def descriptor(
+    subject: CalibrationTarget, host: Host, effort: Effort, found: Findings, processor: Processor | None
+) -> Device:
     """The device as measured; `processor` is the host as measured with threads, None where that
     failed.
 
@@ -120,7 +124,7 @@ def descriptor(subject: Subject, host: Host, effort: Effort, found: Findings, pr
     return measured_gpu(subject, effort, found, overheads)
 
 
-def _host_processor(subject: Subject, host: Host, effort: Effort, found: Findings) -> Processor:
+def _host_processor(subject: CalibrationTarget, host: Host, effort: Effort, found: Findings) -> Processor:
     memories = [replace(memory, bandwidth=_needed(found, "stream", own)) for memory, own in working_sets(host, effort)]
     return Processor(
         name=subject.name,
@@ -135,7 +139,7 @@ def _host_processor(subject: Subject, host: Host, effort: Effort, found: Finding
     )
 
 
-def overheads_of(subject: Subject, effort: Effort, found: Findings) -> Overheads:
+def overheads_of(subject: CalibrationTarget, effort: Effort, found: Findings) -> Overheads:
     """The costs of launches, barriers and copies. Raises CalibrationError where one is missing."""
     kernel = _needed(found, "launch", subject.units)
     wavefront = found.costs("wavefront")

@@ -11,13 +11,13 @@ from tilepragma.base.files import file_bytes
 from tilepragma.model.descriptor_checks import device_of
 from tilepragma.model.descriptor_files import descriptor_text, users_descriptors, write_descriptor
 from tilepragma.model.device import Device
-from tilepragma.tuning.workloads import CalibrationError, Subject
+from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
 
 _CALIBRATED = "calibrated "
 _DAY = len("2026-01-01")
 
 
-def checked(device: Device, subject: Subject) -> Device:
+def checked(device: Device, subject: CalibrationTarget) -> Device:
     """The device. Raises CalibrationError where its descriptor would be refused when it is read."""
     try:
         device_of(descriptor_text(device, "measured"), subject.key)
@@ -26,13 +26,13 @@ def checked(device: Device, subject: Subject) -> Device:
     return device
 
 
-def keep(device: Device, subject: Subject, now: datetime) -> Path:
+def keep(device: Device, subject: CalibrationTarget, now: datetime) -> Path:
     """Write the subject's descriptor in one step; returns where. Raises OSError where that fails; what was there is then untouched."""
     source = f"{_CALIBRATED}{now:%Y-%m-%d %H:%M} by tilepragma devices --calibrate"
     return write_descriptor(device, subject.key, source)
 
 
-def calibrated_on(subject: Subject) -> str | None:
+def calibrated_on(subject: CalibrationTarget) -> str | None:
     """The day of the subject's calibration, `2026-11-22`; None where there is none, or none that is of this very device."""
     try:
         text = file_bytes(users_descriptors() / f"{subject.key}.json")

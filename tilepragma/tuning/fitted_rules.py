@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.plan.dispatch_table import chosen_sizes, found_by_launch, sizes_on_hosts
-from tilepragma.sizes.records import DEVICE, HOST, KeptChoice, Winner
+from tilepragma.sizes.records import DEVICE, HOST, RecordedChoice, TunedVersion
 from tilepragma.tuning.decisions import ENOUGH, MOST, Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT, Version, version_of
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 LEAST_GAIN = 0.02
 
 
-class NoLessonError(Exception):
+class NoRulesError(Exception):
     """Nothing can be learned; the message says why, in a clause."""
 
 
 @dataclass(frozen=True)
-class Lesson:
+class FittedRules:
     """What to take on a target, and what of the best of each size that reaches; `before` is what is
     reached without it. The rules are for the `build` of the source of that name. `others` are the
     builds that are the fastest at some sizes, with the number of these.
@@ -85,7 +85,7 @@ class Lesson:
         is_enough = least < ENOUGH <= self.decision.least
         return (is_enough or max(gains) >= LEAST_GAIN) and min(gains) > -LEAST_GAIN
 
-    def winner(self, machine: str, now: datetime) -> Winner:
+    def winner(self, machine: str, now: datetime) -> TunedVersion:
         """What is to be kept of it; what was kept for the target before is to go where it is worth nothing."""
         choices = tuple(map(self._kept, self.decision.measured.choices))
         facts: dict[str, str | float] | None = None
@@ -100,15 +100,15 @@ class Lesson:
         kernel, sizes = self.plan.kernel.name, choices[0].sizes
         size_class = HOST if self.on_host else DEVICE
         if not self.on_host and len(choices) == 1 and self.versions is None:
-            return Winner(kernel, size_class, self.target, sizes, facts)
+            return TunedVersion(kernel, size_class, self.target, sizes, facts)
         least = self.decision.measured.least
-        return Winner(kernel, size_class, self.target, sizes, facts, choices, least, self.steps or None)
+        return TunedVersion(kernel, size_class, self.target, sizes, facts, choices, least, self.steps or None)
 
-    def _kept(self, rule: SizeChoice) -> KeptChoice:
+    def _kept(self, rule: SizeChoice) -> RecordedChoice:
         version = self.plan.versions[rule.version - 1] if rule.version else None
         names = [size.object.name for size in (self.plan if version is None else version.plan).sizes]
         sizes = dict(zip(names, rule.sizes, strict=True)) if rule.sizes else {}
-        return KeptChoice(rule.bytes or 0, rule.trips, sizes, "" if version is None else version.text)
+        return RecordedChoice(rule.bytes or 0, rule.trips, sizes, "" if version is None else version.text)
 
 
 def lesson_of(
@@ -117,12 +117,12 @@ def lesson_of(
     target: str,
     on_host: bool,
     embed: Embed | None = None,
-) -> Lesson:
+) -> FittedRules:
     """What all these measurements teach, at whatever sizes they were made. On hosts a build with
     other tiles of time steps may be taken for the source as it stands; where there is an `embed`,
     launches may choose among builds.
 
-    Raises NoLessonError where nothing was measured, no plan has tile sizes, or the numbers do not
+    Raises NoRulesError where nothing was measured, no plan has tile sizes, or the numbers do not
     say what launches find.
     """
     results = Results()
@@ -141,13 +141,15 @@ def lesson_of(
                 others = _others(results, name, occasions)
                 single = decided(list(occasions.values()), most=1)
                 lessons.append(
-                    Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions)
+                    FittedRules(
+                        build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions
+                    )
                 )
     if embed is not None and lessons and not lessons[0].build:
         lessons += _with_versions(lessons[0], results, builds, embed)
     if not lessons:
         has_sizes = any(build.plan is not None and build.plan.sizes for build in taken.values())
-        raise NoLessonError(
+        raise NoRulesError(
             "nothing with tile sizes was measured at all of them" if has_sizes else "its launches have no tile sizes"
         )
     best = max(lessons, key=_worth)
@@ -155,11 +157,13 @@ def lesson_of(
     return next(lesson for lesson in lessons if _is_as_good(lesson, best))
 
 
-def _is_as_good(lesson: Lesson, best: Lesson) -> bool:
+def _is_as_good(lesson: FittedRules, best: FittedRules) -> bool:
     return all(own > other - LEAST_GAIN for own, other in zip(_worth(lesson), _worth(best), strict=True))
 
 
-def _with_versions(usual: Lesson, results: Results, builds: Mapping[str, Build], embed: Embed) -> Iterator[Lesson]:
+def _with_versions(
+    usual: FittedRules, results: Results, builds: Mapping[str, Build], embed: Embed
+) -> Iterator[FittedRules]:
     """What launches reach that choose among the source as it stands and other builds."""
 
     def sizes(plan: KernelPlan, version: Version, text: str) -> Sizes:
@@ -171,7 +175,7 @@ def _with_versions(usual: Lesson, results: Results, builds: Mapping[str, Build],
         yield replace(usual, plan=rules.plan, decision=rules.decision, others=others, versions=rules)
 
 
-def _worth(lesson: Lesson) -> tuple[float, float]:
+def _worth(lesson: FittedRules) -> tuple[float, float]:
     return lesson.decision.least, lesson.decision.mean
 
 
@@ -183,7 +187,7 @@ def _others(results: Results, name: str, sizes: Iterable[str]) -> dict[str, int]
 
 def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_host: bool) -> dict[str, Occasion]:
     """What was measured of one build, by the text of the sizes, where the default ran too. Raises
-    NoLessonError where no numbers say what launches find.
+    NoRulesError where no numbers say what launches find.
     """
     found: dict[str, Occasion] = {}
     reason = ""
@@ -208,7 +212,7 @@ def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_ho
         else:
             found[text] = Occasion(length, _trips(plan, scalars), seconds, best, default)
     if reason and not found:
-        raise NoLessonError(reason)
+        raise NoRulesError(reason)
     return found
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from tilepragma.model.descriptor_files import known_devices
 from tilepragma.model.device import Gpu, Memory, Overheads
 from tilepragma.tuning.calibration_samples import Findings, word
+from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
 from tilepragma.tuning.effort import Effort
-from tilepragma.tuning.workloads import CalibrationError, Subject
 
 #: Fields by the number of the CUdevice_attribute, and of the cl_device_info, that says them, and
 #: what one unit of theirs is.
@@ -43,7 +43,7 @@ _CACHED_BYTES = 4 << 20
 _SHARE_OF_MEMORY = 8
 
 
-def gpu_words(subject: Subject, effort: Effort) -> list[str]:
+def gpu_words(subject: CalibrationTarget, effort: Effort) -> list[str]:
     """The measurements that only GPUs take, and what they are asked of themselves."""
     asked = [number for number, _ in _attributes(subject).values()]
     asked += [_MAJOR, _MINOR, _CUDA_CACHE] if subject.target == "cuda" else [_OPENCL_CACHE]
@@ -57,7 +57,7 @@ def gpu_words(subject: Subject, effort: Effort) -> list[str]:
     ]
 
 
-def measured_gpu(subject: Subject, effort: Effort, found: Findings, overheads: Overheads) -> Gpu:
+def measured_gpu(subject: CalibrationTarget, effort: Effort, found: Findings, overheads: Overheads) -> Gpu:
     """The GPU with what was found of it. Raises CalibrationError where its memory could not be measured."""
     capability = _capability(found) if subject.target == "cuda" else None
     base = nearest(subject.name, capability, ours())
@@ -104,11 +104,11 @@ def _model(name: str) -> str:
     return next((part for part in words if any(map(str.isdigit, part))), name.upper())
 
 
-def _attributes(subject: Subject) -> dict[str, tuple[int, int]]:
+def _attributes(subject: CalibrationTarget) -> dict[str, tuple[int, int]]:
     return _CUDA if subject.target == "cuda" else _OPENCL
 
 
-def _facts(subject: Subject, found: Findings) -> dict[str, Any]:
+def _facts(subject: CalibrationTarget, found: Findings) -> dict[str, Any]:
     """The fields that the device itself says, where it does."""
     facts: dict[str, Any] = {}
     for name, (number, unit) in _attributes(subject).items():
@@ -125,7 +125,7 @@ def _capability(found: Findings) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _memories(gpu: Gpu, subject: Subject, found: Findings, effort: Effort) -> list[Memory]:
+def _memories(gpu: Gpu, subject: CalibrationTarget, found: Findings, effort: Effort) -> list[Memory]:
     """The levels, the nearest first: what a multiprocessor has, caches between, the device's memory."""
     stream = found.value("stream", _stream_bytes(subject, effort))
     if stream is None:
@@ -141,6 +141,6 @@ def _memories(gpu: Gpu, subject: Subject, found: Findings, effort: Effort) -> li
     return [*levels, replace(far, size=subject.memory or far.size, sharers=gpu.multiprocessors, bandwidth=stream)]
 
 
-def _stream_bytes(subject: Subject, effort: Effort) -> int:
+def _stream_bytes(subject: CalibrationTarget, effort: Effort) -> int:
     """Much more than an L2 holds, and no more than a device has room for."""
     return min(effort.stream, subject.memory // _SHARE_OF_MEMORY) if subject.memory else effort.stream

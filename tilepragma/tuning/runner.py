@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tilepragma.tuning.calibration_samples import Findings, Series, parsed
+from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
 from tilepragma.tuning.subprocesses import ending, last_line
-from tilepragma.tuning.workloads import CalibrationError, Subject
 
 #: Seconds that one number may take, its program's compilation included, before the device is given
 #: up.
@@ -30,7 +30,11 @@ _FOREIGN = (
 
 
 def run(
-    program: Path, subject: Subject, words: Sequence[str], milliseconds: float, heard: Callable[[Series], None]
+    program: Path,
+    subject: CalibrationTarget,
+    words: Sequence[str],
+    milliseconds: float,
+    heard: Callable[[Series], None],
 ) -> Findings:
     """Measure `words` on the subject, each for about `milliseconds`; `heard` is told of each as
     soon as it is there.
@@ -60,7 +64,7 @@ def run(
     return Findings(tuple(series))
 
 
-def run_again(program: Path, subject: Subject, found: Findings, milliseconds: float) -> Findings:
+def run_again(program: Path, subject: CalibrationTarget, found: Findings, milliseconds: float) -> Findings:
     """What was found, with what spreads widely measured once more, and the steadier of the two taken: what disturbed may be over."""
     wide = [one.word for one in found.wide()]
     try:
@@ -93,6 +97,6 @@ def _watch(process: subprocess.Popen[str]) -> threading.Timer:
     return timer
 
 
-def _environment(subject: Subject) -> dict[str, str]:
+def _environment(subject: CalibrationTarget) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
     return kept | {"TILEK_TARGET": subject.target, "TILEK_DEVICE": str(subject.number), "TILEK_STRICT": "1"}

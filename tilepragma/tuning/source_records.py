@@ -11,7 +11,7 @@ from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.located_json import read_located
 from tilepragma.sizes.records import HOST, VERSION, SizeClass, fitting, kept_text, read_kept
-from tilepragma.sizes.records import Winner as Winner
+from tilepragma.sizes.records import TunedVersion as TunedVersion
 from tilepragma.sizes.records import kept_file as kept_file
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def set_aside(source: str) -> Path | None:
     return copy
 
 
-def keep(source: str, winner: Winner) -> Path | None:
+def keep(source: str, winner: TunedVersion) -> Path | None:
     """Put the winner into the file beside the source, in one step; returns its path, None where
     nothing changes.
 
@@ -73,7 +73,7 @@ def kept_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]:
     }
 
 
-def winner_of(tuning: KernelTuning, machine: str, now: datetime) -> Winner | None:
+def winner_of(tuning: KernelTuning, machine: str, now: datetime) -> TunedVersion | None:
     """What is to be kept of a search, nothing beside the source where a build takes the fastest by itself; None where all stays as it is."""
     layouts = tuning.layouts
     best, default = layouts.winner, layouts.default
@@ -94,4 +94,4 @@ def winner_of(tuning: KernelTuning, machine: str, now: datetime) -> Winner | Non
             "default_seconds": float(f"{default.median:.4g}"),
         }
     named = dict(zip(layouts.ranking.names, sizes, strict=True))
-    return Winner(tuning.name, tuning.size_class, tuning.target, named, facts)
+    return TunedVersion(tuning.name, tuning.size_class, tuning.target, named, facts)

@@ -15,13 +15,13 @@ from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.loop_tree import (
     Axis,
     Block,
-    Buffered,
     Declaration,
     ExpressionStatement,
     ForLoop,
     Function,
     If,
     Loop,
+    PackedPanels,
     Switch,
     TileNest,
     While,
@@ -120,5 +120,5 @@ def _parts(node: Any) -> Iterator[Any]:
         yield node.then
         if node.otherwise is not None:
             yield node.otherwise
-    elif isinstance(node, (Loop, ForLoop, While, Switch, TileNest, Buffered)):
+    elif isinstance(node, (Loop, ForLoop, While, Switch, TileNest, PackedPanels)):
         yield node.body

@@ -24,15 +24,15 @@ from tilepragma.ir.loop_tree import (
     Axis,
     Barrier,
     Block,
-    Buffer,
-    Buffered,
     Declaration,
     If,
     Loop,
+    PackedPanels,
+    Panel,
+    Scratchpad,
     Stage,
     Statement,
     TileNest,
-    Window,
 )
 from tilepragma.ir.traversal import workers_meet
 from tilepragma.poly.affine import Frame, NotAffineError, affine, constant_value, whole_number
@@ -43,7 +43,7 @@ from tilepragma.poly.extrema import Quotient, bounded, greatest, least, satisfyi
 @dataclass(frozen=True)
 class ProvenLaunch:
     """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until
-    its end. Of the copied objects it needs those in `needed` from before it. `windows` are arrays
+    its end. Of the copied objects it needs those in `needed` from before it. `scratchpads` are arrays
     of which each gang has a part for itself.
     """
 
@@ -53,7 +53,7 @@ class ProvenLaunch:
     owned: frozenset[DataObject] = frozenset()
     reduced: frozenset[DataObject] = frozenset()
     needed: frozenset[DataObject] = frozenset()
-    windows: tuple[Window, ...] = ()
+    scratchpads: tuple[Scratchpad, ...] = ()
     pipelined: bool = False
     """the loop around goes on before all of a round is done (`plan_proof_pipelines`)"""
 
@@ -189,7 +189,7 @@ class Held:
     statement; `waits`: workers wait for each other meanwhile.
     """
 
-    buffer: Buffer
+    buffer: Panel
     depth: int
     frame: Frame
     domain: isl.Set
@@ -284,7 +284,7 @@ class _Walk:
             self._block(statement.body, self._loop(statement, here))
         elif isinstance(statement, TileNest):
             self._nest(statement, here)
-        elif isinstance(statement, Buffered):
+        elif isinstance(statement, PackedPanels):
             self._buffered(statement, here)
         elif isinstance(statement, If):
             sequence = next(self.sequences)
@@ -297,7 +297,7 @@ class _Walk:
         elif not isinstance(statement, Barrier):
             self._leaf(statement, here)
 
-    def _buffered(self, statement: Buffered, here: _Here) -> None:
+    def _buffered(self, statement: PackedPanels, here: _Here) -> None:
         """The body as it stands: buffers change nothing of it where they are right."""
         first = len(self.found)
         self._block(statement.body, here)

@@ -24,7 +24,7 @@ import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Storage
-from tilepragma.ir.loop_tree import Barrier, Buffer, Stage, TileNest
+from tilepragma.ir.loop_tree import Barrier, Panel, Stage, TileNest
 from tilepragma.ir.panel_accesses import place_in_buffer
 from tilepragma.ir.speculation import is_harmless
 from tilepragma.ir.traversal import walk
@@ -247,7 +247,7 @@ def _is_one_to_one(pairs: isl.Map, rank: int) -> bool:
     return bool(to_places.is_single_valued()) and bool(to_elements.is_single_valued())
 
 
-def _length(buffer: Buffer, place: int) -> int:
+def _length(buffer: Panel, place: int) -> int:
     length = buffer.object.lengths[place]
     found = getattr(length, "value", None)
     if not isinstance(found, int):

@@ -23,7 +23,7 @@ def wrong_divisions(plan: KernelPlan) -> Iterator[str]:
 def _wrong_division(plan: KernelPlan, launch: Launch, division: Division) -> Iterator[str]:
     if division.loop is not None and division.loop not in launch.loops:
         yield f"launch {launch.name} is divided along a loop that is not its own"
-    if launch.reductions or (launch.windows and not asks_for_layers(plan.kernel)):
+    if launch.reductions or (launch.scratchpads and not asks_for_layers(plan.kernel)):
         yield f"launch {launch.name} is divided, and its parts cannot be put together"
     arrays = {argument.object for argument in plan.arrays}
     for use in uses(launch.body, plan.kernel.functions, launch=True):

@@ -26,10 +26,10 @@ from tilepragma.verify.instances import missed_and_doubled
 from tilepragma.verify.launch_tree_relation import Held, Leaf, ProvenLaunch, ProvenStep, leaves, leaves_and_buffers
 from tilepragma.verify.locals import broken_scopes
 from tilepragma.verify.order_of_dependences import broken_dependences
+from tilepragma.verify.overlapped_tiles import has_scratchpads, wrong_scratchpads
 from tilepragma.verify.panels import broken_buffers
 from tilepragma.verify.staged_tiles import wrong_boxes
 from tilepragma.verify.statement_matching import Executed, Finding, ProvenRegion, Sources, Unmatched, executions
-from tilepragma.verify.windows import has_windows, wrong_windows
 
 
 def proven_region(
@@ -93,8 +93,8 @@ def _findings(
 ) -> Iterator[Finding]:
     found, held = _leaves(region, steps, frame)
     try:
-        if has_windows(steps):
-            yield from wrong_windows(region, steps, found, arrays)
+        if has_scratchpads(steps):
+            yield from wrong_scratchpads(region, steps, found, arrays)
             yield from broken_buffers(held, region.scop, found)
             yield from wrong_boxes(found)
             return

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: that none stands for another unnoticed.
 _ODD = ((1, 2, 3, 5, 7), (5, 3, 7, 2, 1))
 
-#: A size of tiles that is cut down to what windows hold.
+#: A size of tiles that is cut down to what scratchpads hold.
 _BEYOND = 1 << 20
 
 
@@ -288,8 +288,8 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
     yield plan.host_steps, host
     if not same or device != host:
         yield device_steps, device
-    if any(launch.windows for launch in plan.device):
-        # The least tiles, and the greatest: windows have an end.
+    if any(launch.scratchpads for launch in plan.device):
+        # The least tiles, and the greatest: scratchpads have an end.
         for size in (1, _BEYOND):
             yield device_steps, {one.object: size for one in plan.sizes}
     for odd in _ODD if plan.sizes else ():
@@ -359,7 +359,7 @@ def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep,
             reduced = frozenset(reduction.object for reduction in step.reductions)
             result.append(
                 ProvenLaunch(
-                    step.name, step.body, step.axes, owned, reduced, needed, step.windows, pipelined=step.pipelined
+                    step.name, step.body, step.axes, owned, reduced, needed, step.scratchpads, pipelined=step.pipelined
                 )
             )
     return tuple(result)

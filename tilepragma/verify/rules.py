@@ -225,7 +225,7 @@ def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
         iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
         iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
         known = by_address | set(plan.scalars) | set(launch.privates) | iterators
-        known |= {name for window in launch.windows for name in window.names} | set(plan.constants)
+        known |= {name for scratchpad in launch.scratchpads for name in scratchpad.names} | set(plan.constants)
         for use in _body_uses(plan, launch):
             if use.object.scope is Scope.LOCAL:
                 continue
@@ -317,41 +317,41 @@ def _stages_sound(plan: KernelPlan) -> Iterator[str]:
         yield from wrong_stages(plan, launch)
 
 
-def _windows_sound(plan: KernelPlan) -> Iterator[str]:
-    """Windows are in memory of gangs, each for itself, and fit it."""
+def _scratchpads_sound(plan: KernelPlan) -> Iterator[str]:
+    """Scratchpads are in memory of gangs, each for itself, and fit it."""
     for launch in plan.host:
-        if launch.windows:
-            yield f"launch {launch.name} of the host has windows"
+        if launch.scratchpads:
+            yield f"launch {launch.name} of the host has scratchpads"
     for launch in plan.device:
-        objects = [name for window in launch.windows for name in window.names]
+        objects = [name for scratchpad in launch.scratchpads for name in scratchpad.names]
         used = {use.object for use in _body_uses(plan, launch) if use.object.scope is Scope.GANG}
         if len(set(objects)) != len(objects) or used - set(objects):
-            yield f"launch {launch.name} uses memory of its gangs that is not one window's"
+            yield f"launch {launch.name} uses memory of its gangs that is not one scratchpad's"
         yield from _columns_sound(launch)
         room = 0
-        for window in launch.windows:
-            name, object_ = window.object.name, window.object
+        for scratchpad in launch.scratchpads:
+            name, object_ = scratchpad.object.name, scratchpad.object
             lengths = [length.value for length in object_.lengths if isinstance(length, IntegerLiteral)]
             if object_.scope is not Scope.GANG or not isinstance(object_.element, ScalarType):
-                yield f"the window '{name}' is no array of numbers in memory of a gang"
-            elif len(lengths) != window.array.rank or len(window.origin) != window.array.rank:
-                yield f"the window '{name}' has not the dimensions of its array"
+                yield f"the scratchpad '{name}' is no array of numbers in memory of a gang"
+            elif len(lengths) != scratchpad.array.rank or len(scratchpad.origin) != scratchpad.array.rank:
+                yield f"the scratchpad '{name}' has not the dimensions of its array"
             else:
                 room += prod(lengths) * object_.element.bits // 8
         if room > plan.kernel.directive.local_bytes:
-            yield f"the windows of launch {launch.name} take {room} bytes"
+            yield f"the scratchpads of launch {launch.name} take {room} bytes"
 
 
 def _columns_sound(launch: Launch) -> Iterator[str]:
-    """What workers have of a window in registers moves on by one plane with each round of one loop."""
-    for window in launch.windows:
-        column = window.column
+    """What workers have of a scratchpad in registers moves on by one plane with each round of one loop."""
+    for scratchpad in launch.scratchpads:
+        column = scratchpad.column
         if column is None:
             continue
         loops = [loop for loop in loops_in(launch.body) if loop.iterator == column.position]
         counts = [loop for loop in loops if polynomial(loop.step).constant == 1 and not loop.decreasing]
-        if len(loops) != 1 or len(counts) != 1 or window.origin[0] is not None:
-            yield f"'{column.position.name}' is no position in the planes of '{window.object.name}'"
+        if len(loops) != 1 or len(counts) != 1 or scratchpad.origin[0] is not None:
+            yield f"'{column.position.name}' is no position in the planes of '{scratchpad.object.name}'"
 
 
 def _symbols_unique(plan: KernelPlan) -> Iterator[str]:
@@ -405,7 +405,7 @@ RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
     ("reductions are reached by address", _reductions_by_address),
     ("barriers are uniform", _barriers_uniform),
     ("stages are sound", _stages_sound),
-    ("windows are sound", _windows_sound),
+    ("scratchpads are sound", _scratchpads_sound),
     ("symbols are unique", _symbols_unique),
     ("no tile is dropped", _no_plain_tiles),
     ("targets and launches are sound", _targets_sound),

@@ -1,4 +1,4 @@
-"""What launches with windows do: the instances that their tiles execute, and what tiles copy in and out (see plan_proof_windows)."""
+"""What launches with scratchpads do: the instances that their tiles execute, and what tiles copy in and out (see plan_proof_scratchpads)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ from tilepragma.ir.expressions import (
     Scope,
     access_to,
 )
-from tilepragma.ir.loop_tree import Barrier, Column, Declaration, ExpressionStatement, If, Loop, TileNest, Window
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Declaration,
+    ExpressionStatement,
+    If,
+    Loop,
+    RegisterQueue,
+    Scratchpad,
+    TileNest,
+)
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.poly.affine import affine, affine_tuple
@@ -44,12 +53,12 @@ STEP = 2
 
 
 class WrongError(Exception):
-    """What keeps a plan with windows from being proven; the text is a sentence."""
+    """What keeps a plan with scratchpads from being proven; the text is a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """A leaf that executes a statement in windows; `tiles` is { b -> S[i] }."""
+    """A leaf that executes a statement in scratchpads; `tiles` is { b -> S[i] }."""
 
     executed: Executed
     place: int
@@ -58,7 +67,7 @@ class Computed:
 
 @dataclass(frozen=True, eq=False)
 class Copied:
-    """A leaf that copies elements of `array` between its window and `other`; `places` is { [plan instance] -> x }, `tiles` { b -> x }."""
+    """A leaf that copies elements of `array` between its scratchpad and `other`; `places` is { [plan instance] -> x }, `tiles` { b -> x }."""
 
     leaf: Leaf
     place: int
@@ -75,24 +84,24 @@ class Copied:
 
 @dataclass(frozen=True, eq=False)
 class RingUse:
-    """A leaf that touches elements of a window that is a ring of so many `planes` along a
+    """A leaf that touches elements of a scratchpad that is a ring of so many `planes` along a
     dimension; `elements` is { [plan instance] -> [x] }, their subscripts there.
     """
 
     leaf: Leaf
-    window: Window
+    scratchpad: Scratchpad
     planes: int
     elements: isl.Map
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnUse:
-    """A leaf that writes elements of a window of which workers have columns in registers, or reads
+class RegisterQueueUse:
+    """A leaf that writes elements of a scratchpad of which workers have columns in registers, or reads
     them there; `elements` is { [plan instance] -> x }.
     """
 
     leaf: Leaf
-    window: Window
+    scratchpad: Scratchpad
     writes: bool
     elements: isl.Map
 
@@ -101,8 +110,8 @@ class ColumnUse:
 class Tiles:
     """`depth` is that of a tile in the dimensions of its leaves, `rounds` that of the host's loop
     around, if there is one. `rings`: of each ring all that touches it, by launch and dimension;
-    `columns`: of each window that has columns in registers all that writes it or reads them, by
-    launch. `kept` are the arrays that have windows.
+    `columns`: of each scratchpad that has columns in registers all that writes it or reads them, by
+    launch. `kept` are the arrays that have scratchpads.
     """
 
     computed: tuple[Computed, ...]
@@ -111,7 +120,7 @@ class Tiles:
     depth: int
     rounds: int
     rings: tuple[tuple[RingUse, ...], ...]
-    columns: tuple[tuple[ColumnUse, ...], ...]
+    columns: tuple[tuple[RegisterQueueUse, ...], ...]
     kept: frozenset[DataObject]
 
     @cached_property
@@ -149,18 +158,18 @@ def _of_steps(tiles: isl.Map) -> isl.Map:
 # -- what the leaves are
 
 
-def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...]) -> Tiles:
+def scratchpad_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...]) -> Tiles:
     """Raises WrongError where the steps are of another form, Unmatched where a statement is none of the region's."""
     while len(steps) == 1 and isinstance(steps[0], ProvenCondition):
         steps = steps[0].steps
     rounds = 0
     if len(steps) == 1 and isinstance(steps[0], ProvenLoop):
         if steps[0].loop.decreasing:
-            raise WrongError("launches with windows stand in a loop of the host that counts down")
+            raise WrongError("launches with scratchpads stand in a loop of the host that counts down")
         rounds, steps = 1, steps[0].steps
     launches = [step for step in steps if isinstance(step, ProvenLaunch)]
     if len(launches) != len(steps):
-        raise WrongError("launches with windows do not follow each other, alone or in one loop of the host")
+        raise WrongError("launches with scratchpads do not follow each other, alone or in one loop of the host")
     tiled = [_tile_nest(launch) for launch in launches]
     if len({len(one.loops) for one in tiled}) != 1:
         raise WrongError("launches have tiles of different dimensions")
@@ -169,7 +178,7 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
     fills: list[Copied] = []
     stores: list[Copied] = []
     rings: dict[tuple[int, DataObject, int], list[RingUse]] = {}
-    columns: dict[tuple[int, DataObject], list[ColumnUse]] = {}
+    columns: dict[tuple[int, DataObject], list[RegisterQueueUse]] = {}
     for leaf in found:
         if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
             continue
@@ -183,11 +192,11 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
         else:
             computed += reader.computed(region.sources)
         for dimension, use in reader.rings():
-            rings.setdefault((place, use.window.object, dimension), []).append(use)
+            rings.setdefault((place, use.scratchpad.object, dimension), []).append(use)
         for own in reader.columns():
-            columns.setdefault((place, own.window.object), []).append(own)
+            columns.setdefault((place, own.scratchpad.object), []).append(own)
     by_ring, by_column = tuple(map(tuple, rings.values())), tuple(map(tuple, columns.values()))
-    kept = frozenset(window.array for launch in launches for window in launch.windows)
+    kept = frozenset(scratchpad.array for launch in launches for scratchpad in launch.scratchpads)
     return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, rounds, by_ring, by_column, kept)
 
 
@@ -203,14 +212,14 @@ def _tile_nest(launch: ProvenLaunch) -> TileNest:
         raise WrongError(f"tiles of launch {launch.name} count down")
     if not isinstance(nest.body.statements[-1], Barrier):
         raise WrongError(
-            f"no barrier ends the tiles of launch {launch.name}, so that a window may be filled while it is still read"
+            f"no barrier ends the tiles of launch {launch.name}, so that a scratchpad may be filled while it is still read"
         )
     return nest
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """What one leaf does in windows."""
+    """What one leaf does in scratchpads."""
 
     leaf: Leaf
     place: int
@@ -219,15 +228,19 @@ class _Reader:
     rounds: int
     region: ProvenRegion
     _lying: set[tuple[DataObject, Binary, int]] = field(default_factory=set, compare=False, repr=False)
-    """windows, and indices of their dimensions that were shown to lie in them at this leaf"""
+    """scratchpads, and indices of their dimensions that were shown to lie in them at this leaf"""
 
     @property
-    def windows(self) -> dict[DataObject, Window]:
+    def scratchpads(self) -> dict[DataObject, Scratchpad]:
         launch = self.leaf.launch
-        return {} if launch is None else {name: window for window in launch.windows for name in window.names}
+        return (
+            {}
+            if launch is None
+            else {name: scratchpad for scratchpad in launch.scratchpads for name in scratchpad.names}
+        )
 
     def copy(self) -> tuple[Copied, bool] | None:
-        """The copy of an element that the leaf makes, and whether it goes out of the window; None where it is a statement of the region."""
+        """The copy of an element that the leaf makes, and whether it goes out of the scratchpad; None where it is a statement of the region."""
         node = self.leaf.node
         if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
             raise WrongError("a tile has a statement that is no assignment")
@@ -236,39 +249,43 @@ class _Reader:
             return None
         if node.expression.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
             raise WrongError("a tile has a statement that the region has not")
-        out = source.object in self.windows
+        out = source.object in self.scratchpads
         inner, outer = (source, target) if out else (target, source)
-        window = self.windows.get(inner.object)
+        scratchpad = self.scratchpads.get(inner.object)
         if (
-            window is None
-            or outer.object in self.windows
+            scratchpad is None
+            or outer.object in self.scratchpads
             or inner.path
             or outer.path
             or outer.object.scope is Scope.LOCAL
         ):
             raise WrongError("a tile has a statement that the region has not")
-        if outer.object.rank != window.array.rank or self.leaf.opaque or outer.object.element != window.array.element:
-            raise WrongError(f"what is copied of '{window.array.host}' is not understood")
+        if (
+            outer.object.rank != scratchpad.array.rank
+            or self.leaf.opaque
+            or outer.object.element != scratchpad.array.element
+        ):
+            raise WrongError(f"what is copied of '{scratchpad.array.host}' is not understood")
         element = self._element(inner)
         if element.subscripts != outer.subscripts:
-            raise WrongError(f"an element of '{window.array.host}' is copied to the place of another")
+            raise WrongError(f"an element of '{scratchpad.array.host}' is copied to the place of another")
         places = affine_tuple(outer.subscripts, self.leaf.frame).intersect_domain(self.leaf.domain)
         tiles = self._of_tiles(places)
-        return Copied(self.leaf, self.place, window.array, outer.object, places, tiles), out
+        return Copied(self.leaf, self.place, scratchpad.array, outer.object, places, tiles), out
 
     def computed(self, sources: Sources) -> Iterator[Computed]:
         meant = self._meant
         source = sources.of(meant)
         if source is None:
             raise WrongError("a tile has a statement that the region has not")
-        arrays = {window.array for window in self.windows.values()}
+        arrays = {scratchpad.array for scratchpad in self.scratchpads.values()}
         for node in walk(self.leaf.node):
-            if not isinstance(node, Access) or node.object in self.windows:
+            if not isinstance(node, Access) or node.object in self.scratchpads:
                 continue
             if node.object in arrays or node.object.scope is Scope.TEMPORARY:
-                raise WrongError(f"'{node.object.host}' is accessed beside its window")
+                raise WrongError(f"'{node.object.host}' is accessed beside its scratchpad")
             if node.object in self.region.written and node.object.rank:
-                raise WrongError(f"'{node.object.host}' is written and has no window")
+                raise WrongError(f"'{node.object.host}' is written and has no scratchpad")
         if self.leaf.opaque:
             raise WrongError("a condition or bound that is not affine decides what a tile computes")
         for execution in executions(meant, *source):
@@ -276,32 +293,32 @@ class _Reader:
                 raise WrongError(f"the {where(execution.statement)} does not surely access what it names")
             if any(each.writes and each.object not in arrays for each in execution.statement.references):
                 raise WrongError(
-                    f"the {where(execution.statement)}, which may run again and again, writes something without a window"
+                    f"the {where(execution.statement)}, which may run again and again, writes something without a scratchpad"
                 )
             yield Computed(replace(execution, leaf=self.leaf), self.place, self._of_tiles(execution.relation))
 
     @cached_property
     def _meant(self) -> Leaf:
-        """The leaf with the elements that it means in place of those in windows."""
-        node = with_accesses(self.leaf.node, lambda one: self._element(one) if one.object in self.windows else one)
+        """The leaf with the elements that it means in place of those in scratchpads."""
+        node = with_accesses(self.leaf.node, lambda one: self._element(one) if one.object in self.scratchpads else one)
         return replace(self.leaf, node=node)
 
     def _element(self, access: Access) -> Access:
-        """The element of the array that an access to its window means, which must lie in the window."""
-        window = self.windows[access.object]
-        if window.object.element != window.array.element or window.array.volatile:
-            raise WrongError(f"the window of '{window.array.host}' has not its elements")
+        """The element of the array that an access to its scratchpad means, which must lie in the scratchpad."""
+        scratchpad = self.scratchpads[access.object]
+        if scratchpad.object.element != scratchpad.array.element or scratchpad.array.volatile:
+            raise WrongError(f"the scratchpad of '{scratchpad.array.host}' has not its elements")
         subscripts: list[Expression] = []
-        for place, (index, origin) in enumerate(zip(access.subscripts, window.origin, strict=False)):
-            if not isinstance(index, Binary) or not _spells_place(window, place, index):
-                raise WrongError(f"a place in the window of '{window.array.host}' is not spelled as one")
+        for place, (index, origin) in enumerate(zip(access.subscripts, scratchpad.origin, strict=False)):
+            if not isinstance(index, Binary) or not _spells_place(scratchpad, place, index):
+                raise WrongError(f"a place in the scratchpad of '{scratchpad.array.host}' is not spelled as one")
             if origin is not None:
                 self._check_origin(origin)
-            self._check_place(window, index, place)
+            self._check_place(scratchpad, index, place)
             subscripts.append(index.left)
-        if not len(subscripts) == len(access.subscripts) == window.array.rank:
-            raise WrongError(f"the window of '{window.array.host}' is used as a whole")
-        return replace(access, object=window.array, subscripts=tuple(subscripts))
+        if not len(subscripts) == len(access.subscripts) == scratchpad.array.rank:
+            raise WrongError(f"the scratchpad of '{scratchpad.array.host}' is used as a whole")
+        return replace(access, object=scratchpad.array, subscripts=tuple(subscripts))
 
     def _check_origin(self, origin: DataObject) -> None:
         """It is declared in the tile, for all of it."""
@@ -311,58 +328,58 @@ class _Reader:
         if not any(statement is declaration.node for statement in self.nest.body.statements):
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
-    def _check_place(self, window: Window, index: Binary, place: int) -> None:
-        """That the index lies in the window. Neighbours have most of their indices in common: each is asked about once."""
-        if (window.object, index, place) in self._lying:
+    def _check_place(self, scratchpad: Scratchpad, index: Binary, place: int) -> None:
+        """That the index lies in the scratchpad. Neighbours have most of their indices in common: each is asked about once."""
+        if (scratchpad.object, index, place) in self._lying:
             return
-        frame, ring = self.leaf.frame, window.origin[place] is None
+        frame, ring = self.leaf.frame, scratchpad.origin[place] is None
         # The lowest bits of what is not negative are the remainder of a power of two.
         value = affine(index.left if ring else index, frame)
         good = value.ge_set(frame.number(0))
         if not ring:
-            length = window.object.lengths[place]
+            length = scratchpad.object.lengths[place]
             if length is None:
-                raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+                raise WrongError(f"the scratchpad of '{scratchpad.array.host}' has a length that is no number")
             # Sizes of tiles are numbers that the frame knows.
             good = good.intersect(value.lt_set(affine(length, frame)))
         if not (_around(self.leaf).is_subset(good) or self.leaf.domain.is_subset(good)):
-            raise WrongError(f"the window of '{window.array.host}' is too small")
-        self._lying.add((window.object, index, place))
+            raise WrongError(f"the scratchpad of '{scratchpad.array.host}' is too small")
+        self._lying.add((scratchpad.object, index, place))
 
     def rings(self) -> Iterator[tuple[int, RingUse]]:
-        """What the leaf, which means elements of windows alone, touches of rings, with the dimension."""
+        """What the leaf, which means elements of scratchpads alone, touches of rings, with the dimension."""
         found: dict[tuple[DataObject, int], isl.Map] = {}
         for node in walk(self.leaf.node):
-            window = self.windows.get(node.object) if isinstance(node, Access) else None
-            for dimension, origin in enumerate(window.origin if window is not None else ()):
+            scratchpad = self.scratchpads.get(node.object) if isinstance(node, Access) else None
+            for dimension, origin in enumerate(scratchpad.origin if scratchpad is not None else ()):
                 index = node.subscripts[dimension]
-                if window is not None and origin is None and isinstance(index, Binary):
+                if scratchpad is not None and origin is None and isinstance(index, Binary):
                     place, elements = (
-                        (window.object, dimension),
+                        (scratchpad.object, dimension),
                         affine_tuple((index.left,), self.leaf.frame).intersect_domain(self.leaf.domain),
                     )
                     found[place] = elements.union(found[place]) if place in found else elements
         for (object_, dimension), elements in found.items():
-            window = self.windows[object_]
-            yield dimension, RingUse(self.leaf, window, length_of(window, dimension), elements.coalesce())
+            scratchpad = self.scratchpads[object_]
+            yield dimension, RingUse(self.leaf, scratchpad, length_of(scratchpad, dimension), elements.coalesce())
 
-    def columns(self) -> Iterator[ColumnUse]:
-        """What the leaf, which means elements of windows alone, writes of windows with columns in registers, and reads of these."""
+    def columns(self) -> Iterator[RegisterQueueUse]:
+        """What the leaf, which means elements of scratchpads alone, writes of scratchpads with columns in registers, and reads of these."""
         expression = self.leaf.node.expression if isinstance(self.leaf.node, ExpressionStatement) else None
         target = expression.target if isinstance(expression, Assignment) else None
         for node in walk(self.leaf.node):
-            if not isinstance(node, Access) or (window := self.windows.get(node.object)) is None:
+            if not isinstance(node, Access) or (scratchpad := self.scratchpads.get(node.object)) is None:
                 continue
-            if window.column is None or (node.object == window.object and node is not target):
+            if scratchpad.column is None or (node.object == scratchpad.object and node is not target):
                 continue
-            if node is target and node.object != window.object:
-                raise WrongError(f"'{window.array.host}' is written in registers alone")
+            if node is target and node.object != scratchpad.object:
+                raise WrongError(f"'{scratchpad.array.host}' is written in registers alone")
             places = self._element(node).subscripts
-            self._check_planes(window.column, places[0])
+            self._check_planes(scratchpad.column, places[0])
             elements = affine_tuple(places, self.leaf.frame).intersect_domain(self.leaf.domain)
-            yield ColumnUse(self.leaf, window, node is target, elements)
+            yield RegisterQueueUse(self.leaf, scratchpad, node is target, elements)
 
-    def _check_planes(self, column: Column, plane: Expression) -> None:
+    def _check_planes(self, column: RegisterQueue, plane: Expression) -> None:
         """The plane is one of those that registers have at the position: 0 <= position - plane < planes."""
         at = self.leaf.value(column.position)
         around = list(itertools.takewhile(lambda one: not (isinstance(one, Dealt) and one.to_workers), self.leaf.path))
@@ -390,19 +407,19 @@ def _around(leaf: Leaf) -> isl.Set:
     return isl.Set.from_basic_set(leaf.domain.simple_hull())
 
 
-def length_of(window: Window, dimension: int) -> int:
-    """The window's length along a dimension. Raises WrongError where it is no number."""
-    length = window.object.lengths[dimension]
+def length_of(scratchpad: Scratchpad, dimension: int) -> int:
+    """The scratchpad's length along a dimension. Raises WrongError where it is no number."""
+    length = scratchpad.object.lengths[dimension]
     if not isinstance(length, IntegerLiteral):
-        raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+        raise WrongError(f"the scratchpad of '{scratchpad.array.host}' has a length that is no number")
     return length.value
 
 
-def _spells_place(window: Window, dimension: int, index: Binary) -> bool:
+def _spells_place(scratchpad: Scratchpad, dimension: int, index: Binary) -> bool:
     """Whether `index` is `x - origin`, or of a ring `x & (length - 1)`, the length being a power of two."""
-    origin = window.origin[dimension]
+    origin = scratchpad.origin[dimension]
     if origin is not None:
         return index.operator == "-" and index.right == access_to(origin)
-    length = length_of(window, dimension)
+    length = length_of(scratchpad, dimension)
     mask = index.right.value if isinstance(index.right, IntegerLiteral) else None
     return index.operator == "&" and length > 0 and length & (length - 1) == 0 and mask == length - 1

@@ -16,9 +16,9 @@ from tilepragma.ir.expressions import Access, AddressOf, Assignment, DataObject,
 from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
-    Buffered,
     Declaration,
     Loop,
+    PackedPanels,
     Return,
     Stage,
     Staged,
@@ -48,7 +48,7 @@ def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
     if launch.staged is None:
         return
     parts = launch.staged.statements
-    if launch.staged_windows:
+    if launch.staged_scratchpads:
         yield from _wrong_boxes(launch)
         return
     if len(parts) != 1 or not isinstance(parts[0], TileNest) or not parts[0].uniform:
@@ -60,7 +60,7 @@ def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
 
 
 def _wrong_boxes(launch: Launch) -> Iterator[str]:
-    """A staged form in windows has the gangs' loops of the launch, whose numbers come from there, and windows for itself."""
+    """A staged form in scratchpads has the gangs' loops of the launch, whose numbers come from there, and scratchpads for itself."""
     plain, staged = (
         one.statements[0] if len(one.statements) == 1 else None
         for one in (launch.body, launch.staged)
@@ -79,18 +79,18 @@ def _wrong_boxes(launch: Launch) -> Iterator[str]:
             yield f"loop {tiled.symbol} of the staged form is none of the launch"
         if any(tile.axis is not None and tile.axis not in launch.axes for tile in tiled.tiles):
             yield f"loop {tiled.symbol} of the staged form has workers that the launch has not"
-    objects = [name for window in launch.staged_windows for name in window.names]
+    objects = [name for scratchpad in launch.staged_scratchpads for name in scratchpad.names]
     accesses = (node for node in walk(launch.staged) if isinstance(node, Access))
     if len(set(objects)) != len(objects) or {
         access.object for access in accesses if access.object.scope is Scope.GANG
     } - set(objects):
-        yield f"the staged form of launch {launch.name} uses memory of its gangs that is not one window's"
-    for window in launch.staged_windows:
-        number = isinstance(window.object.element, ScalarType) and window.object.scope is Scope.GANG
-        if not number or window.column is not None or None in window.origin:
-            yield f"the window '{window.object.name}' is no box of numbers in memory of a gang"
-        if not len(window.object.lengths) == len(window.origin) == window.array.rank:
-            yield f"the window '{window.object.name}' has not the dimensions of its array"
+        yield f"the staged form of launch {launch.name} uses memory of its gangs that is not one scratchpad's"
+    for scratchpad in launch.staged_scratchpads:
+        number = isinstance(scratchpad.object.element, ScalarType) and scratchpad.object.scope is Scope.GANG
+        if not number or scratchpad.column is not None or None in scratchpad.origin:
+            yield f"the scratchpad '{scratchpad.object.name}' is no box of numbers in memory of a gang"
+        if not len(scratchpad.object.lengths) == len(scratchpad.origin) == scratchpad.array.rank:
+            yield f"the scratchpad '{scratchpad.object.name}' has not the dimensions of its array"
 
 
 def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
     for statement in block.statements:
         if isinstance(statement, (Barrier, Stage)):
             continue
-        if isinstance(statement, (Block, Loop, Buffered)):
+        if isinstance(statement, (Block, Loop, PackedPanels)):
             inner = statement if isinstance(statement, Block) else statement.body
             if workers_meet(inner):
                 yield from _wrong_places(inner, launch)
@@ -199,7 +199,7 @@ def _stages(block: Block, around: tuple[DataObject, ...]) -> Iterator[tuple[Bloc
     for place, statement in enumerate(block.statements):
         if isinstance(statement, Stage):
             yield block, place, statement, around
-        elif isinstance(statement, (Block, Buffered)):
+        elif isinstance(statement, (Block, PackedPanels)):
             yield from _stages(statement if isinstance(statement, Block) else statement.body, around)
         elif isinstance(statement, Loop):
             yield from _stages(statement.body, (*around, statement.iterator))

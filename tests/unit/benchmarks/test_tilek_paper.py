@@ -16,7 +16,7 @@ from benchmarks.tilek_paper.results import (
     place_of_best,
     rates_of,
 )
-from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
+from benchmarks.tilek_paper.subjects import SUBJECTS, CalibrationTarget
 from tilepragma.base.performance_spread import Spread
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.exploration import Results
@@ -115,7 +115,7 @@ def test_a_run_takes_versions_in_turn_and_failed_ones_once() -> None:
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name)
-def test_inputs_are_of_the_kernels_parameters(subject: Subject) -> None:
+def test_inputs_are_of_the_kernels_parameters(subject: CalibrationTarget) -> None:
     parameters = subject.source.read_text().partition(") {")[0]
     for quick in (True, False):
         points = list(subject.points(quick).values())

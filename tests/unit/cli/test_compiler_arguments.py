@@ -13,7 +13,7 @@ from tilepragma.cli.compiler_arguments import (
     LINK,
     OBJECT,
     PREPROCESS,
-    OwnOptions,
+    DriverOptions,
     UsageError,
     read_command,
 )
@@ -146,7 +146,7 @@ def test_own_options() -> None:
     command = read_command(
         ["--tilek-target=opencl,threads", "--tilek-keep", "--tilek-explain", "--tilek-emit-kernels=k", "-c", "a.c"]
     )
-    assert command.own == OwnOptions(target="opencl,threads", emit_kernels="k", explain=True, keep=True)
+    assert command.own == DriverOptions(target="opencl,threads", emit_kernels="k", explain=True, keep=True)
     assert command.arguments == ("-c", "a.c")
     assert not command.plain
 

@@ -180,7 +180,7 @@ def test_gangs_have_no_more_workers_than_a_block() -> None:
     assert seconds(product(64, 16), {"n": 2048}, replace(h100, shared_per_block=2**18)) == [np.inf]
 
 
-def test_windows_without_room_are_never_ranked() -> None:
+def test_scratchpads_without_room_are_never_ranked() -> None:
     found, scalars = planned("jacobi 1-d overlapped"), {"n": 100000, "steps": 64}
     ranking = rank_layouts(found, scalars, Target.CUDA, device("c1060"))
     assert ranking.reason == "none that was tried has room on NVIDIA Tesla C1060"
@@ -240,7 +240,7 @@ def test_boxes_of_gangs_have_banks_and_take_room() -> None:
     assert isinstance(work, PlanWork)
     (launch,) = work.launches
     (fronts,) = launch.tile.fronts
-    assert [one.array.name for one in launch.place.launch.staged_windows] == ["a"]
+    assert [one.array.name for one in launch.place.launch.staged_scratchpads] == ["a"]
     assert launch.place.lanes.all(box_bytes(launch.place.launch, launch.place.lanes.evaluation.value)).tolist() == [
         4360,
         4488,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.source_plans import plan
 from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral, integer
-from tilepragma.ir.loop_tree import Block, Buffered, Kernel, Stage, Statement
+from tilepragma.ir.loop_tree import Block, Kernel, PackedPanels, Stage, Statement
 from tilepragma.ir.loop_tree_text import expression_text, staged_text
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
@@ -58,7 +58,7 @@ def test_rows_may_be_as_long_as_a_parameter_says() -> None:
 def test_products_of_flat_matrices_have_register_tiles() -> None:
     body = "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) c[i*n + j] += a[i*n + k] * b[k*n + j];"
     made = plan(f"void f(int n, const float *a, const float *b, float *c) {{\n#pragma tilek kernel\n{body}\n}}")
-    assert any(isinstance(node, Buffered) for launch in made.host for node in walk(launch.body))
+    assert any(isinstance(node, PackedPanels) for launch in made.host for node in walk(launch.body))
 
 
 def test_the_user_s_arrays_come_back() -> None:

@@ -12,7 +12,7 @@ from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.plan.dispatch_table import around, sizes_on_hosts, wrong_choices
 from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice
-from tilepragma.sizes.records import HOST, KeptChoice, Winner, kept_file, kept_text
+from tilepragma.sizes.records import HOST, RecordedChoice, TunedVersion, kept_file, kept_text
 
 SOURCE = """\
 void sweep(int steps, int n, float *a)
@@ -120,8 +120,8 @@ def test_the_merged_choices_are_right(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    choices = tuple(KeptChoice(one["bytes"], one.get("trips"), one["sizes"]) for one in CHOICES)  # type: ignore[arg-type]
-    winner = Winner("sweep", HOST, "threads", {}, {"machine": "here"}, choices, 400)
+    choices = tuple(RecordedChoice(one["bytes"], one.get("trips"), one["sizes"]) for one in CHOICES)  # type: ignore[arg-type]
+    winner = TunedVersion("sweep", HOST, "threads", {}, {"machine": "here"}, choices, 400)
     text = kept_text(None, winner)
     assert json.loads(text)["kernels"]["sweep"]["host"]["choices"] == CHOICES
     (tmp_path / "sweep.c").write_text(SOURCE)
@@ -130,7 +130,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert plan.measured == MeasuredSizes(
         400, tuple(SizeChoice(one.bytes, one.trips, tuple(one.sizes.values())) for one in choices)
     )
-    assert json.loads(kept_text(text, Winner("sweep", HOST, "threads", {}, None)))["kernels"] == {}
+    assert json.loads(kept_text(text, TunedVersion("sweep", HOST, "threads", {}, None)))["kernels"] == {}
 
 
 STENCIL = """\
@@ -160,8 +160,8 @@ def test_other_tiles_of_time_steps_are_kept_for_cores_alone(tmp_path: Path, monk
     assert plain.host_steps != skewed.host_steps
     sizes = {size.object.name: 16 for size in skewed.sizes}
     facts = {"machine": "here"}
-    choices = (KeptChoice(1000, None, sizes),)
-    kept.write_text(kept_text(None, Winner("jacobi", HOST, "threads", {}, facts, choices, 10, "skewed")))
+    choices = (RecordedChoice(1000, None, sizes),)
+    kept.write_text(kept_text(None, TunedVersion("jacobi", HOST, "threads", {}, facts, choices, 10, "skewed")))
     found = planned()
     assert found.host_steps == skewed.host_steps
     assert found.device_steps == plain.device_steps

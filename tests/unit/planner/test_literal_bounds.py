@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.support.source_plans import plan
-from tilepragma.ir.loop_tree import Buffered, Loop
+from tilepragma.ir.loop_tree import Loop, PackedPanels
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, launches_in
@@ -73,7 +73,7 @@ def shape(found: KernelPlan) -> list[object]:
             elif isinstance(step, Launch):
                 nodes = list(walk(step.body))
                 result.append([str(axis) for axis in step.axes])
-                held = (one for node in nodes if isinstance(node, Buffered) for one in node.buffers)
+                held = (one for node in nodes if isinstance(node, PackedPanels) for one in node.buffers)
                 result.append([expression_text(one.access) for one in held])
     return [*result, [(size.object.name, size.host, size.device) for size in found.sizes]]
 

@@ -63,14 +63,14 @@ void f(int steps, int n, double a[n], double b[n]) {
 @pytest.mark.parametrize(
     ("name", "bytes_"), [("", LOCAL_BYTES), ("c1060", 16384), ("h100", 49152), ("processor", LOCAL_BYTES)]
 )
-def test_windows_fit_the_memory_of_the_named_device(name: str, bytes_: int) -> None:
+def test_scratchpads_fit_the_memory_of_the_named_device(name: str, bytes_: int) -> None:
     device = named_device(name) if name else None
     made = plan(STENCIL, PlanDefaults(temporal=TemporalTiles.OVERLAPPED, device=device))
     verify(made)
     sizes = [
         8 * length.value
-        for window in made.device[0].windows
-        for length in window.object.lengths
+        for scratchpad in made.device[0].scratchpads
+        for length in scratchpad.object.lengths
         if isinstance(length, IntegerLiteral)
     ]
     assert sum(sizes) == bytes_

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.c_functions import HYPERPLANES, CFunction, c_function
 from tests.support.scops import scop
-from tilepragma.poly.bands import SEARCH, Part, PartKind, RowLoop, parallel_parts, parts_in
+from tilepragma.poly.bands import SEARCH, BandKind, OuterLoop, Part, parallel_parts, parts_in
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import intra_tile
 from tilepragma.poly.intra_tile_schedule import point_order
@@ -53,7 +53,7 @@ def program(nest: str | CFunction) -> Program:
     return program_of(made, memory_dependences(made))
 
 
-def parts(nest: str | CFunction) -> tuple[Part | RowLoop, ...]:
+def parts(nest: str | CFunction) -> tuple[Part | OuterLoop, ...]:
     found = program(nest)
     return parallel_parts(found.statements, found.dependences)
 
@@ -74,31 +74,31 @@ def with_dependences(nest: str | CFunction) -> tuple[Part, tuple[Dependence, ...
 
 def test_gauss_seidel_is_a_wavefront_of_the_skewed_band() -> None:
     found = only(GAUSS_SEIDEL)
-    assert found.kind is PartKind.WAVEFRONT
+    assert found.kind is BandKind.WAVEFRONT
     assert found.statements[0].matrix == ((1, 0), (1, 1))
     assert found.carrying == (0, 1)
 
 
 def test_lu_is_one_band_of_three_rows() -> None:
     found = only(LU)
-    assert found.kind is PartKind.WAVEFRONT
+    assert found.kind is BandKind.WAVEFRONT
     assert found.band == found.carrying == (0, 1, 2)
 
 
 def test_what_carries_nothing_comes_outermost() -> None:
     found = only(COLUMN_SUMS)
-    assert found.kind is PartKind.DOALL
+    assert found.kind is BandKind.DOALL
     assert found.statements[0].matrix == ((0, 1), (1, 0))
     assert found.at_once == (0,)
 
 
 def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
     (stepped,) = parts(PATHS)
-    assert isinstance(stepped, RowLoop)
+    assert isinstance(stepped, OuterLoop)
     assert stepped.level == 0
     (inner,) = stepped.parts
     assert isinstance(inner, Part)
-    assert (inner.kind, inner.outer, inner.carrying) == (PartKind.WAVEFRONT, 1, (1, 2))
+    assert (inner.kind, inner.outer, inner.carrying) == (BandKind.WAVEFRONT, 1, (1, 2))
 
 
 def test_statements_that_do_not_tie_each_other_are_taken_apart_only_where_that_runs_more_at_once() -> None:
@@ -108,13 +108,13 @@ def test_statements_that_do_not_tie_each_other_are_taken_apart_only_where_that_r
 
 
 def test_a_row_of_four_values_is_not_worth_a_launch() -> None:
-    assert only(FEW).kind is PartKind.SERIAL
+    assert only(FEW).kind is BandKind.SERIAL
 
 
 def test_time_and_the_colour_skewed_by_it_make_no_wavefronts() -> None:
     # Of the tiles of t and t + colour hardly two could run at once.
     (stepped,) = parts(COLOURS)
-    assert isinstance(stepped, RowLoop)
+    assert isinstance(stepped, OuterLoop)
     assert stepped.statements[0].rows[-1].coefficients == (1, 0, 0, 0)
 
 
@@ -169,4 +169,4 @@ def test_a_search_that_gives_up_ends() -> None:
     # not stepped through again.
     found = program("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[0][0] += a[i][j];")
     given_up = parallel_parts(found.statements, found.dependences, replace(SEARCH, operations=1))
-    assert {each.kind for each in parts_in(given_up)} == {PartKind.SERIAL}
+    assert {each.kind for each in parts_in(given_up)} == {BandKind.SERIAL}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.c_functions import HYPERPLANES, c_function
 from tests.support.scops import scop
-from tilepragma.poly.bands import Part, PartKind, parallel_parts
+from tilepragma.poly.bands import BandKind, Part, parallel_parts
 from tilepragma.poly.concurrent_start import ConcurrentStart, concurrent_start
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import concurrent_tile
@@ -74,7 +74,7 @@ def start(made: Program) -> tuple[Part, ConcurrentStart | None]:
     """The only part as Algorithm 4.1 leaves it, and what begins together; that is legal and permutable."""
     (part,) = parallel_parts(made.statements, made.dependences)
     assert isinstance(part, Part)
-    assert part.kind is PartKind.WAVEFRONT
+    assert part.kind is BandKind.WAVEFRONT
     found = concurrent_start(part, made.dependences, point_order(part, made.dependences).along)
     if found is not None:
         assert untilable(Schedule(found.part.statements), made.dependences) == ()

@@ -13,7 +13,7 @@ from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Lau
 from tilepragma.planner.candidates import choose
 from tilepragma.poly.intra_tile_schedule import Steps
 from tilepragma.schedule.as_written import structure
-from tilepragma.schedule.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.verify.proofs import prove
 
 
@@ -240,9 +240,9 @@ def test_scalars_pass_between_launches_by_address_and_are_private_where_each_ite
 
 def _answer(
     parallel: int, sequential: int, name: str, launched: int | None = None, strides: int | None = None
-) -> Automatic:
+) -> ScheduleCandidate:
     depths = Depths(parallel, sequential, parallel if launched is None else launched)
-    return Automatic(name, (), (), (), depths=depths, steps=None if strides is None else Steps(strides, 0))
+    return ScheduleCandidate(name, (), (), (), depths=depths, steps=None if strides is None else Steps(strides, 0))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def _answer(
     ],
 )
 def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
-    answers: tuple[Automatic | Refusal, ...], taken: str | None
+    answers: tuple[ScheduleCandidate | Refusal, ...], taken: str | None
 ) -> None:
     kernel = region("int n, double *a", "for (int i = 0; i < n; i++) a[i] = 1;").kernel
     seen = Region(kernel, (), frozenset(), frozenset(), frozenset(), FloatingRules(contract=False, fast=False))

@@ -10,7 +10,7 @@ from tests.support.plan_text import plan_of
 from tests.support.source_plans import plan
 from tilepragma.codegen.launch_order import step_functions
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.loop_tree import Axis, Block, Buffered, TileNest
+from tilepragma.ir.loop_tree import Axis, Block, PackedPanels, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.verify.proofs import prove
@@ -188,5 +188,5 @@ def test_elements_in_registers_wait_for_whole_wavefronts() -> None:
         " for (int j = 0; j < i; j++) { for (int k = 0; k < j; k++) A[i][j] -= A[i][k] * A[k][j]; A[i][j] /= A[j][j]; }"
         " for (int j = i; j < n; j++) for (int k = 0; k < i; k++) A[i][j] -= A[i][k] * A[k][j]; } }"
     )
-    assert any(isinstance(node, Buffered) for one in found.host for node in walk(one.body))
+    assert any(isinstance(node, PackedPanels) for one in found.host for node in walk(one.body))
     assert not any(one.pipelined for one in found.host)

@@ -43,12 +43,12 @@ def with_memory(text: str, memory: int) -> KernelPlan:
     return plan(text, PlanDefaults(device=replace(device, shared_per_block=memory)))
 
 
-def windows(made: KernelPlan) -> list[list[tuple[str, ...]]]:
-    """The names and lengths of each launch's windows."""
+def scratchpads(made: KernelPlan) -> list[list[tuple[str, ...]]]:
+    """The names and lengths of each launch's scratchpads."""
     return [
         [
             (one.array.name, *(getattr(length, "spelling", "") for length in one.object.lengths))
-            for one in launch.windows
+            for one in launch.scratchpads
         ]
         for launch in made.device
     ]
@@ -60,7 +60,7 @@ def test_what_a_tile_touches_is_staged() -> None:
     in parts by is none.
     """
     made = plan(PLANE)
-    assert windows(made) == [[("u", "5", "6"), ("f", "3", "4")]] * 8
+    assert scratchpads(made) == [[("u", "5", "6"), ("f", "3", "4")]] * 8
     assert made.device_kernel is not None and all(
         one.name in ("u", "f") for one in made.device_kernel.objects if one.rank
     )
@@ -75,13 +75,13 @@ def test_rows_of_an_array_of_one_dimension_are_staged() -> None:
     flat = flat.replace("[i][j", "[i * (n + 2) + j").replace(
         "subdomain: 4)", "subdomain: 4) data(u[1:n * n + 4 * n + 2], f[0:n * n + 4 * n + 4])"
     )
-    assert windows(plan(flat)) == [[("u", "5", "6"), ("f", "3", "4")]] * 8
+    assert scratchpads(plan(flat)) == [[("u", "5", "6"), ("f", "3", "4")]] * 8
 
 
 def test_what_does_not_fit_is_read_where_it_is() -> None:
-    assert windows(with_memory(LINE, 55)) == [[]] * 4  # 7 doubles
-    assert windows(with_memory(LINE, 56)) == [[("u", "7")]] * 4
-    assert windows(with_memory(LINE, 96)) == [[("u", "7"), ("f", "5")]] * 4
+    assert scratchpads(with_memory(LINE, 55)) == [[]] * 4  # 7 doubles
+    assert scratchpads(with_memory(LINE, 56)) == [[("u", "7")]] * 4
+    assert scratchpads(with_memory(LINE, 96)) == [[("u", "7"), ("f", "5")]] * 4
 
 
 def test_why_there_are_none_is_said() -> None:
@@ -126,7 +126,7 @@ def with_tile(launch: Launch, statements: list[Statement]) -> Launch:
 
 
 def without(kind: int) -> Callable[[Launch], Launch]:
-    """Without the nest of workers that stands there: windows are filled first and stored last."""
+    """Without the nest of workers that stands there: scratchpads are filled first and stored last."""
 
     def change(launch: Launch) -> Launch:
         statements = tile(launch)
@@ -154,11 +154,11 @@ def turned(fronts: Loop) -> Loop:
 
 
 def greedy(launch: Launch) -> Launch:
-    """With a window that reaches one place further, and is filled there."""
-    (window, other) = launch.windows
-    longer = replace(window.object, lengths=(integer(8),))
+    """With a scratchpad that reaches one place further, and is filled there."""
+    (scratchpad, other) = launch.scratchpads
+    longer = replace(scratchpad.object, lengths=(integer(8),))
     body = with_accesses(
-        launch.body, lambda access: replace(access, object=longer) if access.object == window.object else access
+        launch.body, lambda access: replace(access, object=longer) if access.object == scratchpad.object else access
     )
     statements = tile(replace(launch, body=body))
     place = next(index for index, one in enumerate(statements) if isinstance(one, TileNest))
@@ -166,7 +166,7 @@ def greedy(launch: Launch) -> Launch:
     assert isinstance(nest, TileNest)
     (tiled,) = nest.loops
     statements[place] = replace(nest, loops=(replace(tiled, loop=replace(tiled.loop, upper=integer(7))),))
-    return replace(with_tile(launch, statements), windows=(replace(window, object=longer), other))
+    return replace(with_tile(launch, statements), scratchpads=(replace(scratchpad, object=longer), other))
 
 
 def test_the_plan_as_it_is(made: KernelPlan, parts: tuple[Part, ...]) -> None:
@@ -176,8 +176,8 @@ def test_the_plan_as_it_is(made: KernelPlan, parts: tuple[Part, ...]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (without(0), "a window lacks elements of 'u' that are read from before the step"),
-        (without(1), "a window lacks elements of 'f' that are read from before the step"),
+        (without(0), "a scratchpad lacks elements of 'u' that are read from before the step"),
+        (without(1), "a scratchpad lacks elements of 'f' that are read from before the step"),
         (without(-1), "results of 'u' are not stored"),
         (lambda launch: with_tile(launch, tile(launch)[:-1]), "no barrier ends the tiles of launch three_nest1"),
         (with_fronts(fewer), "is not shown to run for all of its instances"),

@@ -15,7 +15,7 @@ from tests.support.stencil_plans import (
     in_launch,
     more_in,
     rewritten,
-    windows,
+    scratchpads,
     without_if,
 )
 from tilepragma.codegen.describe import describe
@@ -58,8 +58,8 @@ def good() -> KernelPlan:
 def test_a_stencil_gets_them_on_devices_where_they_are_asked_for(good: KernelPlan) -> None:
     (loop,) = good.device_steps
     assert isinstance(loop, HostLoop) and loop.shape and len(loop.steps) == 2
-    assert windows(good) == 2 * [("a", [LOCAL_BYTES // 16]), ("b", [LOCAL_BYTES // 16])]
-    assert not any(launch.windows for launch in good.host)
+    assert scratchpads(good) == 2 * [("a", [LOCAL_BYTES // 16]), ("b", [LOCAL_BYTES // 16])]
+    assert not any(launch.scratchpads for launch in good.host)
     kinds = {axis.kind for launch in good.device for axis in launch.axes}
     assert kinds == {AxisKind.GANG, AxisKind.WORKER}
     assert [one.object.name for one in good.arrays if one.object.scope is Scope.TEMPORARY] == ["a_next"]
@@ -72,14 +72,14 @@ def test_cores_have_no_second_array(good: KernelPlan) -> None:
 
 
 def test_nobody_gets_them_unasked() -> None:
-    assert not any(launch.windows for launch in plan(LINE).device)
+    assert not any(launch.scratchpads for launch in plan(LINE).device)
 
 
 @pytest.mark.parametrize("order", [1, 4])
 def test_the_degree_is_what_memory_of_a_gang_allows(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
     made = plan(CUBE % (6 * (order,) + 3 * (order,) + 6 * (order,)), ASKED)
-    assert len(made.device) == 2 and all(launch.windows for launch in made.device)
+    assert len(made.device) == 2 and all(launch.scratchpads for launch in made.device)
 
 
 REFUSED = {
@@ -97,7 +97,7 @@ def test_others_keep_what_they_have_with_a_reason(body: str) -> None:
         f"void f(int steps, int n, double a[n], double b[n], double c[steps + 1][n])\n{{\n#pragma tilek kernel\n{body}\n}}\n",
         ASKED,
     )
-    assert not any(launch.windows for launch in made.device)
+    assert not any(launch.scratchpads for launch in made.device)
     assert made.as_written is not None or any(one.startswith("overlapped tiles: ") for one in made.rejected)
 
 
@@ -105,7 +105,7 @@ def test_what_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
     box = "a[i + 8][j][k] + a[i][j - 8][k] + a[i][j][k + 8]"
     made = plan((CUBE % (15 * (8,))).replace("= b[i][j][k];", f"= {box.replace('a[', 'b[')};"), ASKED)
-    assert not any(launch.windows for launch in made.device)
+    assert not any(launch.scratchpads for launch in made.device)
     assert any("bytes of a gang's memory" in one for one in made.rejected)
 
 
@@ -145,17 +145,18 @@ def reading(made: KernelPlan, which: int, old: str, new: str) -> KernelPlan:
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
-def shorter_windows(made: KernelPlan) -> KernelPlan:
+def shorter_scratchpads(made: KernelPlan) -> KernelPlan:
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
     launches = []
     for one in launches_in(loop.steps):
         short = {
-            window.object: replace(window.object, lengths=(integer(LOCAL_BYTES // 16 - 1),)) for window in one.windows
+            scratchpad.object: replace(scratchpad.object, lengths=(integer(LOCAL_BYTES // 16 - 1),))
+            for scratchpad in one.scratchpads
         }
         body = with_accesses(one.body, lambda access: replace(access, object=short.get(access.object, access.object)))  # noqa: B023
-        own = tuple(replace(window, object=short[window.object]) for window in one.windows)
-        launches.append(replace(one, body=body, windows=own))
+        own = tuple(replace(scratchpad, object=short[scratchpad.object]) for scratchpad in one.scratchpads)
+        launches.append(replace(one, body=body, scratchpads=own))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
@@ -166,13 +167,13 @@ def with_launches(made: KernelPlan, *places: int) -> KernelPlan:
 
 
 BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
-    "a window is filled while it is still read": without_last_barrier,
+    "a scratchpad is filled while it is still read": without_last_barrier,
     "workers do not wait between statements": without_barriers_of_steps,
     "the second launch reads what the first one read": lambda p: reading(p, 1, "a_next", "a"),
     "the first launch writes what it reads": lambda p: reading(p, 0, "a_next", "a"),
     "the results stay in the copy": lambda p: reading(p, 1, "a", "a_next"),
-    "the border is not there": lambda p: without_if(p, 0, "b_window[i_point - "),
-    "nothing is filled": lambda p: without_if(p, 1, "a_window"),
+    "the border is not there": lambda p: without_if(p, 0, "b_scratchpad[i_point - "),
+    "nothing is filled": lambda p: without_if(p, 1, "a_scratchpad"),
     "results are not stored": lambda p: without_if(p, 1, "a[i_point"),
     "values in between are not stored": lambda p: without_if(p, 0, "a_next["),
     "what only the last step leaves is not stored": lambda p: without_if(p, 1, "b[i_point"),
@@ -180,7 +181,7 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "tiles shrink too fast at the other end": lambda p: more_in(p, 0, "i_first + i_home + (2l * t_left)", 1),
     "a tile ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
     "the last step is not known": lambda p: more_in(p, 1, "t_first_2 + (long)t_steps_2 - 1l >=", 1),
-    "windows are shorter than what they hold": shorter_windows,
+    "scratchpads are shorter than what they hold": shorter_scratchpads,
     "there and not back": lambda p: with_launches(p, 0),
     "back first": lambda p: with_launches(p, 1, 0),
 }
@@ -214,24 +215,24 @@ def test_a_planner_that_errs_gets_nothing(change: Change, monkeypatch: pytest.Mo
     right = halo.overlap
     monkeypatch.setattr(halo, "overlap", lambda *given: change(right(*given)))
     made = plan(LINE, ASKED)
-    assert not any(launch.windows for launch in made.device)
+    assert not any(launch.scratchpads for launch in made.device)
     assert any("not proven right" in one for one in made.rejected)
 
 
-def test_windows_are_for_gangs_of_devices(good: KernelPlan) -> None:
+def test_scratchpads_are_for_gangs_of_devices(good: KernelPlan) -> None:
     for broken in (
         replace(good, host_steps=good.device_steps),
         shared_by_two(good),
         replace(good, device_steps=tuple(rewritten(step, as_local) for step in good.device_steps)),
     ):
-        with pytest.raises(PlanFault, match="windows are sound"):
+        with pytest.raises(PlanFault, match="scratchpads are sound"):
             verify_rules(broken)
 
 
 def shared_by_two(made: KernelPlan) -> KernelPlan:
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
-    launches = [replace(one, windows=(*one.windows, one.windows[0])) for one in launches_in(loop.steps)]
+    launches = [replace(one, scratchpads=(*one.scratchpads, one.scratchpads[0])) for one in launches_in(loop.steps)]
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
@@ -239,7 +240,7 @@ def as_local(node: Any) -> Any:
     return replace(node, scope=Scope.LOCAL) if getattr(node, "scope", None) is Scope.GANG else node
 
 
-def test_accesses_name_windows_alone(good: KernelPlan) -> None:
+def test_accesses_name_scratchpads_alone(good: KernelPlan) -> None:
     (first, _) = good.device
     inner = {one.object for one in walk(first.body) if isinstance(one, Access) and one.object.scope is Scope.GANG}
-    assert inner == {window.object for window in first.windows}
+    assert inner == {scratchpad.object for scratchpad in first.scratchpads}

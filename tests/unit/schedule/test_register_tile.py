@@ -13,12 +13,12 @@ from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.expressions import Binary, access_to, integer
 from tilepragma.ir.loop_tree import (
     Block,
-    Buffer,
-    Buffered,
     Declaration,
     ExpressionStatement,
     If,
     Loop,
+    PackedPanels,
+    Panel,
     Statement,
     TileNest,
 )
@@ -43,12 +43,12 @@ def product(order: str = "ikj", type_: str = "float", heads: dict[str, str] = HE
     }}""")
 
 
-def buffers(found: KernelPlan) -> list[Buffer]:
+def buffers(found: KernelPlan) -> list[Panel]:
     nodes = (node for launch in found.host for node in walk(launch.body))
-    return [buffer for node in nodes if isinstance(node, Buffered) for buffer in node.buffers]
+    return [buffer for node in nodes if isinstance(node, PackedPanels) for buffer in node.buffers]
 
 
-def described(found: list[Buffer]) -> list[str]:
+def described(found: list[Panel]) -> list[str]:
     """`6x{COLUMNS} c[i][j]`, one a buffer."""
     return [
         "x".join(str(getattr(length, "value", None)) for length in one.object.lengths)
@@ -100,7 +100,7 @@ def test_vectors_hold_fewer_doubles() -> None:
 
 def test_devices_keep_the_loops_as_written() -> None:
     found = product()
-    assert not any(isinstance(node, Buffered) for launch in found.device for node in walk(launch.body))
+    assert not any(isinstance(node, PackedPanels) for launch in found.device for node in walk(launch.body))
 
 
 def test_what_scales_the_elements_first_runs_before() -> None:
@@ -119,8 +119,8 @@ def test_what_scales_the_elements_first_runs_before() -> None:
     names = {size.object.name: (size.host, size.unit) for size in found.sizes}
     assert names == {"i_size": (96, ROWS)}, "scaling has the product's blocks"
     scaled, product = (one for one in _nest(launch).body.statements if not isinstance(one, Declaration))
-    assert not any(isinstance(node, Buffered) for node in walk(scaled))
-    assert any(isinstance(node, Buffered) for node in walk(product))
+    assert not any(isinstance(node, PackedPanels) for node in walk(scaled))
+    assert any(isinstance(node, PackedPanels) for node in walk(product))
 
 
 def _nest(launch: Launch) -> TileNest:
@@ -229,8 +229,8 @@ def test_a_panel_for_tiles_that_may_not_be_there_is_packed_behind_a_test() -> No
     assert any("m >= 1" in expression_text(one) for one in tests), "without any q nothing of b is read"
 
 
-def _buffers_in(block: Block) -> list[Buffer]:
-    return [one for node in walk(block) if isinstance(node, Buffered) for one in node.buffers]
+def _buffers_in(block: Block) -> list[Panel]:
+    return [one for node in walk(block) if isinstance(node, PackedPanels) for one in node.buffers]
 
 
 def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
@@ -354,14 +354,14 @@ def test_updates_of_a_factorisation_keep_elements_on_both_sides_of_its_diagonal(
 # -- broken plans
 
 
-def with_buffers(found: KernelPlan, change: Callable[[Buffered], Statement]) -> KernelPlan:
-    """The plan with every Buffered on the host changed."""
+def with_buffers(found: KernelPlan, change: Callable[[PackedPanels], Statement]) -> KernelPlan:
+    """The plan with every PackedPanels on the host changed."""
 
     def in_block(block: Block) -> Block:
         statements = []
         for one in block.statements:
             inner = in_block(one) if isinstance(one, Block) else with_blocks(one, in_block)
-            statements.append(change(inner) if isinstance(inner, Buffered) else inner)
+            statements.append(change(inner) if isinstance(inner, PackedPanels) else inner)
         return replace(block, statements=tuple(statements))
 
     def in_step(step: Step) -> Step:
@@ -371,33 +371,33 @@ def with_buffers(found: KernelPlan, change: Callable[[Buffered], Statement]) -> 
     return replace(found, host_steps=tuple(in_step(step) for step in found.host_steps))
 
 
-def with_buffer(change: Callable[[Buffer], Buffer]) -> Callable[[Buffered], Buffered]:
+def with_buffer(change: Callable[[Panel], Panel]) -> Callable[[PackedPanels], PackedPanels]:
     """With what changes full register tiles; panels stay."""
     return lambda node: replace(
         node, buffers=tuple(change(one) if one.stored and not one.padded else one for one in node.buffers)
     )
 
 
-def with_padded(change: Callable[[Buffer], Buffer]) -> Callable[[Buffered], Buffered]:
+def with_padded(change: Callable[[Panel], Panel]) -> Callable[[PackedPanels], PackedPanels]:
     """With what changes padded buffers; others stay."""
     return lambda node: replace(node, buffers=tuple(change(one) if one.padded else one for one in node.buffers))
 
 
-def extent(number: int, place: int) -> Callable[[Buffer], Buffer]:
+def extent(number: int, place: int) -> Callable[[Panel], Panel]:
     """One of the buffer's loops to run `number` times."""
 
-    def change(buffer: Buffer) -> Buffer:
+    def change(buffer: Panel) -> Panel:
         loops = [replace(loop, upper=integer(number)) if at == place else loop for at, loop in enumerate(buffer.loops)]
         return replace(buffer, loops=tuple(loops))
 
     return change
 
 
-def lengths(*numbers: int) -> Callable[[Buffer], Buffer]:
+def lengths(*numbers: int) -> Callable[[Panel], Panel]:
     return lambda buffer: replace(buffer, object=replace(buffer.object, lengths=tuple(map(integer, numbers))))
 
 
-BROKEN: dict[str, tuple[Callable[[Buffer], Buffer], str]] = {
+BROKEN: dict[str, tuple[Callable[[Panel], Panel], str]] = {
     "too short": (lengths(ROWS - 1, COLUMNS), "is too small"),
     "rows left out": (extent(ROWS - 1, 0), "lacks elements that are accessed"),
     "columns left out": (extent(COLUMNS - 1, 1), "lacks elements that are accessed"),
@@ -431,7 +431,7 @@ def test_a_wrong_buffer_is_refused(name: str) -> None:
 def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
     """c[i + (k - k)][j]: the same element, but k is none where it is read and written back."""
 
-    def change(node: Buffered) -> Buffered:
+    def change(node: PackedPanels) -> PackedPanels:
         (buffer,) = node.buffers
         k = next(access_to(loop.iterator) for loop in loops_in(node.body) if loop.iterator.name == "k")
         row, column = buffer.access.subscripts
@@ -453,7 +453,7 @@ def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
         ),
     ],
 )
-def test_wrong_padding_is_refused(change: Callable[[Buffer], Buffer], sentence: str) -> None:
+def test_wrong_padding_is_refused(change: Callable[[Panel], Panel], sentence: str) -> None:
     found = prove(with_buffers(product(), with_padded(change)))
     assert sentence in " ".join(fault.message for fault in found)
 
@@ -484,7 +484,7 @@ def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
                 for (int k = i + 1; k < n; k++) b[i][j] += a[k][i] * b[k][j];
     }""")
 
-    def from_the_diagonal(node: Buffered) -> Buffered:
+    def from_the_diagonal(node: PackedPanels) -> PackedPanels:
         """k from the first row of the tile on."""
 
         def in_block(block: Block) -> Block:

@@ -15,14 +15,14 @@ from tests.support.stencil_plans import (
     Change,
     in_launch,
     more_in,
-    windows,
+    scratchpads,
     without_if,
 )
 from tilepragma.codegen.device_program import cuda_program
 from tilepragma.codegen.numbering import number
 from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
 from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, integer
-from tilepragma.ir.loop_tree import Barrier, Column, Declarator, Loop, Window
+from tilepragma.ir.loop_tree import Barrier, Declarator, Loop, RegisterQueue, Scratchpad
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
@@ -48,15 +48,19 @@ def streamed() -> KernelPlan:
 
 
 def test_a_gang_walks_along_the_first_dimension(streamed: KernelPlan) -> None:
-    assert [one.object.name for one in streamed.sizes] == ["t_degree", "i_chunk", "j_window"]
+    assert [one.object.name for one in streamed.sizes] == ["t_degree", "i_chunk", "j_scratchpad"]
     degree = streamed.sizes[0].device
     # At a position a step is two planes behind the one before it; what is left is taken two planes
     # behind the last step: 2 * degree + 1 planes of a. The border of b is filled with a's plane,
     # and read three planes behind the last step's: one more.
-    (_, (planes, width)), (_, (others, _)) = windows(streamed)[:2]
+    (_, (planes, width)), (_, (others, _)) = scratchpads(streamed)[:2]
     assert (degree, planes, others) == (6, 16, 16)
     assert LOCAL_BYTES - 8 * (planes + others) < 8 * width * (planes + others) <= LOCAL_BYTES
-    assert all(window.origin[0] is None and window.origin[1] for one in streamed.device for window in one.windows)
+    assert all(
+        scratchpad.origin[0] is None and scratchpad.origin[1]
+        for one in streamed.device
+        for scratchpad in one.scratchpads
+    )
     assert all(len([axis for axis in one.axes if axis.kind is AxisKind.WORKER]) == 1 for one in streamed.device)
     assert any(one.startswith("streamed tiles: ") and "a few planes at a time" in one for one in streamed.storage)
 
@@ -73,7 +77,7 @@ def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) 
     assert isinstance(loop, HostLoop)
     launches = []
     for one in launches_in(loop.steps):
-        (old,) = (window for window in one.windows if window.array.name == name)
+        (old,) = (scratchpad for scratchpad in one.scratchpads if scratchpad.array.name == name)
         length = old.object.lengths[0]
         assert isinstance(length, IntegerLiteral)
         places = length.value * more // 100
@@ -90,8 +94,8 @@ def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) 
             first = replace(index, right=integer(places - 1)) if spelled else index
             return replace(access, object=named[access.object], subscripts=(first, *access.subscripts[1:]))
 
-        own = tuple(new if window is old else window for window in one.windows)
-        launches.append(replace(one, body=with_accesses(one.body, change), windows=own))
+        own = tuple(new if scratchpad is old else scratchpad for scratchpad in one.scratchpads)
+        launches.append(replace(one, body=with_accesses(one.body, change), scratchpads=own))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
@@ -134,30 +138,32 @@ def dealt_otherwise(made: KernelPlan, name: str) -> KernelPlan:
     return in_launch(made, 0, change)
 
 
-def with_columns(made: KernelPlan, change: Callable[[Column], Column]) -> KernelPlan:
+def with_columns(made: KernelPlan, change: Callable[[RegisterQueue], RegisterQueue]) -> KernelPlan:
     """What workers have in registers of a changed, in both launches."""
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
     launches = []
     for one in launches_in(loop.steps):
-        windows = tuple(
-            replace(window, column=change(window.column)) if window.column and window.array.name == "a" else window
-            for window in one.windows
+        scratchpads = tuple(
+            replace(scratchpad, column=change(scratchpad.column))
+            if scratchpad.column and scratchpad.array.name == "a"
+            else scratchpad
+            for scratchpad in one.scratchpads
         )
-        launches.append(replace(one, windows=windows))
+        launches.append(replace(one, scratchpads=scratchpads))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
-def named_otherwise(made: KernelPlan, change: Callable[[Access, Window, Column], Access]) -> KernelPlan:
-    """Accesses to the windows of a changed, in the first launch."""
-    (window,) = (one for one in made.device[0].windows if one.array.name == "a")
-    column = window.column
+def named_otherwise(made: KernelPlan, change: Callable[[Access, Scratchpad, RegisterQueue], Access]) -> KernelPlan:
+    """Accesses to the scratchpads of a changed, in the first launch."""
+    (scratchpad,) = (one for one in made.device[0].scratchpads if one.array.name == "a")
+    column = scratchpad.column
     assert column is not None
     found = 0
 
     def changed(access: Access) -> Access:
         nonlocal found
-        new = change(access, window, column)
+        new = change(access, scratchpad, column)
         found += new is not access
         return new
 
@@ -173,9 +179,9 @@ def all_in_registers(made: KernelPlan) -> KernelPlan:
     """Neighbours too."""
     return named_otherwise(
         made,
-        lambda access, window, column: (
+        lambda access, scratchpad, column: (
             replace(access, object=column.object)
-            if access.object == window.object
+            if access.object == scratchpad.object
             and " - j_origin" in expression_text(access.subscripts[1])
             and " - 1" in expression_text(access.subscripts[1])
             else access
@@ -186,8 +192,8 @@ def all_in_registers(made: KernelPlan) -> KernelPlan:
 def written_in_registers(made: KernelPlan) -> KernelPlan:
     return named_otherwise(
         made,
-        lambda access, window, column: (
-            replace(access, object=column.object) if access.object == window.object else access
+        lambda access, scratchpad, column: (
+            replace(access, object=column.object) if access.object == scratchpad.object else access
         ),
     )
 
@@ -218,8 +224,8 @@ BROKEN_STREAMS: dict[str, Callable[[KernelPlan], KernelPlan]] = {
         p, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))
     ),
     "a chunk ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
-    "nothing is filled": lambda p: without_if(p, 1, "a_window"),
-    "the border is not there": lambda p: without_if(p, 0, "b_window[i_point & "),
+    "nothing is filled": lambda p: without_if(p, 1, "a_scratchpad"),
+    "the border is not there": lambda p: without_if(p, 0, "b_scratchpad[i_point & "),
     "results are not stored": lambda p: without_if(p, 1, "a[i_point"),
 }
 
@@ -255,7 +261,7 @@ def test_registers_move_on_with_one_loop(streamed: KernelPlan) -> None:
         with_loops_listed(in_launch(streamed, 0, faster)),
         with_columns(streamed, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))),
     ):
-        with pytest.raises(PlanFault, match="windows are sound"):
+        with pytest.raises(PlanFault, match="scratchpads are sound"):
             verify_rules(broken)
 
 
@@ -265,9 +271,9 @@ def test_workers_dealt_out_otherwise_somewhere_have_no_registers(streamed: Kerne
     def text(made: KernelPlan) -> str:
         return cuda_program(made, number(made)).text
 
-    assert "? a_column[" in text(streamed) and ": a_window[" in text(streamed)
+    assert "? a_column[" in text(streamed) and ": a_scratchpad[" in text(streamed)
     first, second = text(with_loops_listed(dealt_otherwise(streamed, "j_step"))).split("void f_nest2(")
-    assert "? a_column" in second and "a_column" not in first.split("void f_nest1(")[1] and "a_window[" in first
+    assert "? a_column" in second and "a_column" not in first.split("void f_nest1(")[1] and "a_scratchpad[" in first
 
 
 def test_streams_are_proven_with_rings_that_are_long_enough(streamed: KernelPlan) -> None:
@@ -292,7 +298,7 @@ def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.Monk
     monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
     monkeypatch.setattr(streaming, "stream", lambda *given, once: change(right(*given, once=once)))
     made = plan(PLANE, STREAMED)
-    assert all(window.origin[0] is not None for one in made.device for window in one.windows)
+    assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
     assert any(one.startswith("streamed tiles: ") and "not proven right" in one for one in made.rejected)
 
 
@@ -300,14 +306,14 @@ def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
     monkeypatch.setattr(streaming, "stream", lambda *_, once: "planes wait")
     made = plan(PLANE, STREAMED)
-    assert all(window.origin[0] is not None for one in made.device for window in one.windows)
+    assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
     assert "streamed tiles: planes wait" in made.rejected
 
 
 def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
     made = plan(PLANE, PlanDefaults(temporal=TemporalTiles.BOXES))
-    assert made.device and all(window.origin[0] for one in made.device for window in one.windows)
+    assert made.device and all(scratchpad.origin[0] for one in made.device for scratchpad in one.scratchpads)
     assert not any(one.startswith("streamed tiles: ") for one in made.rejected)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source_plans import plan
-from tilepragma.ir.loop_tree import Buffered
+from tilepragma.ir.loop_tree import PackedPanels
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch
 from tilepragma.verify.proofs import prove
@@ -28,7 +28,7 @@ def in_strips(found: KernelPlan) -> list[list[bool]]:
     loops = [step for step in found.host_steps if isinstance(step, HostLoop)]
     assert all("_strip" in loop.loop.iterator.name for loop in loops)
     launches = [[step for step in loop.steps if isinstance(step, Launch)] for loop in loops]
-    return [[any(isinstance(node, Buffered) for node in walk(one.body)) for one in each] for each in launches]
+    return [[any(isinstance(node, PackedPanels) for node in walk(one.body)) for one in each] for each in launches]
 
 
 @pytest.mark.parametrize(("first", "second", "registers"), [(ROW, COLUMN, [True, False]), (COLUMN, ROW, [False, True])])

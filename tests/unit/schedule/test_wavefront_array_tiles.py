@@ -50,10 +50,10 @@ def launch_of(made: KernelPlan) -> Launch:
 
 
 def boxes(text: str) -> list[tuple[str, ...]]:
-    """The names of arrays that are staged, with the lengths of their windows."""
+    """The names of arrays that are staged, with the lengths of their scratchpads."""
     return [
         (one.array.name, *(plain_text(length) for length in one.object.lengths if length is not None))
-        for one in launch_of(plan(text)).staged_windows
+        for one in launch_of(plan(text)).staged_scratchpads
     ]
 
 
@@ -88,7 +88,7 @@ def test_boxes_are_counted_in_whole_words() -> None:
 def test_other_forms_have_no_boxes(change: tuple[str, str]) -> None:
     """Subscripts that are not an iterator and a number, bounds with other iterators."""
     made = plan(LINE.replace(*change))
-    assert not any(launch.staged_windows for launch in made.device)
+    assert not any(launch.staged_scratchpads for launch in made.device)
 
 
 # -- forms that are wrong
@@ -97,7 +97,7 @@ Change = Callable[[list[Statement]], list[Statement]]
 
 
 def faults(text: str, change: Change, lengths: int = 0) -> list[str]:
-    """What is wrong with the plan where what a tile does for its points is changed, and windows are longer by so much."""
+    """What is wrong with the plan where what a tile does for its points is changed, and scratchpads are longer by so much."""
     made = plan(text)
     launch = launch_of(made)
     plain, staged = forms(launch)
@@ -112,13 +112,13 @@ def faults(text: str, change: Change, lengths: int = 0) -> list[str]:
             one.object,
             lengths=tuple(expression(polynomial(length) + number(lengths)) for length in one.object.lengths if length),
         )
-        for one in launch.staged_windows
+        for one in launch.staged_scratchpads
     }
     body = with_objects(body, longer)
-    windows = tuple(replace(one, object=longer[one.object]) for one in launch.staged_windows)
+    scratchpads = tuple(replace(one, object=longer[one.object]) for one in launch.staged_scratchpads)
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
-    wrong = replace(launch, staged=body, staged_windows=windows)
+    wrong = replace(launch, staged=body, staged_scratchpads=scratchpads)
     changed = replace(made, device_steps=(replace(loop, steps=(wrong,)),))
     without = replace(made, device_steps=(replace(loop, steps=(plain,)),))
     return [fault.message for fault in prove_staged(changed, original_of(made), without)]
@@ -154,9 +154,9 @@ def test_the_form_itself_is_right() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (without(TileNest, 0), "a window lacks elements of 'u' that are read from before the step"),
+        (without(TileNest, 0), "a scratchpad lacks elements of 'u' that are read from before the step"),
         (without(TileNest, 1), "filled from 'u' with values of 'u' that are not the latest"),
-        (without(Barrier, 0), "filling the window of 'u' is broken in a tile"),
+        (without(Barrier, 0), "filling the scratchpad of 'u' is broken in a tile"),
         (asking(0, ">=", "=="), "is read and written by tiles that do not wait for each other"),
         (asking(-1, ">=", "=="), "tiles that touch the same elements may run before what they need"),
     ],
@@ -167,5 +167,5 @@ def test_wrong_tiles_are_refused(change: Change, message: str) -> None:
     assert any(message in one for one in found), found
 
 
-def test_windows_too_small_are_refused() -> None:
-    assert "the window of 'u' is too small" in " ".join(faults(LINE, list, lengths=-1))
+def test_scratchpads_too_small_are_refused() -> None:
+    assert "the scratchpad of 'u' is too small" in " ".join(faults(LINE, list, lengths=-1))

@@ -17,7 +17,7 @@ from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.schedule.strategy import Region
-from tilepragma.storage.array_expansion import OwnKernel, with_own_storage
+from tilepragma.storage.array_expansion import ExpandedKernel, with_array_expansion
 from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import PlanFault, verify
 from tilepragma.verify.storage import OwnStorage, Version, storage_fault
@@ -94,17 +94,17 @@ ROWS = (
 SHIFT = ("int n, double *a", "for (int i = 0; i < n - 1; i++) a[i] += a[i + 1];")
 
 
-def changed(parameters: str, body: str) -> tuple[Region, OwnKernel]:
+def changed(parameters: str, body: str) -> tuple[Region, ExpandedKernel]:
     kernel = region(parameters, body).source
     assert kernel is not None
     statements = kernel.body.statements
     found = Region(kernel, statements, written_objects(kernel), frozenset(), frozenset(), None)  # type: ignore[arg-type]
-    own = with_own_storage(found)
+    own = with_array_expansion(found)
     assert own is not None
     return found, own
 
 
-def fault(original: Region, own: OwnKernel, statements: tuple[Statement, ...]) -> str | None:
+def fault(original: Region, own: ExpandedKernel, statements: tuple[Statement, ...]) -> str | None:
     scop = extract_scop(statements, (), written_objects(own.kernel), context=original.scop.context)
     ids = {id(one) for one in statements}
     copies = tuple(one for one in own.copies if id(one) in ids)

@@ -16,8 +16,8 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.schedule.strategy import Region
-from tilepragma.storage.array_expansion import OwnKernel
-from tilepragma.storage.deinterleaving import with_split_arrays
+from tilepragma.storage.array_expansion import ExpandedKernel
+from tilepragma.storage.deinterleaving import with_deinterleaved_arrays
 from tilepragma.verify.layouts import layout_fault
 from tilepragma.verify.storage import OwnStorage, Version
 
@@ -72,16 +72,16 @@ def test_sweeps_step_one_by_one() -> None:
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Region, OwnKernel]:
+def made() -> tuple[Region, ExpandedKernel]:
     kernel = relaxed(LINE).source
     assert kernel is not None
     found = Region(kernel, kernel.body.statements, written_objects(kernel), frozenset(), frozenset(), None)  # type: ignore[arg-type]
-    own = with_split_arrays(found)
+    own = with_deinterleaved_arrays(found)
     assert own is not None
     return found, own
 
 
-def fault(original: Region, own: OwnKernel, statements: tuple[Statement, ...]) -> str | None:
+def fault(original: Region, own: ExpandedKernel, statements: tuple[Statement, ...]) -> str | None:
     scop = extract_scop(statements, (), written_objects(own.kernel), context=original.scop.context)
     ids = {id(one) for one in statements}
     copies = tuple(one for one in own.copies if id(one) in ids)
@@ -92,19 +92,19 @@ def fault(original: Region, own: OwnKernel, statements: tuple[Statement, ...]) -
     )
 
 
-def test_what_is_made_is_proven(made: tuple[Region, OwnKernel]) -> None:
+def test_what_is_made_is_proven(made: tuple[Region, ExpandedKernel]) -> None:
     original, own = made
     assert fault(original, own, own.kernel.body.statements) is None
 
 
-def test_every_copy_is_needed(made: tuple[Region, OwnKernel]) -> None:
+def test_every_copy_is_needed(made: tuple[Region, ExpandedKernel]) -> None:
     original, own = made
     statements = own.kernel.body.statements
     for one in own.copies:
         assert fault(original, own, tuple(other for other in statements if other is not one)) is not None
 
 
-def test_copies_stand_where_they_must(made: tuple[Region, OwnKernel]) -> None:
+def test_copies_stand_where_they_must(made: tuple[Region, ExpandedKernel]) -> None:
     original, own = made
     first, *rest = own.kernel.body.statements
     assert fault(original, own, (*rest, first)) == "copies do not stand before and behind all else"
@@ -117,7 +117,9 @@ def test_copies_stand_where_they_must(made: tuple[Region, OwnKernel]) -> None:
         ("f_1", -1, "an access to 'f' does not touch the place of its element"),
     ],
 )
-def test_other_places_are_found_out(made: tuple[Region, OwnKernel], name: str, distance: int, message: str) -> None:
+def test_other_places_are_found_out(
+    made: tuple[Region, ExpandedKernel], name: str, distance: int, message: str
+) -> None:
     original, own = made
 
     def change(access: Access) -> Access:
@@ -132,7 +134,7 @@ def test_other_places_are_found_out(made: tuple[Region, OwnKernel], name: str, d
     assert fault(original, own, statements) == message
 
 
-def test_two_elements_in_one_place_are_found_out(made: tuple[Region, OwnKernel]) -> None:
+def test_two_elements_in_one_place_are_found_out(made: tuple[Region, ExpandedKernel]) -> None:
     original, own = made
 
     def change(access: Access) -> Access:

@@ -14,14 +14,14 @@ from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.schedule.strategy import Region
-from tilepragma.storage.array_expansion import OwnKernel
-from tilepragma.storage.dimension_lifting import with_lane_arrays
+from tilepragma.storage.array_expansion import ExpandedKernel
+from tilepragma.storage.dimension_lifting import with_lifted_arrays
 from tilepragma.verify.layouts import layout_fault
 from tilepragma.verify.storage import OwnStorage, Version
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Region, OwnKernel]:
+def made() -> tuple[Region, ExpandedKernel]:
     """Backward loops of the user's, so that groups go backward and forward; a right-hand side, which is only read."""
     found = plan("""
 void five(int steps, int n, double u[n][n], double f[n][n]) {
@@ -43,12 +43,12 @@ void five(int steps, int n, double u[n][n], double f[n][n]) {
         found.floating,
         ordered=True,
     )
-    own = with_lane_arrays(region)
+    own = with_lifted_arrays(region)
     assert own is not None
     return region, own
 
 
-def fault(region: Region, own: OwnKernel, statements: tuple[Statement, ...]) -> str | None:
+def fault(region: Region, own: ExpandedKernel, statements: tuple[Statement, ...]) -> str | None:
     scop = extract_scop(statements, (), written_objects(own.kernel), context=region.scop.context)
     ids = {id(one) for one in statements}
     copies = tuple(one for one in own.copies if id(one) in ids)
@@ -56,14 +56,14 @@ def fault(region: Region, own: OwnKernel, statements: tuple[Statement, ...]) -> 
     return layout_fault(Version(region.statements, region.scop), Version(statements, scop), kept, own.touching)
 
 
-def test_what_is_made_is_proven(made: tuple[Region, OwnKernel]) -> None:
+def test_what_is_made_is_proven(made: tuple[Region, ExpandedKernel]) -> None:
     region, own = made
     assert [one.name for one in own.instead] == ["u_lanes", "f_lanes"]
     assert len(own.copies) == 3
     assert fault(region, own, own.kernel.body.statements) is None
 
 
-def test_every_copy_is_needed(made: tuple[Region, OwnKernel]) -> None:
+def test_every_copy_is_needed(made: tuple[Region, ExpandedKernel]) -> None:
     region, own = made
     statements = own.kernel.body.statements
     for one in own.copies:
@@ -71,7 +71,7 @@ def test_every_copy_is_needed(made: tuple[Region, OwnKernel]) -> None:
 
 
 @pytest.mark.parametrize(("name", "subscript"), [("u_lanes", 0), ("u_lanes", 1), ("u_lanes", 2), ("f_lanes", 2)])
-def test_other_places_are_found_out(made: tuple[Region, OwnKernel], name: str, subscript: int) -> None:
+def test_other_places_are_found_out(made: tuple[Region, ExpandedKernel], name: str, subscript: int) -> None:
     region, own = made
 
     def change(access: Access) -> Access:
@@ -87,7 +87,7 @@ def test_other_places_are_found_out(made: tuple[Region, OwnKernel], name: str, s
     assert fault(region, own, statements) == f"an access to '{array}' does not touch the place of its element"
 
 
-def test_copies_touch_what_the_sweeps_touch(made: tuple[Region, OwnKernel]) -> None:
+def test_copies_touch_what_the_sweeps_touch(made: tuple[Region, ExpandedKernel]) -> None:
     """Not by the word of who made them: of statements that touch less, the same copies are too many."""
     region, own = made
     assert own.touching is not None

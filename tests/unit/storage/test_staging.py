@@ -14,10 +14,10 @@ from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, intege
 from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
-    Buffer,
-    Buffered,
     If,
     Loop,
+    PackedPanels,
+    Panel,
     Stage,
     Staged,
     StagedSide,
@@ -236,7 +236,9 @@ def with_blocks_changed(found: KernelPlan, change: Callable[[Block], Block]) -> 
 
     def visit(block: Block) -> Block:
         inner = Block(
-            tuple(with_blocks(one, visit) if isinstance(one, (Loop, Buffered)) else one for one in block.statements),
+            tuple(
+                with_blocks(one, visit) if isinstance(one, (Loop, PackedPanels)) else one for one in block.statements
+            ),
             block.range,
         )
         return change(inner) if any(isinstance(one, Stage) for one in inner.statements) else inner
@@ -297,7 +299,7 @@ def ahead(block: Block) -> Block:
 def backwards(block: Block) -> Block:
     """A nest's body whose loop over tiles goes down."""
     statements = (replace(one, decreasing=True) if isinstance(one, Loop) else one for one in block.statements)
-    inside = (with_blocks(one, backwards) if isinstance(one, Buffered) else one for one in statements)
+    inside = (with_blocks(one, backwards) if isinstance(one, PackedPanels) else one for one in statements)
     return replace(block, statements=tuple(inside))
 
 
@@ -306,12 +308,12 @@ def twice(block: Block) -> Block:
     return replace(block, statements=tuple(statements))
 
 
-def with_buffer(found: KernelPlan, change: Callable[[Buffer], Buffer]) -> KernelPlan:
+def with_buffer(found: KernelPlan, change: Callable[[Panel], Panel]) -> KernelPlan:
     """The staged form with its buffers changed."""
 
     def in_body(block: Block) -> Block:
         held = (
-            replace(one, buffers=tuple(map(change, one.buffers))) if isinstance(one, Buffered) else one
+            replace(one, buffers=tuple(map(change, one.buffers))) if isinstance(one, PackedPanels) else one
             for one in block.statements
         )
         return replace(block, statements=tuple(held))
@@ -526,7 +528,7 @@ def test_broken_stages_are_refused(name: str) -> None:
 def test_iterations_that_a_staged_form_leaves_out_are_missed() -> None:
     def shorter(block: Block) -> Block:
         loops = tuple(replace(one, lower=integer(1)) if _is_split(one) else one for one in block.statements)
-        inner = tuple(with_blocks(one, shorter) if isinstance(one, Buffered) else one for one in loops)
+        inner = tuple(with_blocks(one, shorter) if isinstance(one, PackedPanels) else one for one in loops)
         return replace(block, statements=inner)
 
     broken = with_staged(plan(PRODUCT), shorter)

@@ -14,20 +14,20 @@ from tilepragma.model.descriptor_files import named_device, read_descriptor
 from tilepragma.model.device import Gpu, Overheads, Processor
 from tilepragma.tuning.calibration import beyond_caches, copy_rate, described, words_for, working_sets
 from tilepragma.tuning.calibration_samples import Findings, Series
+from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
 from tilepragma.tuning.device_records import calibrated_on, keep
 from tilepragma.tuning.effort import FULL, QUICK, Effort, milliseconds_a_number
 from tilepragma.tuning.host_processor import Cache, Host
 from tilepragma.tuning.measured_gpu import nearest, ours
-from tilepragma.tuning.workloads import CalibrationError, Subject
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HOST = Host(
     "A CPU", 2, 2, (Cache(1, 48 * KIB, 1, 1), Cache(2, MIB, 1, 1), Cache(3, 32 * MIB, 2, 2)), 64, 16 * GIB, 2.5e9
 )
-THREADS = Subject("threads", 0, "A CPU", False, 2, 0)
-POCL = Subject("opencl", 1, "pthread-A CPU", False, 2, 8 * GIB)
-H100 = Subject("cuda", 0, "NVIDIA H100 PCIe", True, 114, 80 * GIB)
-CL_GPU = Subject("opencl", 0, "Some GPU", True, 20, 4 * GIB)
+THREADS = CalibrationTarget("threads", 0, "A CPU", False, 2, 0)
+POCL = CalibrationTarget("opencl", 1, "pthread-A CPU", False, 2, 8 * GIB)
+H100 = CalibrationTarget("cuda", 0, "NVIDIA H100 PCIe", True, 114, 80 * GIB)
+CL_GPU = CalibrationTarget("opencl", 0, "Some GPU", True, 20, 4 * GIB)
 WHEN = datetime(2026, 11, 22, 12, 30)
 
 
@@ -82,7 +82,7 @@ def answer(word: str) -> Series:
     return Series(word, (plain[measure](),))
 
 
-def answers(subject: Subject, effort: Effort = FULL, without: tuple[str, ...] = ()) -> Findings:
+def answers(subject: CalibrationTarget, effort: Effort = FULL, without: tuple[str, ...] = ()) -> Findings:
     series = [answer(word) for word in words_for(subject, HOST, effort)]
     return Findings(tuple(Series(one.word, (), "not today") if one.word.startswith(without) else one for one in series))
 
@@ -215,7 +215,7 @@ def test_copies_that_cost_no_more_for_more_bytes_have_no_rate() -> None:
 
 
 @pytest.mark.parametrize("subject", [THREADS, H100, CL_GPU], ids=lambda subject: str(subject.key))
-def test_kept_and_read_again(subject: Subject) -> None:
+def test_kept_and_read_again(subject: CalibrationTarget) -> None:
     assert calibrated_on(subject) is None
     device = described(subject, HOST, QUICK, answers(subject, QUICK), []).device
     path = keep(device, subject, WHEN)

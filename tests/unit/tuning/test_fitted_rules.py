@@ -15,7 +15,7 @@ from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.decisions import Occasion
 from tilepragma.tuning.exploration import Search, Space
-from tilepragma.tuning.fitted_rules import Lesson, NoLessonError, lesson_of
+from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, lesson_of
 from tilepragma.tuning.measuring import DEFAULT, Version
 from tilepragma.tuning.trial_versions import Build
 
@@ -45,7 +45,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Build]:
     return {"": Build(b"", {}, plans[0]), SKEWED: Build(b"", {"TILEK_TILES": "skewed"}, plans[1], "skewed")}
 
 
-def lesson(builds: dict[str, Build], time: Callable[[Version, str], float], on_host: bool = True) -> Lesson:
+def lesson(builds: dict[str, Build], time: Callable[[Version, str], float], on_host: bool = True) -> FittedRules:
     """What is learned where each build has its default and one other layout, whose runs take these times."""
     versions = [Version(), Version(SKEWED)]
     for name, build in builds.items():
@@ -137,12 +137,12 @@ def test_a_loss_somewhere_is_no_gain(builds: dict[str, Build]) -> None:
 
 
 def test_nothing_of_what_has_tile_sizes_was_measured(builds: dict[str, Build]) -> None:
-    with pytest.raises(NoLessonError, match="nothing with tile sizes was measured"):
+    with pytest.raises(NoRulesError, match="nothing with tile sizes was measured"):
         lesson_of([], builds, "threads", True)
 
 
 def test_without_tile_sizes_there_is_nothing_to_learn(builds: dict[str, Build]) -> None:
-    with pytest.raises(NoLessonError, match="its launches have no tile sizes"):
+    with pytest.raises(NoRulesError, match="its launches have no tile sizes"):
         lesson_of([], {"": Build(b"", {}, None)}, "threads", True)
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from tilepragma.tuning import runner
 from tilepragma.tuning.calibration_samples import Findings, Series
+from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
 from tilepragma.tuning.runner import run, run_again
-from tilepragma.tuning.workloads import CalibrationError, Subject
 
-SUBJECT = Subject("opencl", 2, "a device", False, 2, 0)
+SUBJECT = CalibrationTarget("opencl", 2, "a device", False, 2, 0)
 
 
 def program(folder: Path, text: str) -> Path:

@@ -15,7 +15,7 @@ from tilepragma.plan.kernel_plan import PlanVersion
 from tilepragma.sizes.records import HOST
 from tilepragma.tuning import trial_versions
 from tilepragma.tuning.database import Outcome, Trial
-from tilepragma.tuning.fitted_rules import Lesson, lesson_of
+from tilepragma.tuning.fitted_rules import FittedRules, lesson_of
 from tilepragma.tuning.measuring import DEFAULT
 from tilepragma.tuning.trial_versions import Build, builds_of, families_of
 from tilepragma.tuning.version_rules import embedding
@@ -65,7 +65,9 @@ def test_builds_are_translated_where_something_is_predicted_of_them(
     assert asked == [build.source]
 
 
-def learned(result: TranslateResult, builds: Mapping[str, Build], times: Mapping[str, tuple[float, ...]]) -> Lesson:
+def learned(
+    result: TranslateResult, builds: Mapping[str, Build], times: Mapping[str, tuple[float, ...]]
+) -> FittedRules:
     """What these seconds teach, of each build at each of the sizes."""
     trials = [
         (Trial(version, sizes, 0), Outcome((one,), "", 1.0, "now"))

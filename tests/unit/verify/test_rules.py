@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.source_plans import plan
 from tilepragma.ir.directives import AxisKind, Target
-from tilepragma.ir.loop_tree import Axis, Barrier, Block, Statement, Tile, TileNest, Window
+from tilepragma.ir.loop_tree import Axis, Barrier, Block, Scratchpad, Statement, Tile, TileNest
 from tilepragma.plan.kernel_plan import Division, KernelPlan, SizeChoice
 from tilepragma.verify.rules import RULES, PlanFault, verify
 
@@ -93,8 +93,8 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "reductions are reached by address": lambda p: with_launch(p, privates=(p.host[0].reductions[0].object,)),
     "barriers are uniform": lambda p: with_nest(p, lambda n: replace(n, body=Block((*n.body.statements, Barrier())))),
     "stages are sound": lambda p: with_launch(p, staged=p.host[0].body),
-    "windows are sound": lambda p: with_launch(
-        p, windows=(Window(p.arrays[0].object, p.arrays[0].object, (p.scalars[0],)),)
+    "scratchpads are sound": lambda p: with_launch(
+        p, scratchpads=(Scratchpad(p.arrays[0].object, p.arrays[0].object, (p.scalars[0],)),)
     ),
     "symbols are unique": lambda p: with_symbols(p),
     "no tile is dropped": lambda p: with_launch(

@@ -10,7 +10,7 @@ class CalibrationError(Exception):
 
 
 @dataclass(frozen=True)
-class Subject:
+class CalibrationTarget:
     """What is measured: a target's device by its number, with what `tilepragma devices` knows of it. `memory` in bytes, 0 where unknown."""
 
     target: str

@@ -1,14 +1,14 @@
-"""Launches whose tiles overlap, each gang computing in windows of its own, leave every array as the
+"""Launches whose tiles overlap, each gang computing in scratchpads of its own, leave every array as the
 region does.
 
     s = [h, l]               a step of the host: round h of its one loop, if there is one, launch l in it; b = [s, g] is a tile g of it
     Q_S : { b -> S[i] }      the instances that a tile executes; T_S : { S[i] -> s } the step that executes them
     W : { s -> x }           what the region writes of an array in the instances of a step
-    F, K : { b -> x }        what a tile fills its window with, and what it stores of it, each from or to some array Y
+    F, K : { b -> x }        what a tile fills its scratchpad with, and what it stores of it, each from or to some array Y
 
 A tile's instances run in the region's order, in memory of its own, so that each reads what it reads
 in the region if the instances it depends on are the tile's too or of earlier steps, and the
-latter's results are what the window was filled with:
+latter's results are what the scratchpad was filled with:
 
     every instance in one step; dependences never to an earlier step; inside a tile in order
     Q_T . flow^-1, of one step, is in Q_S                         tiles have all that their instances read of the same step
@@ -16,18 +16,18 @@ latter's results are what the window was filled with:
     x in F(s) from Y, x in W(p), p < s:  some q, p <= q < s, stores x to Y;  of an array that is the plan's own, some q < s does at all
     x in K(b), S[i] writes x in the step: S[i] is in Q_S(b);   x in K(b) is in F(b), or the tile writes it
     x in W(p) of the user's array:       some q >= p stores x to it;   nothing else of the user's is stored
-    what a tile stores no other tile of its step fills a window from; each element is stored once a step
+    what a tile stores no other tile of its step fills a scratchpad from; each element is stored once a step
 
 Instances may run in many tiles of one step: all compute the same.
 
-A window that is a ring of R planes along a dimension has one place for x and for all that differ
+A scratchpad that is a ring of R planes along a dimension has one place for x and for all that differ
 from it by multiples of R there. It is as good as one with a place for each, if all that touches an
 element has been done before something touches one that is R or more beyond it:
 
     { A[i] -> B[j] : of one tile, A[i] touches x, B[j] touches y, y_k >= x_k + R }     A[i] runs before B[j]
 
-What a worker reads of a window in registers, where it put all that it wrote there, is what the
-window has, if nobody else wrote it:
+What a worker reads of a scratchpad in registers, where it put all that it wrote there, is what the
+scratchpad has, if nobody else wrote it:
 
     { A[i] -> B[j] : of one tile, A[i] writes x, B[j] reads x in registers }           A[i] and B[j] are one worker's, in one round of its loops
 """
@@ -49,25 +49,27 @@ from tilepragma.verify.launch_tree_relation import Leaf, ProvenLaunch, ProvenSte
 from tilepragma.verify.locals import broken_scopes
 from tilepragma.verify.order import by_two_workers, out_of_order
 from tilepragma.verify.pipelines import out_of_columns
-from tilepragma.verify.scratchpads import STEP, Computed, Copied, Tiles, WrongError, window_tiles
+from tilepragma.verify.scratchpads import STEP, Computed, Copied, Tiles, WrongError, scratchpad_tiles
 from tilepragma.verify.statement_matching import Finding, ProvenRegion, where
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 _RULE = "overlapped tiles leave what the region leaves"
 
 
-def has_windows(steps: Iterable[ProvenStep]) -> bool:
-    """Whether some launch keeps arrays in windows."""
-    return any(bool(step.windows) if isinstance(step, ProvenLaunch) else has_windows(step.steps) for step in steps)
+def has_scratchpads(steps: Iterable[ProvenStep]) -> bool:
+    """Whether some launch keeps arrays in scratchpads."""
+    return any(
+        bool(step.scratchpads) if isinstance(step, ProvenLaunch) else has_scratchpads(step.steps) for step in steps
+    )
 
 
-def wrong_windows(
+def wrong_scratchpads(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...], held: Mapping[DataObject, HeldArray]
 ) -> Iterator[Finding]:
-    """A sentence for what keeps steps with windows from being the region; `found` are their leaves, `held` the arrays that a device has."""
+    """A sentence for what keeps steps with scratchpads from being the region; `found` are their leaves, `held` the arrays that a device has."""
     mine = _Region(region.scop, region.dependences, region.written, held, region.touching or region.scop)
     try:
-        tiles = window_tiles(region, steps, found)
+        tiles = scratchpad_tiles(region, steps, found)
         for check in (
             _each_in_a_step,
             _in_order,
@@ -86,7 +88,7 @@ def wrong_windows(
     except WrongError as error:
         yield Finding(_RULE, str(error), False)
     except NotAffineError as error:
-        yield Finding(_RULE, f"a window is not understood: {error.why.reason}", False)
+        yield Finding(_RULE, f"a scratchpad is not understood: {error.why.reason}", False)
 
 
 @dataclass(frozen=True)
@@ -217,9 +219,9 @@ def _closed(region: _Region, tiles: Tiles) -> None:
 
 
 def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
-    """Windows are filled before, and stored after, all that computes in them."""
+    """Scratchpads are filled before, and stored after, all that computes in them."""
     for fill in tiles.fills:
-        what = f"filling the window of '{fill.array.host}'"
+        what = f"filling the scratchpad of '{fill.array.host}'"
         for one in _computing(tiles, fill):
             for reference in _unordered(fill.leaf, one.executed.leaf, fill.array, one, tiles):
                 pairs = fill.places.apply_range(_accessed(one, reference).reverse())
@@ -230,7 +232,7 @@ def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
                 pairs = fill.places.apply_range(store.places.reverse())
                 _check_order(fill.leaf, store.leaf, pairs, tiles.depth, what)
     for store in tiles.stores:
-        what = f"storing the window of '{store.array.host}'"
+        what = f"storing the scratchpad of '{store.array.host}'"
         for one in _computing(tiles, store):
             for reference in _unordered(one.executed.leaf, store.leaf, store.array, one, tiles):
                 if reference.writes:
@@ -281,7 +283,7 @@ def _rings(region: _Region, tiles: Tiles) -> None:
             later = first.elements.apply_range(beyond)
             for second in uses:
                 pairs = later.apply_range(second.elements.reverse())
-                what = f"taking places of '{first.window.array.host}' in a ring for others"
+                what = f"taking places of '{first.scratchpad.array.host}' in a ring for others"
                 _check_order(first.leaf, second.leaf, pairs, tiles.depth, what)
 
 
@@ -295,7 +297,7 @@ def _columns(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
                 pairs = _of_one_tile(first.elements.apply_range(second.elements.reverse()), tiles.depth)
                 if not by_two_workers(first.leaf, second.leaf, pairs).is_empty():
                     raise WrongError(
-                        f"a worker reads elements of '{first.window.array.host}' in registers that another one writes"
+                        f"a worker reads elements of '{first.scratchpad.array.host}' in registers that another one writes"
                     )
 
 
@@ -309,7 +311,7 @@ def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
 
 
 def _filled(region: _Region, tiles: Tiles) -> None:
-    """What is read from before the step is in the window, with the value that it has there."""
+    """What is read from before the step is in the scratchpad, with the value that it has there."""
     arrays = _arrays(region) | tiles.kept
     for name, all_tiles in tiles.of.items():
         statement = next(statement for statement in region.scop.statements if statement.name == name)
@@ -328,11 +330,11 @@ def _filled(region: _Region, tiles: Tiles) -> None:
                     left = left.subtract(one.relation.intersect(same).range())
             if not _read(all_tiles.intersect_range(left), reference).is_subset(mine):
                 raise WrongError(
-                    f"a window lacks elements of '{reference.object.host}' that are read from before the step"
+                    f"a scratchpad lacks elements of '{reference.object.host}' that are read from before the step"
                 )
     for fill in tiles.fills:
         if not _once_a_tile(fill.places, tiles.depth) or _others(tiles.fills, fill):
-            raise WrongError(f"a window of '{fill.array.host}' is filled twice")
+            raise WrongError(f"a scratchpad of '{fill.array.host}' is filled twice")
         _check_current(region, tiles, fill)
         for store in tiles.stores:
             if store.other == fill.other and store.place == fill.place and _meet(fill, store):
@@ -340,7 +342,7 @@ def _filled(region: _Region, tiles: Tiles) -> None:
 
 
 def _all_filled(tiles: Tiles, statement: ScopStatement, all_tiles: isl.Map, array: DataObject) -> bool:
-    """Whether windows have all that the statement reads of the array, whatever it is from: that
+    """Whether scratchpads have all that the statement reads of the array, whatever it is from: that
     takes less to see than what of it is from before the step.
     """
     read = [
@@ -387,7 +389,7 @@ def _written(region: _Region, tiles: Tiles, array: DataObject, like: isl.Map) ->
 
 
 def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
-    """What a window is filled with is what the region has left there before the step."""
+    """What a scratchpad is filled with is what the region has left there before the step."""
     _check_copy_of(tiles, fill)
     if fill.other == fill.array and _each_stores_its_own(region, tiles, fill.array):
         # Whatever an earlier step has written it has stored there.
@@ -400,12 +402,12 @@ def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
     earlier = _pairs(filled, written, rank).intersect(_before(rank, filled.get_ctx()))
     if not earlier.is_subset(_answered(filled, stored, rank)):
         raise WrongError(
-            f"a window is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the latest"
+            f"a scratchpad is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the latest"
         )
     if fill.other != fill.array:
         holding = _pairs(filled, stored, rank).intersect(_before(rank, filled.get_ctx())).domain()
         if not filled.is_subset(holding):
-            raise WrongError(f"a window is filled from '{fill.other.host}', which has no values there yet")
+            raise WrongError(f"a scratchpad is filled from '{fill.other.host}', which has no values there yet")
 
 
 def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
