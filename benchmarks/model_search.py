@@ -14,12 +14,12 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from measure import show
-from sor_layouts import Sor, tile_sizes
 
+from benchmarks.measure import show
+from tests.thesis.sor_layouts import Sor, tile_sizes
+from tests.thesis.tile_search import Found, WavefrontLayouts, search
 from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers
-from tilepragma.model.tile_search import Found, WavefrontLayouts, search
 
 UNITS, WARP, KB = 30, 32, 1024
 ORGANISATIONS = tuple((threads,) for threads in range(32, 513, 32))

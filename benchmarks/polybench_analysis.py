@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tests.support.plan_kinds import plan_kind
 from tilepragma.driver import PASSES
 from tilepragma.driver.state import State, TranslateRequest
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
-from tilepragma.plan.summary import all_steps, plan_kind
+from tilepragma.plan.summary import all_steps
 from tilepragma.verify import proofs
 
 WARM = ("islpy", "clang.cindex", "tilepragma.planner.planner", "tilepragma.verify.rules", "tilepragma.host.rewriter")

@@ -15,7 +15,7 @@ from tests.support.targets import DEVICE_NAMES, HOST_NAMES, NAMES, TargetEnviron
 
 ROOT = Path(__file__).resolve().parent
 #: Folders of tests/ in the order in which they run; others stand before the last.
-ORDER = ("unit", "golden", "property", "run", "packaging")
+ORDER = ("unit", "thesis", "golden", "property", "run", "packaging")
 #: Folders whose files' tests share programs.
 SHARING = ("run", "runtime", "packaging")
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.plan_kinds import plan_kind
 from tests.support.planning import PlanningWorkshop, Setting, settings
 from tests.support.programs import Failure, Suite, first_difference
 from tests.support.random_nests import Nest, Node, Statement, case_file, minimal, random_nest
 from tests.support.targets import TargetEnvironment, target_environment
-from tilepragma.plan.summary import plan_kind
 
 NESTS = int(os.environ.get("TILEPRAGMA_NESTS", "100"))
 FIRST = int(os.environ.get("TILEPRAGMA_FIRST_NEST", "0"))

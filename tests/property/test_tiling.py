@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tilepragma.ir.directives import TileKind
-from tilepragma.user_tiles.algorithm1 import INT64_MAX, Tiling, TilingError, tile_lengths, tile_numbers, trip_count
+from tilepragma.user_tiles.algorithm1 import INT64_MAX, TileNumbers, Tiling, TilingError, tile_numbers, trip_count
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 STATIC, SIZE, DYNAMIC, THREAD, GANG, WORKER = (
@@ -40,6 +40,11 @@ def points(tiling: Tiling) -> list[int]:
     """Every sum of tile iterators, in execution order."""
     ranges = [range(0, tile.count * tile.stride, tile.stride) for tile in tiling.tiles]
     return [sum(combination) for combination in itertools.product(*ranges)]
+
+
+def tile_lengths(step: int, tiles: tuple[TileNumbers, ...]) -> tuple[tuple[int, int], ...]:
+    """The paper's (length, stride) of each tile: length = stride * count, both times the loop's step."""
+    return tuple((tile.count * tile.stride * step, tile.stride * step) for tile in tiles)
 
 
 def paper(length: int, step: int, tiles: list[tuple[TileKind, int]]) -> list[tuple[int, int]]:

@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.case_suites import file_named
 from tests.support.cases import CaseFile
+from tests.support.plan_kinds import PlanKind, plan_kind
 from tests.support.planning import PlanningWorkshop, settings
 from tests.support.programs import FLAGS, Suite, first_difference
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.summary import PlanKind, plan_kind
 
 WAVEFRONTS, HOST_LOOPS, DOALL = {PlanKind.WAVEFRONTS}, {PlanKind.HOST_LOOPS}, {PlanKind.DOALL}
 #: Parallel in more ways than one.

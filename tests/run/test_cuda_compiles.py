@@ -11,9 +11,8 @@ from tests.run import test_facts, test_order
 from tests.support.case_suites import FILES, case_suite, file_named, kernel_folder, with_file
 from tests.support.cases import CaseFile
 from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library, ptx
-from tests.support.paper_kernels import PAPER_KERNELS
+from tests.support.paper_kernels import PAPER_KERNELS, all_tilings
 from tests.support.programs import BUILD_SECONDS, ROOT, TILEPRAGMA, Workshop, run_command, tool_environment
-from tilepragma.tuning.paper_tilings import all_tilings
 
 pytestmark = pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 

@@ -10,10 +10,9 @@ import pytest
 from tests.support.case_suites import case_suite, file_named, with_file
 from tests.support.cases import FAILING, Case, CaseFile, read_cases
 from tests.support.oclgrind import OPENCL, oclgrind
-from tests.support.paper_kernels import CONV2D
+from tests.support.paper_kernels import CONV2D, ODD, all_tilings
 from tests.support.programs import CHECKED, FLAGS, PLAIN, ROOT, Workshop, first_difference, read_records
 from tests.support.small_tiles import SMALL_TILES
-from tilepragma.tuning.paper_tilings import ODD, all_tilings
 
 SAMPLES = {
     "listing1": ("13", "11", "2"),

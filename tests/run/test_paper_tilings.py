@@ -6,10 +6,10 @@ import functools
 
 import pytest
 
-from tests.support.paper_kernels import PAPER_KERNELS, PaperKernel
+from tests.support.paper_kernels import ODD, PAPER_KERNELS, PaperKernel, all_tilings
 from tests.support.programs import Suite, Workshop, first_difference
 from tests.support.targets import DEVICE_NAMES, TargetEnvironment
-from tilepragma.tuning.paper_tilings import ODD, PAPER, Machine, all_tilings
+from tilepragma.tuning.paper_tilings import PAPER, Machine
 
 MACHINES = {"paper": PAPER, "odd": ODD}
 

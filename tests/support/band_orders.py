@@ -4,8 +4,28 @@ from __future__ import annotations
 
 import islpy as isl
 
-from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, affine_map
+from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, affine_map, row_text
 from tilepragma.poly.wavefronts import BandWavefronts
+
+
+def loop_rows(each: StatementSchedule) -> tuple[Row, ...]:
+    """The rows that are loops."""
+    return tuple(row for row in each.rows if not row.scalar)
+
+
+def matrix(each: StatementSchedule) -> Matrix:
+    """The linear part of Phi_S without scalar dimensions, as the thesis prints it."""
+    return tuple(row.coefficients for row in loop_rows(each))
+
+
+def offsets(each: StatementSchedule) -> tuple[int, ...]:
+    """The constant part of Phi_S without scalar dimensions."""
+    return tuple(row.constant for row in loop_rows(each))
+
+
+def shown(each: StatementSchedule) -> tuple[str, ...]:
+    """Each row in the statement's iterators: ("0", "i", "1", "2*j + i")."""
+    return tuple(row_text(row, each.statement.iterators) for row in each.rows)
 
 
 def levels_map(each: StatementSchedule, levels: tuple[int, ...]) -> isl.Map:

@@ -5,7 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.support.cases import Case, CaseFile
-from tilepragma.tuning.paper_tilings import Tiling
+from tilepragma.tuning.paper_tilings import (
+    PAPER,
+    Machine,
+    Tiling,
+    accelerator_tilings_1d,
+    accelerator_tilings_2d,
+    thread_tilings,
+)
+
+#: Counts that divide neither each other nor the sizes of the tests.
+ODD = Machine(threads=5, gangs=3, workers=7, gangs_2d=(2, 3), workers_2d=(5, 3))
+
+
+def all_tilings(machine: Machine = PAPER) -> tuple[Tiling, ...]:
+    """The paper's 8 + 16 + 24 versions."""
+    return thread_tilings(machine) + accelerator_tilings_1d(machine) + accelerator_tilings_2d(machine)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import islpy as isl
 
-from tilepragma.poly.array_copying import ArrayCopy
+from tests.thesis.array_copying import ArrayCopy
 from tilepragma.poly.program_model import Statement
 from tilepragma.poly.schedule import original_schedule
 

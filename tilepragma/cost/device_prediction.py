@@ -43,7 +43,7 @@ from tilepragma.model.execution_time import Integers, Numbers, cost_at, predict
 from tilepragma.model.fitting import Mix, estimate
 from tilepragma.model.linear_model import Terms
 from tilepragma.model.occupancy import blocks_at_once
-from tilepragma.model.roofline import Roofs, roofline
+from tilepragma.model.roofline import roofline
 from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import copies_ahead, staged_arrays
@@ -228,11 +228,11 @@ class _LaunchTerms:
         # The warps that hide each other's latencies are those that have points in the same
         # wavefront.
         at_once = self.resident * work.warps / np.maximum(work.steps, 1)
-        known = estimate(self.gpu, self.mix, at_once).coefficients
+        known = estimate(self.gpu, self.mix, at_once)
         parts = predict(work, self.threads, self.blocks, self.gpu.multiprocessors, known, overheads)
         positions = work.rounds * sum(self._positions(front) for front in self.work.tile.fronts)
         spent = parts.compute + positions + parts.barriers + parts.memory
-        beyond = np.maximum(self._roofs().parts.max(axis=0) - spent, 0.0)
+        beyond = np.maximum(self._roofs().max(axis=0) - spent, 0.0)
         return parts.compute, positions, parts.barriers, parts.memory, parts.wavefronts + parts.launch, beyond
 
     @cached_property
@@ -254,7 +254,7 @@ class _LaunchTerms:
                 if tile.axis is not None and tile.axis.kind is AxisKind.WORKER:
                     turns = turns * -(-lanes.evaluation.trips(tiled.loop) // self.workers[tile.axis.dimension])
         mix = Mix(0.0, 0.0, OPERATOR * _looking(fronts), 0.0, chain=CONDITION_LINKS)
-        alpha = estimate(self.gpu, mix, self.resident * self.warps).coefficients.alpha
+        alpha = estimate(self.gpu, mix, self.resident * self.warps).alpha
         return np.asarray(fronts.steps * turns * self.warps * alpha, dtype=np.float64)
 
     def _independent(self) -> tuple[Numbers, ...]:
@@ -263,20 +263,18 @@ class _LaunchTerms:
         roofs = self._roofs()
         several = self._points_of_worker()
         slow, fast = (
-            estimate(self.gpu, self.mix, resident).coefficients.alpha
-            for resident in (self.resident * self.warps * several, np.inf)
+            estimate(self.gpu, self.mix, resident).alpha for resident in (self.resident * self.warps * several, np.inf)
         )
-        arithmetic = roofs.parts[0] * np.where(np.asarray(fast) > 0, slow / np.maximum(fast, 1e-300), 1.0)
-        beyond = np.maximum(roofs.parts.max(axis=0) - arithmetic, 0.0)
+        arithmetic = roofs[0] * np.where(np.asarray(fast) > 0, slow / np.maximum(fast, 1e-300), 1.0)
+        beyond = np.maximum(roofs.max(axis=0) - arithmetic, 0.0)
         crossing = cost_at(overheads.wavefront, self.blocks * self.gpu.multiprocessors)
         none = np.zeros_like(arithmetic)
         return arithmetic, none, none, none, work.wavefronts * crossing + overheads.kernel, beyond
 
-    def _roofs(self) -> Roofs:
+    def _roofs(self) -> Numbers:
         """The roofs over the launch. Raises UncountableError where a tile's traffic is not known."""
         nearest, *others = self.gpu.memories
         gpu = self.gpu if self.cached else replace(self.gpu, memories=(replace(nearest, size=1), *others))
-        gpu = replace(gpu, overheads=None)
         demand = roofline_demand(self.model, gpu, self.arrays, self.resident)
         if demand is None:
             raise UncountableError(f"what a tile of {self.work.name} moves is not known")

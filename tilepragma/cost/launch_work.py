@@ -100,10 +100,9 @@ class LaunchWork:
 
 @dataclass(frozen=True, eq=False)
 class PlanWork:
-    """The launches of a plan, `on_host` or on devices, in textual order; `cases` is how many cases of the sizes there are."""
+    """The launches of a plan in textual order; `cases` is how many cases of the sizes there are."""
 
     cases: int
-    on_host: bool
     launches: tuple[LaunchWork, ...]
 
 
@@ -136,7 +135,7 @@ def plan_work(
         found = tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, lanes))
     except UncountableError as reason:
         return Uncounted(str(reason))
-    return PlanWork(cases, on_host, found)
+    return PlanWork(cases, found)
 
 
 def _own_sizes(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilepragma.cost.launch_counts import Place
-from tilepragma.cost.launch_work import LaunchWork, PlanWork
+from tilepragma.cost.launch_work import LaunchWork
 from tilepragma.cost.parameter_batch import summed
 from tilepragma.cost.tile_traffic import ArrayTraffic, TileTraffic
 from tilepragma.cost.tile_work import TileWork
@@ -44,13 +44,12 @@ class Organisation:
 @dataclass(frozen=True, eq=False)
 class LaunchModel:
     """A launch for the model: `work` is that of tiles like the one that stands for all, of which
-    there are `tiles` worth; a tile is `share` of one on average. `traffic` is that tile's, None
-    where nobody knows, and 0 stands in the work. `counted`: what it was made from.
+    there are `tiles` worth. `traffic` is that tile's, None where nobody knows, and 0 stands in the
+    work. `counted`: what it was made from.
     """
 
     work: Work
     tiles: Numbers
-    share: Numbers
     traffic: TileTraffic | None
     counted: LaunchWork
 
@@ -60,32 +59,25 @@ class LaunchModel:
 Traffic = Callable[[Place, TileWork, Mapping[int, Values]], TileTraffic]
 
 
-def model_works(work: PlanWork, organisation: Organisation) -> tuple[LaunchModel, ...]:
-    """The launches of a plan in textual order."""
-    return tuple(launch_model(launch, organisation, work.on_host) for launch in work.launches)
-
-
 def launch_model(
     work: LaunchWork, organisation: Organisation, on_host: bool, traffic_of: Traffic = tile_traffic
 ) -> LaunchModel:
     """One launch."""
     cases = len(work.starts)
-    points, warps, steps, widest = _tile(work, _mean(work, organisation), organisation)
-    share, full_tiles, rounds = _balance(work, points, organisation)
+    points, warps, steps = _tile(work, _mean(work, organisation), organisation)
+    full_tiles, rounds = _balance(work, points, organisation)
     traffic = _traffic(work, organisation, traffic_of)
     return LaunchModel(
         Work(
             steps=steps,
             warps=warps,
             points=np.asarray(np.rint(points), dtype=np.int64),
-            widest=widest,
             transfers=np.zeros(cases, dtype=np.int64) if traffic is None else traffic.elements,
             shared=np.full(cases, 0 if on_host else shared_bytes(work.place.launch, organisation.workers)),
             wavefronts=work.launches,
             rounds=rounds,
         ),
         full_tiles,
-        share,
         traffic,
         work,
     )
@@ -95,7 +87,7 @@ def slowest_share(work: LaunchWork, organisation: Organisation) -> Numbers:
     """Which part of a launch's work the slowest unit has, in each case: 1 / units where it is dealt out evenly."""
     mean = _mean(work, organisation)
     points = mean if work.tile.points is None else work.tile.points.astype(np.float64)
-    _, full_tiles, rounds = _balance(work, points, organisation)
+    full_tiles, rounds = _balance(work, points, organisation)
     return np.asarray(np.where(full_tiles > 0, rounds / np.maximum(full_tiles, 1e-300), 1.0))
 
 
@@ -110,17 +102,15 @@ def _mean(work: LaunchWork, organisation: Organisation) -> Numbers:
     return np.asarray(work.points / np.maximum(every, 1), dtype=np.float64)
 
 
-def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Numbers]:
-    """Where the tile that stands for all has so many points: what a tile is of it on average, all
-    tiles in such ones, and those that the slowest unit has.
-    """
+def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers]:
+    """Where the tile that stands for all has so many points: all tiles in such ones, and those that the slowest unit has."""
     tiles = _tiles(work, organisation)
     every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
     share = np.where(points > 0, _mean(work, organisation) / np.maximum(points, 1e-300), 0.0)
     # The slowest unit has its share of all tiles at least, and all of them at most.
     full_tiles = np.asarray(every * share)
     rounds = _wavefronts(work, tiles, share).rounds(organisation.units)
-    return share, full_tiles, np.clip(rounds, full_tiles / organisation.units, full_tiles)
+    return full_tiles, np.clip(rounds, full_tiles / organisation.units, full_tiles)
 
 
 def roofline_demand(
@@ -153,7 +143,6 @@ def roofline_demand(
         tiles=model.tiles,
         rounds=work.rounds,
         filled=np.asarray(np.minimum(work.points / np.maximum(work.warps * lanes, 1), 1.0), dtype=np.float64),
-        launches=work.wavefronts,
     )
 
 
@@ -187,24 +176,21 @@ def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefr
     return TileWavefronts(work.starts, work.repeats, tiles, full, np.where(halves, HALF_A_TILE, share))
 
 
-def _tile(work: LaunchWork, mean: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Integers, Integers]:
-    """Points, warps, wavefronts and the widest of these of a tile."""
+def _tile(work: LaunchWork, mean: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Integers]:
+    """Points, warps and wavefronts of a tile."""
     cases = len(work.starts)
     fronts = work.tile.fronts
     if fronts and work.tile.points is not None:
-        warps = sum(summed(one.case, -(-one.points // organisation.lanes), cases) for one in fronts)
-        widest = np.zeros(cases, dtype=np.int64)
-        for front in fronts:
-            np.maximum.at(widest, front.case, front.points)
-        steps = sum(one.steps for one in fronts)
-        return work.tile.points.astype(np.float64), np.asarray(warps, dtype=np.float64), np.asarray(steps), widest
+        warps = sum(summed(front.case, -(-front.points // organisation.lanes), cases) for front in fronts)
+        steps = sum(front.steps for front in fronts)
+        return work.tile.points.astype(np.float64), np.asarray(warps, dtype=np.float64), np.asarray(steps)
     none = np.zeros(cases, dtype=np.int64)
     taken = [organisation.workers[loop.dimension] for loop in work.loops if loop.workers]
     if not taken:
         points = mean if work.tile.points is None else work.tile.points.astype(np.float64)
-        return points, points / organisation.lanes, none, none + 1
+        return points, points / organisation.lanes, none
     threads = int(np.prod(taken))
-    return mean, mean / threads * -(-threads // organisation.lanes), none, none + threads
+    return mean, mean / threads * -(-threads // organisation.lanes), none
 
 
 def _traffic(work: LaunchWork, organisation: Organisation, traffic_of: Traffic) -> TileTraffic | None:

@@ -59,11 +59,6 @@ class TileTraffic:
         """N_mem: elements moved in and out."""
         return np.asarray(sum(array.read + array.written for array in self.arrays), dtype=np.int64)
 
-    @property
-    def bytes(self) -> Numbers:
-        """Bytes moved in and out."""
-        return np.asarray(sum((array.read + array.written) * array.bytes for array in self.arrays), dtype=np.int64)
-
 
 @dataclass(frozen=True, eq=False)
 class GangTile:

@@ -63,11 +63,6 @@ class Use:
     path: tuple[Member | Index, ...] = ()
     taker: tuple[Call, int] | None = None
 
-    @property
-    def partial(self) -> bool:
-        """Whether of one element only a member is meant."""
-        return bool(self.path)
-
 
 @dataclass(frozen=True)
 class _Context:

@@ -17,7 +17,7 @@ outlives its block.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -40,12 +40,9 @@ MOST_COPIES = 1.5
 
 @dataclass(frozen=True)
 class Scanned:
-    """`block` visits the instances. `dimensions`: for each new loop's index the dimension of time
-    that it runs over; `next_index` is the first index after them.
-    """
+    """`block` visits the instances; `next_index` is the first index after those of its loops."""
 
     block: Block
-    dimensions: Mapping[int, int]
     next_index: int
 
 
@@ -65,7 +62,7 @@ def scan(
     values = {name: polynomial(value) for name, value in symbols.parameters.items()}
     writer = _Writer(by_name, LoopNames(by_name, symbols), first_index)
     block = Block(tuple(writer.statements(nodes, _Inside(values, {}))))
-    return Scanned(block, writer.dimensions, writer.next_index)
+    return Scanned(block, writer.next_index)
 
 
 def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None) -> tuple[AstNode, ...]:
@@ -211,7 +208,6 @@ class _Writer:
     by_name: Mapping[str, ScannedStatement]
     names: LoopNames
     next_index: int
-    dimensions: dict[int, int] = field(default_factory=dict)
 
     def statements(self, nodes: tuple[AstNode, ...], at: _Inside) -> Iterator[Statement]:
         for node in nodes:
@@ -234,8 +230,6 @@ class _Writer:
         name = self.names.choose(tuple(leaves_of(node.body)), place, around)
         index = self.next_index
         self.next_index += 1
-        if place is not None:
-            self.dimensions[index] = place
         end = at.read().value(node.end)
         comparison = node.comparison
         # Of `j <= end` clang does not know that it ends, `end` being perhaps the greatest long: it

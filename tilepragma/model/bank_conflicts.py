@@ -1,9 +1,8 @@
-"""Bank conflicts in shared memory, what they cost, and the padding that has the fewest (ICS'08 sections 3.2 and 5)."""
+"""Bank conflicts in shared memory, and the padding that has the fewest (ICS'08 sections 3.2 and 5)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import gcd
@@ -39,59 +38,11 @@ def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
 
 
 @dataclass(frozen=True)
-class AccessCost:
-    """ICS'08 (3): C(n) = start + request * n, the time of an access that `n` threads ask one bank for. Any unit."""
-
-    start: float = 1.0
-    request: float = 1.0
-
-    def of(self, degree: int) -> float:
-        """C(degree)."""
-        return self.start + self.request * degree
-
-
-@dataclass(frozen=True)
 class Reference:
-    """An access to a staged array: from a thread to the next it goes `within` elements along a row
-    and `rows` rows on. It is made `times` times for each time that the others are.
-    """
+    """An access to a staged array: from a thread to the next it goes `within` elements along a row and `rows` rows on."""
 
     within: int
     rows: int
-    times: int = 1
-
-    def stride(self, pitch: int) -> int:
-        """The elements between neighbours' where rows are `pitch` elements apart."""
-        return self.within + self.rows * pitch
-
-
-@dataclass(frozen=True)
-class Padding:
-    """What Algorithm 2 finds: the elements that rows are lengthened by, the cost of all references with them, and the conflicts of each."""
-
-    elements: int
-    cost: float
-    conflicts: tuple[int, ...]
-
-
-def best_padding(
-    references: Sequence[Reference],
-    row: int,
-    bytes_of_element: int = 4,
-    banks: Banks | None = None,
-    cost: AccessCost | None = None,
-) -> Padding:
-    """ICS'08 Algorithm 2: of the paddings 0 .. banks - 1 of rows of `row` elements the least one with the least total cost."""
-    on, price = banks or Banks(), cost or AccessCost()
-
-    def padded(elements: int) -> Padding:
-        conflicts = tuple(
-            element_conflicts(reference.stride(row + elements), bytes_of_element, on) for reference in references
-        )
-        total = sum(price.of(degree) * one.times for degree, one in zip(conflicts, references, strict=True))
-        return Padding(elements, total, conflicts)
-
-    return min(map(padded, range(on.number)), key=lambda one: (one.cost, one.elements))
 
 
 class Parity(Enum):

@@ -41,26 +41,19 @@ class Work:
     """What there is to do at each layout.
 
     Of a full tile: `steps` is its number of intra-tile wavefronts (U_e - L_e + 1), `warps` the sum
-    of their G (warps that have points), `points` the sum of their H (L_tile), `widest` the largest
-    H, `transfers` N_mem (elements moved in and out), `shared` bytes of shared memory. Of all tiles:
-    `wavefronts` is the number of inter-tile wavefronts, `rounds` how many full tiles' time the
-    slowest unit takes for all of them (`TileWavefronts.rounds`).
+    of their G (warps that have points), `points` the sum of their H (L_tile), `transfers` N_mem
+    (elements moved in and out), `shared` bytes of shared memory. Of all tiles: `wavefronts` is the
+    number of inter-tile wavefronts, `rounds` how many full tiles' time the slowest unit takes for
+    all of them (`TileWavefronts.rounds`).
     """
 
     steps: Integers
     warps: Numbers
     points: Integers
-    widest: Integers
     transfers: Integers
     shared: Integers
     wavefronts: Integers
     rounds: Numbers
-
-    @property
-    def reuse(self) -> Numbers:
-        """D = L_tile / N_mem (thesis 5.4.1); infinite where nothing is moved."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.points / self.transfers, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -95,31 +88,11 @@ class TileWavefronts:
     full: Integers
     share: Numbers
 
-    def number(self) -> Integers:
-        """Inter-tile wavefronts of each layout."""
-        return sums(self.repeats, self.starts)
-
     def rounds(self, units: int) -> Numbers:
         """How many full tiles' time each layout's tiles take on the slowest of the units."""
         every = sums(self.repeats * slowest_unit(self.tiles, units), self.starts)
         full = sums(self.repeats * slowest_unit(self.full, units), self.starts)
         return np.asarray(full + self.share * (every - full), dtype=np.float64)
-
-
-def without_full_counts(starts: Integers, repeats: Integers, tiles: Integers, worth: Numbers) -> TileWavefronts:
-    """Wavefronts of which only the numbers of tiles are known, and for each layout how many full
-    tiles' points all tiles have (`worth`).
-
-    With border tiles of HALF_A_TILE there are 2 (tiles - worth) of them. They are taken to be as
-    many in each wavefront, as the two ends of a wavefront in a plane are; their share then follows
-    from `worth`, so that points are neither lost nor made up.
-    """
-    number, every = sums(repeats, starts), sums(repeats * tiles, starts)
-    border = np.ceil(np.maximum(every - worth, 0.0) / (HALF_A_TILE * number)).astype(np.int64)
-    full = np.maximum(tiles - np.repeat(border, np.diff(np.append(starts, len(tiles)))), 0)
-    inside = sums(repeats * full, starts)
-    share = np.clip((worth - inside) / np.maximum(every - inside, 1), 0.0, 1.0)
-    return TileWavefronts(starts, repeats, tiles, full, np.asarray(share, dtype=np.float64))
 
 
 def sums(values: Integers, starts: Integers) -> Integers:

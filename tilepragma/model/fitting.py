@@ -1,4 +1,4 @@
-"""Alpha, beta and gamma of a program: fitted to calibration runs (thesis 5.3.3.2), or estimated from its instructions where there are none."""
+"""Alpha, beta and gamma of a program (thesis 5.3.3), estimated from its instructions."""
 
 from __future__ import annotations
 
@@ -6,87 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilepragma.model.device import Device, Gpu, Overheads
-from tilepragma.model.execution_time import Coefficients, Integers, Numbers, Work, predict
+from tilepragma.model.device import Device, Gpu
+from tilepragma.model.execution_time import Coefficients, Numbers
 from tilepragma.model.roofline import units_of
-
-#: Runs say nothing of a coefficient that the others can replace to one part in so many.
-DETERMINED = 1e-7
-_NAMES = ("alpha (warps)", "beta (points)", "gamma (elements moved)")
-
-
-class NotDeterminedError(ValueError):
-    """Calibration runs do not say what alpha, beta and gamma are; the message says why, and what to run."""
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Calibration runs of a program, an entry each: what there was to do, `threads` of a block,
-    `blocks` resident on each of the `units`, and the measured `times` in seconds (medians of
-    several). Copies to and from the device are not in them.
-    """
-
-    work: Work
-    threads: Integers
-    blocks: Integers
-    units: int
-    times: Numbers
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The coefficients and, for each run, by which part of the measured time the prediction is off (above 0: too long)."""
-
-    coefficients: Coefficients
-    errors: Numbers
-
-
-def fit(runs: Runs, overheads: Overheads) -> Fit:
-    """The alpha, beta and gamma with the least squares of relative errors of T_total (5.8) over the
-    runs.
-
-    What is known is taken off each time: sigma_ker, sigma_blk of its wavefronts, sigma_thd of its
-    barriers. The rest is linear, rounds (alpha sum G + beta L_tile + gamma N_mem). Each equation is
-    divided by its measured time: the yardstick is the relative error, and long runs would drown
-    short ones. Raises NotDeterminedError where there are fewer than three runs, times that are
-    none, or columns that depend on each other (all warps full, say, where 32 sum G = L_tile).
-    """
-    _check_times(runs.times)
-    known = predict(runs.work, runs.threads, runs.blocks, runs.units, Coefficients(0.0, 0.0, 0.0), overheads).total
-    columns = np.stack([runs.work.warps, runs.work.points, runs.work.transfers], axis=1) * runs.work.rounds[:, None]
-    equations = columns / runs.times[:, None]
-    scale = np.linalg.norm(equations, axis=0)
-    _check_columns(equations, scale)
-    solution, *_ = np.linalg.lstsq(equations / scale, (runs.times - known) / runs.times, rcond=None)
-    alpha, beta, gamma = (float(value) for value in solution / scale)
-    predicted = known + columns @ np.array([alpha, beta, gamma])
-    return Fit(Coefficients(alpha, beta, gamma), np.asarray(predicted / runs.times - 1, dtype=np.float64))
-
-
-def _check_times(times: Numbers) -> None:
-    if len(times) < 3:
-        raise NotDeterminedError(
-            f"{len(times)} calibration runs cannot say what three coefficients are; make 3 or more"
-        )
-    bad = np.flatnonzero(~(np.isfinite(times) & (times > 0)))
-    if len(bad):
-        raise NotDeterminedError(f"the time of calibration run {bad[0] + 1} is {times[bad[0]]} s; a time is above 0")
-
-
-def _check_columns(equations: Numbers, scale: Numbers) -> None:
-    """Refuse runs in which a combination of the coefficients has no effect, naming those that take part in it."""
-    if not np.all(np.isfinite(equations)):
-        raise NotDeterminedError("the work of a calibration run is no number")
-    absent = [name for name, size in zip(_NAMES, scale, strict=True) if size == 0]
-    if absent:
-        raise NotDeterminedError(f"no calibration run says anything of {absent[0]}: there are none of these in any run")
-    _, values, rows = np.linalg.svd(equations / scale)
-    if values[-1] < DETERMINED * values[0]:
-        mixed = [name for name, part in zip(_NAMES, rows[-1], strict=True) if abs(part) > 0.1]
-        raise NotDeterminedError(
-            f"the calibration runs cannot tell {' and '.join(mixed)} apart: they are proportional in all runs;"
-            " add tiles of other shapes, with wavefronts that do not fill their last warp"
-        )
 
 
 @dataclass(frozen=True)
@@ -126,15 +48,7 @@ LATEST = 4.0
 SHARED_LATENCY = 24.0
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Coefficients that nobody has measured, and what was `assumed` for them, in sentences without a full stop."""
-
-    coefficients: Coefficients
-    assumed: tuple[str, ...]
-
-
-def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Estimate:
+def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Coefficients:
     """Alpha, beta and gamma by what a device can issue, move and hide.
 
     alpha is the time that a unit needs to issue a warp's instructions: floating ones at the rate of
@@ -143,9 +57,8 @@ def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Estim
     warps of a block; the registers that ptxas counts are in B) are too few to hide latencies, it is
     the length of the chain of waiting instructions over their number instead. beta is 0: it
     corrects what was measured, and nothing was. gamma is an element's share of the last memory's
-    bandwidth, all units loading at once.
+    bandwidth, all units loading at once; 0 where nobody has measured that.
     """
-    assumed = ["alpha is by instruction counts, beta is 0: no calibration runs"]
     units = units_of(device)
     lanes = device.warp if isinstance(device, Gpu) else max(1, device.vector // mix.element)
     single = lanes / (device.float_rate / (2 * device.clock * units))
@@ -160,11 +73,9 @@ def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Estim
         waiting = chain * (latency * (1 - part) + SHARED_LATENCY * part)
         cycles = np.maximum(issue, waiting / np.maximum(resident_warps, 1.0))
     bandwidth = device.memories[-1].bandwidth if device.memories else None
-    if bandwidth is None:
-        assumed.append("copies to and from tiles cost nothing: the bandwidth of the device's memory is not known")
     gamma = mix.element * units / bandwidth if bandwidth else 0.0
     alpha = np.asarray(cycles / device.clock, dtype=np.float64)
-    return Estimate(Coefficients(float(alpha) if alpha.ndim == 0 else alpha, 0.0, gamma), tuple(assumed))
+    return Coefficients(float(alpha) if alpha.ndim == 0 else alpha, 0.0, gamma)
 
 
 def _access(device: Device, mix: Mix, lanes: int) -> float | Numbers:

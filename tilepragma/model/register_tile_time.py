@@ -68,7 +68,7 @@ def step_seconds(gpu: Gpu, tile: RegisterTile, registers: int, spilled: int) -> 
     accesses = (tile.reads + spilled / tile.element) / tile.points
     mix = Mix(tile.operations, 0.0, 0.0, accesses, element=tile.element, double=tile.element == 8)
     warps = resident * -(-tile.threads // gpu.warp)
-    alpha = estimate(gpu, mix, float(warps * tile.points)).coefficients.alpha
+    alpha = estimate(gpu, mix, float(warps * tile.points)).alpha
     computing = float(alpha) * tile.points * -(-tile.threads // gpu.warp)
     behind = gpu.memories[1] if len(gpu.memories) > 1 else None
     bandwidth = None if behind is None else behind.bandwidth

@@ -9,15 +9,13 @@ are the nearer levels. Arrays have an entry a layout; times are in seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tilepragma.model.device import Device, Gpu, Memory
 from tilepragma.model.execution_time import Integers, Numbers
-
-ARITHMETIC = "arithmetic"
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Demand:
     bytes that come from it or go to it, in whole transactions (`row_bytes`, `level_traffic`),
     unions of footprints counted once. `tiles` are blocks of work in full ones' worth, `rounds`
     those that the slowest unit runs one after the other (`slowest_unit`, `TileWavefronts.rounds`).
-    `filled` is the share of lanes that have a point (`lanes_filled`). `launches` of kernels.
+    `filled` is the share of lanes that have a point.
     """
 
     operations: Numbers
@@ -36,33 +34,11 @@ class Demand:
     tiles: Numbers
     rounds: Numbers
     filled: Numbers
-    launches: int | Integers = 1
 
 
-@dataclass(frozen=True)
-class Roofs:
-    """Seconds that each resource is busy (`parts`, a row for each of `names`), and the overhead of
-    `launches`. `unknown` are levels whose bandwidth nobody has measured: they say nothing, their
-    rows are 0.
-    """
-
-    names: tuple[str, ...]
-    parts: Numbers
-    launches: Numbers
-    unknown: tuple[str, ...]
-
-    @property
-    def total(self) -> Numbers:
-        """The predicted time: that of the busiest resource, and the launches."""
-        return np.asarray(self.parts.max(axis=0) + self.launches, dtype=np.float64)
-
-    def limits(self) -> tuple[str, ...]:
-        """The busiest resource of each layout."""
-        return tuple(self.names[row] for row in self.parts.argmax(axis=0))
-
-
-def roofline(demand: Demand, device: Device, double: bool) -> Roofs:
-    """The roofs over a kernel, of double or of single precision.
+def roofline(demand: Demand, device: Device, double: bool) -> Numbers:
+    """Seconds that each resource is busy for a kernel of double or of single precision: a row for
+    arithmetic, then one for each memory, which is 0 where nobody has measured its bandwidth.
 
     Units that have no tile do nothing: tiles / (units rounds) of them are busy on average.
     Arithmetic needs busy units and filled lanes. A level gives its whole bandwidth if each of its
@@ -77,13 +53,7 @@ def roofline(demand: Demand, device: Device, double: bool) -> Roofs:
             parts.append(np.zeros_like(parts[0]))
         else:
             parts.append(_time(moved, memory.bandwidth * np.minimum(busy * memory.sharers, 1.0)))
-    overhead = device.overheads.kernel if device.overheads else 0.0
-    return Roofs(
-        (ARITHMETIC, *(memory.name for memory in device.memories)),
-        np.stack(np.broadcast_arrays(*parts)),
-        np.asarray(overhead * np.asarray(demand.launches), dtype=np.float64),
-        tuple(memory.name for memory in device.memories if memory.bandwidth is None),
-    )
+    return np.stack(np.broadcast_arrays(*parts))
 
 
 def _time(amount: Numbers, rate: Numbers) -> Numbers:
@@ -101,11 +71,6 @@ def units_of(device: Device) -> int:
 def lanes_of(device: Device, element: int) -> int:
     """Points that run in step: threads of a warp, elements of that many bytes in a vector."""
     return device.warp if isinstance(device, Gpu) else max(1, device.vector // element)
-
-
-def lanes_filled(points: Integers, lanes: int) -> Numbers:
-    """The share of lanes that have a point where so many points are taken in step."""
-    return np.asarray(points / (lanes * np.maximum(-(-points // lanes), 1)), dtype=np.float64)
 
 
 def row_bytes(length: Integers, rows: Integers, element: int, transaction: int) -> Numbers:
@@ -151,33 +116,3 @@ def level_traffic(
             least = np.where(fits, np.minimum(least, traffic), least)
         served.append(least)
     return tuple(served)
-
-
-@dataclass(frozen=True)
-class RooflineLayouts:
-    """Layouts of a kernel under the roofline, for `tile_search.search`. `demand` and `resident` (B)
-    are of tile sizes under an organisation; constraints refuse what has no room.
-    """
-
-    organisations: tuple[tuple[int, ...], ...]
-    demand: Callable[[Integers, tuple[int, ...]], Demand]
-    resident: Callable[[Integers, tuple[int, ...]], Integers]
-    device: Device
-    double: bool
-
-    def bounds(self, sizes: Integers) -> Numbers:
-        """The times themselves, which cost no more than a bound would."""
-        return self.times(sizes)
-
-    def times(self, sizes: Integers) -> Numbers:
-        """Predicted seconds."""
-        blocks = self.blocks(sizes)
-        columns = [
-            roofline(self.demand(sizes, organisation), self.device, self.double).total
-            for organisation in self.organisations
-        ]
-        return np.where(blocks > 0, np.stack(columns, axis=1), np.inf)
-
-    def blocks(self, sizes: Integers) -> Integers:
-        """B of each layout."""
-        return np.stack([self.resident(sizes, organisation) for organisation in self.organisations], axis=1)

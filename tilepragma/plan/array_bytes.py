@@ -15,13 +15,12 @@ from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPla
 
 @dataclass(frozen=True)
 class ArrayBytes:
-    """An array's section: its `bytes`, whether the kernel `reads` and `writes` it, and those `copied` to and from a device where it is not there."""
+    """An array's section: its `bytes`, and whether the kernel `reads` and `writes` it."""
 
     array: DataObject
     bytes: int
     reads: bool
     writes: bool
-    copied: int
 
 
 def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayBytes, ...] | None:
@@ -38,8 +37,7 @@ def _array(argument: ArrayArgument, scalars: Mapping[str, int]) -> ArrayBytes:
         raise UncountableError(f"'{argument.object.host}' is read at places that data say")
     for bound in argument.section:
         size *= max(host_value(bound.length, scalars), 0)
-    copies = int(argument.copy_in) + int(argument.copy_out)
-    return ArrayBytes(argument.object, size, argument.reads, argument.writes, size * copies)
+    return ArrayBytes(argument.object, size, argument.reads, argument.writes)
 
 
 def host_value(bound: HostExpression, scalars: Mapping[str, int]) -> int:

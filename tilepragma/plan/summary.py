@@ -1,37 +1,14 @@
-"""What kind of plan a region got, in a word: for tables, `explain` and tests."""
+"""What a plan has: its steps, those that are wavefronts of tiles, the sizes that it uses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from enum import Enum
 
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.loop_tree import Axis, Loop, PackedPanels, Stage, Staged, Tile, TiledLoop
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize, launches_in
-
-
-class PlanKind(Enum):
-    """From no parallelism to the most that had to be done for it."""
-
-    AS_WRITTEN = "as written"
-    DOALL = "DOALL"
-    HOST_LOOPS = "host loops"
-    WAVEFRONTS = "wavefronts"
-
-
-def plan_kind(plan: KernelPlan) -> PlanKind:
-    """DOALL: launches one after the other. HOST_LOOPS: around launches, over iterations or rows.
-    WAVEFRONTS: host loops over tiles.
-
-    Of a region whose host and device plans differ the device's is named.
-    """
-    if plan.as_written is not None:
-        return PlanKind.AS_WRITTEN
-    if not any(isinstance(step, HostLoop) for step in all_steps(plan.device_steps)):
-        return PlanKind.DOALL
-    return PlanKind.WAVEFRONTS if are_wavefronts(plan.device_steps, plan.sizes) else PlanKind.HOST_LOOPS
 
 
 def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool:

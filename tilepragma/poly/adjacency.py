@@ -1,19 +1,15 @@
-"""Which elements neighbouring workers touch at the same time: the adjacency constraints of ICS'08,
-section 4.2.
+"""Which elements neighbouring workers touch at the same time.
 
-    F(x) + (0, ..., 0, 1) = F(y)   =>   theta(x) = theta(y)          (1), time schedule adjacency
-                                   =>   pi(y) = pi(x) + 1            (2), space partition adjacency
-
-for an access F of a statement, its time schedule theta and its innermost space partition pi. They
-speak of every pair of instances. What one transaction serves is seen from the workers instead,
-where everything but pi is the same:
+The adjacency constraints of ICS'08, section 4.2, speak of every pair of instances. What one
+transaction serves is seen from the workers instead: for an access F of a statement and its
+innermost space partition pi, where everything but pi is the same:
 
     { a' - a : a = F(x), a' = F(y), pi(y) = pi(x) + 1, all other rows equal }
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from math import gcd, lcm
@@ -23,8 +19,8 @@ import islpy as isl
 from tilepragma.base.memoization import once
 from tilepragma.poly.affine import whole_number
 from tilepragma.poly.linear_independence import orthogonal_complement, rank
-from tilepragma.poly.program_model import Access, Statement
-from tilepragma.poly.schedule import Matrix, Row, affine_map
+from tilepragma.poly.program_model import Statement
+from tilepragma.poly.schedule import Matrix, Row
 
 Vector = tuple[int, ...]
 
@@ -68,35 +64,6 @@ class Pattern:
 BROADCAST = Pattern(Reach.BROADCAST)
 COALESCED = Pattern(Reach.COALESCED)
 SCATTERED = Pattern(Reach.SCATTERED)
-
-
-def adjacent(access: isl.Map, domain: isl.Set) -> isl.Map:
-    """{ S[x] -> S[y] : F(x) + (0, ..., 0, 1) = F(y) }, for an access { S[i] -> A[a] } of at least one subscript."""
-    reached = access.intersect_domain(domain)
-    space = reached.range().get_space()
-    next_one = isl.MultiAff.identity(space.map_from_set())
-    last = space.dim(isl.dim_type.set) - 1
-    next_one = next_one.set_aff(last, next_one.get_aff(last).add_constant_val(1))
-    return reached.apply_range(isl.Map.from_multi_aff(next_one)).apply_range(reached.reverse())
-
-
-def at_one_time(pairs: isl.Map, times: isl.Map) -> bool:
-    """(1) for the adjacent `pairs` { S[x] -> S[y] } and theta = { S[i] -> [t] }."""
-    return bool(pairs.is_subset(times.apply_range(times.reverse())))
-
-
-def by_next_worker(pairs: isl.Map, place: isl.Map) -> bool:
-    """(2) for the adjacent `pairs` { S[x] -> S[y] } and pi = { S[i] -> [p] }."""
-    step = isl.Map.from_multi_aff(_shift(place.range().get_space(), (1,)))
-    return bool(pairs.is_subset(place.apply_range(step).apply_range(place.reverse())))
-
-
-def is_coalesced(access: Access, statement: Statement, times: Sequence[Row], place: Row) -> bool:
-    """(1) and (2) for one access, which has a subscript: theta = `times`, pi = `place`."""
-    pairs = adjacent(access.relation, statement.domain)
-    return at_one_time(pairs, affine_map(statement, tuple(times))) and by_next_worker(
-        pairs, affine_map(statement, (place,))
-    )
 
 
 def worker_step(statement: Statement, others: Iterable[Row], place: Row) -> isl.Map | None:

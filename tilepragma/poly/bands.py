@@ -20,10 +20,9 @@ import islpy as isl
 
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.poly.linear_independence import rank
-from tilepragma.poly.program_model import Dependence, Statement
+from tilepragma.poly.program_model import Dependence, Statement, ordering
 from tilepragma.poly.register_bands import RegisterRows, register_rows
 from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
-from tilepragma.poly.schedule_legality import ordering
 from tilepragma.poly.strongly_connected import strongly_connected
 
 SHORT_TRIP = 8
@@ -104,17 +103,6 @@ def parallel_parts(
     return _Decision(options).parts(statements, ordering(dependences), none, 0)
 
 
-def _joined(dependences: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
-    """One relation for each pair of statements: rows are sought, and proven, under what orders them, whatever its kind."""
-    between: dict[tuple[str, str], Dependence] = {}
-    for each in dependences:
-        ends = (each.source, each.target)
-        known = between.get(ends)
-        relation = each.relation if known is None else known.relation.union(each.relation)
-        between[ends] = replace(each, relation=relation)
-    return tuple(replace(each, relation=each.relation.coalesce()) for each in between.values())
-
-
 @dataclass(frozen=True)
 class _Decision:
     options: HyperplaneOptions
@@ -125,7 +113,7 @@ class _Decision:
         """The group's parts, for each value of the rows `before`."""
         result: list[Part | OuterLoop] = []
         for piece in self._pieces(group, pending, before, outer):
-            result += self._below(piece, pending, before)
+            result += self._below(piece, pending)
         return tuple(result)
 
     def _pieces(
@@ -160,7 +148,7 @@ class _Decision:
             kind = BandKind.WAVEFRONT
         return Part(kind, statements, outer, band, carrying)
 
-    def _below(self, part: Part, pending: tuple[Dependence, ...], before: Rows) -> tuple[Part | OuterLoop, ...]:
+    def _below(self, part: Part, pending: tuple[Dependence, ...]) -> tuple[Part | OuterLoop, ...]:
         """The part, or a row of it stepped through where there is something parallel below that."""
         group = tuple(each.statement for each in part.statements)
         if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):

@@ -22,9 +22,8 @@ import islpy as isl
 
 from tilepragma.poly.bands import BandKind, Part
 from tilepragma.poly.lifted_extents import extents_of, lifted
-from tilepragma.poly.program_model import Dependence, Statement
+from tilepragma.poly.program_model import Dependence, Statement, ordering
 from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
-from tilepragma.poly.schedule_legality import ordering
 
 GREATEST_FACTOR = 64
 """The most that a row is skewed by: a stencil of order 4 in two half steps has c = 16."""

@@ -24,7 +24,7 @@ from tilepragma.poly.hyperplane_search import Edge, FoundRow, RowProblem, find_r
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.linear_independence import rank
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.program_model import Dependence, Statement
+from tilepragma.poly.program_model import Dependence, Statement, ordering
 from tilepragma.poly.schedule import (
     Matrix,
     Row,
@@ -34,7 +34,6 @@ from tilepragma.poly.schedule import (
     original_schedule,
     padded,
 )
-from tilepragma.poly.schedule_legality import ordering
 from tilepragma.poly.strongly_connected import strongly_connected, weakly_connected
 
 Rows = Mapping[str, tuple[Row, ...]]
@@ -63,10 +62,9 @@ def tiling_hyperplanes(
 ) -> Schedule:
     """Algorithm 4.1: a legal schedule of all statements, in bands that may be tiled.
 
-    Input dependences are ignored. The schedule's notes say what was given up: balance, fusion, or,
-    at isl's operation limit, the search itself. `before` are rows that every statement has already,
-    with as many for each; the dependences are then those that these leave tied, and the rows found
-    come after them.
+    Input dependences are ignored. At isl's operation limit the order of the text is kept. `before`
+    are rows that every statement has already, with as many for each; the dependences are then those
+    that these leave tied, and the rows found come after them.
     """
     if not statements:
         return Schedule(())
@@ -74,14 +72,13 @@ def tiling_hyperplanes(
     try:
         with operation_limit(context, options.operations, "searching for tiling hyperplanes"):
             return _Search(statements, ordering(dependences), options).schedule(before or {})
-    except OperationLimitError as limit:
+    except OperationLimitError:
         kept = original_schedule(statements)
-        note = f"{limit} The order of the program text is kept."
         whole = tuple(
             StatementSchedule(each.statement, (before or {}).get(each.statement.name, ()) + each.rows)
             for each in kept.statements
         )
-        return Schedule(whole, (note,))
+        return Schedule(whole)
 
 
 @dataclass
@@ -91,7 +88,6 @@ class _Search:
     statements: tuple[Statement, ...]
     dependences: tuple[Dependence, ...]
     options: HyperplaneOptions
-    notes: list[str] = field(default_factory=list)
     bands: Iterator[int] = field(default_factory=itertools.count)
 
     def schedule(self, before: Rows) -> Schedule:
@@ -104,7 +100,7 @@ class _Search:
         first: Rows = {each.name: before.get(each.name, ()) for each in self.statements}
         rows = self._separate(self.statements, pending, first)
         found = tuple(StatementSchedule(each, rows[each.name]) for each in self.statements)
-        return Schedule(padded(found), tuple(self.notes))
+        return Schedule(padded(found))
 
     def _separate(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
         """Nests that share neither a loop nor a dependence come one after another, in the order of the text."""
@@ -147,15 +143,12 @@ class _Search:
         parameters = pending[0].relation.dim(isl.dim_type.param) if pending else 0
         return RowProblem(group, _hyperplanes(group, rows), pending, parameters, group[0].domain.get_ctx())
 
-    def _row(self, problem: RowProblem, *, quiet: bool = False) -> dict[str, Row] | None:
-        """The next row of each statement; (4.1) is given up, with a note, where it cannot hold."""
+    def _row(self, problem: RowProblem) -> dict[str, Row] | None:
+        """The next row of each statement; (4.1) is given up where it cannot hold."""
         level = 1 + max(len(rows) for rows in problem.found.values())
         found = self._balanced(problem) if level == self.options.balanced_row else find_row(problem)
         if found is None and level == self.options.balanced_row:
             found = find_row(problem)
-            if found is not None and not quiet:
-                names = ", ".join(each.name for each in problem.statements)
-                self.notes.append(f"No hyperplane {level} gives {names} balanced intra-tile wavefronts (4.1).")
         if found is None:
             return None
         return {name: Row(each.coefficients, each.constant, 0) for name, each in found.items()}
@@ -190,8 +183,6 @@ class _Search:
                 merged[-1] = joint
             else:
                 merged.append(component)
-        if not _finished(group, rows):
-            self.notes.append("Not fused: " + "; ".join(", ".join(each.name for each in part) for part in merged) + ".")
         return self._in_sequence(merged, pending, rows)
 
     def _fusible(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> bool:
@@ -199,12 +190,10 @@ class _Search:
         inside = tuple(each for each in pending if set(each.ends) <= names)
         if _finished(group, rows):
             return not inside
-        return self._row(self._problem(group, inside, rows), quiet=True) is not None
+        return self._row(self._problem(group, inside, rows)) is not None
 
     def _as_written(self, group: tuple[Statement, ...], rows: Rows) -> Rows:
         """What is left unordered is ordered as in the text: legal, since every dependence runs forward there."""
-        names = ", ".join(each.name for each in group)
-        self.notes.append(f"No hyperplane orders what depends on each other in {names}: kept in the order of the text.")
         kept = original_schedule(group, self.bands)
         return {each.statement.name: rows[each.statement.name] + each.rows for each in kept.statements}
 

@@ -1,6 +1,6 @@
-"""From a Scop and its dependences to what Algorithms 4.1 and 4.2 reason about.
+"""From a Scop and its dependences to what Algorithm 4.1 reasons about.
 
-They want iterators that grow in the order of execution: those of decreasing loops are negated,
+It wants iterators that grow in the order of execution: those of decreasing loops are negated,
 
     { S[i_1, ..., i_n] -> S[+-i_1, ..., +-i_n] },
 
@@ -33,15 +33,12 @@ class Program:
     reversals: dict[str, isl.Map]
 
     def in_the_scop(self, name: str, times: isl.Map) -> isl.Map:
-        """{ S[i] -> [t] } with the Scop's iterators, of a schedule { S[i'] -> [t] } found here.
-
-        Statements that copies added have no place in the Scop; theirs are as they are.
-        """
-        return self.reversals[name].apply_range(times) if name in self.reversals else times
+        """{ S[i] -> [t] } with the Scop's iterators, of a schedule { S[i'] -> [t] } found here."""
+        return self.reversals[name].apply_range(times)
 
 
 def program_of(scop: Scop, dependences: tuple[found_dependences.Dependence, ...]) -> Program:
-    """The Scop for Algorithms 4.1 and 4.2, with these of its dependences, the value-based ones for instance."""
+    """The Scop for Algorithm 4.1, with these of its dependences, the value-based ones for instance."""
     reversals = {each.name: _reversal(each) for each in scop.statements}
     mixed = _mixed_objects(scop)
     statements = tuple(_statement(each, reversals[each.name], mixed) for each in scop.statements)
@@ -106,10 +103,4 @@ def _dependence(each: found_dependences.Dependence, reversals: dict[str, isl.Map
         source,
         target,
         each.relation.apply_domain(reversals[source]).apply_range(reversals[target]),
-        _index(each.source_statement, each.source),
-        _index(each.sink_statement, each.sink),
     )
-
-
-def _index(statement: ScopStatement, reference: object) -> int:
-    return next(index for index, each in enumerate(statement.references) if each is reference)

@@ -28,11 +28,6 @@ class DependenceKind(Enum):
     INPUT = "input"
     """read after read: orders nothing"""
 
-    @property
-    def false(self) -> bool:
-        """Whether it only stems from storage being used twice: anti and output dependences."""
-        return self in (DependenceKind.ANTI, DependenceKind.OUTPUT)
-
 
 @dataclass(frozen=True)
 class Access:
@@ -89,19 +84,13 @@ class Statement:
 
 @dataclass(frozen=True)
 class Dependence:
-    """`relation` = P_e = { source[i] -> target[i'] : i' must run after i }, thesis section 3.2.4.
-
-    `source_access` and `target_access` index the accesses of the two statements, where that is
-    known.
-    """
+    """`relation` = P_e = { source[i] -> target[i'] : i' must run after i }, thesis section 3.2.4."""
 
     kind: DependenceKind
     array: str
     source: str
     target: str
     relation: isl.Map
-    source_access: int | None = None
-    target_access: int | None = None
 
     @property
     def distance(self) -> tuple[int, ...] | None:
@@ -117,3 +106,8 @@ class Dependence:
             point.get_coordinate_val(isl.dim_type.set, index).to_python()
             for index in range(deltas.dim(isl.dim_type.set))
         )
+
+
+def ordering(dependences: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
+    """Those that order anything: not input dependences."""
+    return tuple(each for each in dependences if each.kind is not DependenceKind.INPUT)

@@ -86,10 +86,10 @@ def settled_values(body: Block) -> Values:
     return {one: value for one, value in known.items() if one not in several}
 
 
-def readings(body: Block, objects: frozenset[DataObject], outer: Values | None = None) -> Iterator[Reading]:
-    """All accesses to the objects under `body`, inner loops taken out. `outer` are the values of scalars that are known there."""
+def readings(body: Block, objects: frozenset[DataObject]) -> Iterator[Reading]:
+    """All accesses to the objects under `body`, inner loops taken out."""
     changed = {node.target.object for node in walk(body) if isinstance(node, (Assignment, Increment, AddressOf))}
-    return _Reader(objects, frozenset(changed)).statements((body,), _At(dict(outer or {}), (), True))
+    return _Reader(objects, frozenset(changed)).statements((body,), _At({}, (), True))
 
 
 def _declared(declaration: Declaration, known: Values, changed: frozenset[DataObject]) -> dict[DataObject, Polynomial]:

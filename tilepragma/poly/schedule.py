@@ -45,36 +45,16 @@ class StatementSchedule:
     rows: tuple[Row, ...]
 
     @property
-    def loop_rows(self) -> tuple[Row, ...]:
-        """The rows that are loops."""
-        return tuple(row for row in self.rows if not row.scalar)
-
-    @property
-    def matrix(self) -> Matrix:
-        """The linear part of Phi_S without scalar dimensions, as the thesis prints it."""
-        return tuple(row.coefficients for row in self.loop_rows)
-
-    @property
-    def offsets(self) -> tuple[int, ...]:
-        """The constant part of Phi_S without scalar dimensions."""
-        return tuple(row.constant for row in self.loop_rows)
-
-    @property
     def map(self) -> isl.Map:
         """Phi_S = { S[i] -> [rows] } on the whole space of S, thesis (3.8)."""
         return affine_map(self.statement, self.rows)
 
-    def shown(self) -> tuple[str, ...]:
-        """Each row in the statement's iterators: ("0", "i", "1", "2*j + i")."""
-        return tuple(row_text(row, self.statement.iterators) for row in self.rows)
-
 
 @dataclass(frozen=True)
 class Schedule:
-    """Phi of every statement, all with as many rows; `notes` are sentences on what could not be had."""
+    """Phi of every statement, all with as many rows."""
 
     statements: tuple[StatementSchedule, ...]
-    notes: tuple[str, ...] = ()
 
     def of(self, name: str) -> StatementSchedule:
         """The schedule of the statement so named; KeyError when there is none."""
@@ -82,21 +62,6 @@ class Schedule:
             if found.statement.name == name:
                 return found
         raise KeyError(name)
-
-    def interleaved(self) -> Schedule:
-        """The same order with a scalar dimension before every loop, as thesis (3.9) and (3.10) are written."""
-        widened = tuple(StatementSchedule(each.statement, _interleaved(each)) for each in self.statements)
-        return Schedule(padded(widened), self.notes)
-
-
-def _interleaved(each: StatementSchedule) -> tuple[Row, ...]:
-    zero = Row((0,) * each.statement.depth, 0, None)
-    rows: list[Row] = []
-    for row in each.rows:
-        if not row.scalar and (not rows or not rows[-1].scalar):
-            rows.append(zero)
-        rows.append(row)
-    return tuple(rows)
 
 
 def padded(schedules: tuple[StatementSchedule, ...]) -> tuple[StatementSchedule, ...]:

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.poly.program_model import Dependence
+from tilepragma.poly.program_model import Dependence, ordering
 from tilepragma.poly.schedule import Matrix, Row, Schedule, StatementSchedule, affine_map, unit
-from tilepragma.poly.schedule_legality import ordering
 from tilepragma.poly.strongly_connected import strongly_connected
 
 
@@ -29,24 +28,17 @@ class BandWavefronts:
 
     `levels`: the rows of the schedule that the band has; `statements`: who has them. `inter` =
     Theta_T, on tile indices; `intra` = Theta_S, on points: m x m, the sequential row first.
-    `inter_sequential`, `intra_sequential`: whether that first row carries anything; else all rows
-    are parallel, and no synchronisation is needed. `balanced`: intra-tile wavefronts are along a
-    hyperplane of the band (Definition 4.1). `order`: groups of statements that follow each other
-    within one wavefront of points (thesis Figure 4.7). `barriers`: for each group, whether it needs
-    a barrier before it: what it waits for may be another point of the wavefront. Without one, a
-    group waits only for earlier groups at its own point.
+    `inter_sequential`: whether that first row carries anything; else all rows are parallel, and no
+    synchronisation is needed. `order`: groups of statements that follow each other within one
+    wavefront of points (thesis Figure 4.7).
     """
 
-    band: int
     levels: tuple[int, ...]
     statements: tuple[str, ...]
     inter: Matrix
     intra: Matrix
     inter_sequential: bool
-    intra_sequential: bool
-    balanced: bool
     order: tuple[tuple[str, ...], ...]
-    barriers: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -96,18 +88,13 @@ def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: i
     inter = wavefront_matrix(len(levels), carrying)
     intra = inter if along is None else wavefront_matrix(len(levels), (along,) if carrying else ())
     tied = _tied(members, edges, tuple(levels[index] for index in carrying) if along is None else (levels[along],))
-    order = _order(members, tied)
     return BandWavefronts(
-        band,
         levels,
         tuple(each.statement.name for each in members),
         inter,
         intra,
         bool(carrying),
-        bool(carrying),
-        along is not None,
-        order,
-        _barriers(members, order, tied, levels),
+        _order(members, tied),
     )
 
 
@@ -171,19 +158,3 @@ def _order(members: tuple[StatementSchedule, ...], tied: list[_Edge]) -> tuple[t
     return tuple(
         tuple(each.name for each in statements if place[each.name] == number) for number in sorted(set(place.values()))
     )
-
-
-def _barriers(
-    members: tuple[StatementSchedule, ...],
-    order: tuple[tuple[str, ...], ...],
-    tied: list[_Edge],
-    levels: tuple[int, ...],
-) -> tuple[bool, ...]:
-    """For each group whether a dependence from an earlier one reaches it from another point, { s -> t : Phi_S(s) != Phi_T(t) }."""
-    points = {each.statement.name: _levels_map(each, levels) for each in members}
-    apart = [
-        (each.source, each.target)
-        for each in tied
-        if not each.relation.is_subset(points[each.source].apply_range(points[each.target].reverse()))
-    ]
-    return tuple(any(target in group and source not in group for source, target in apart) for group in order)

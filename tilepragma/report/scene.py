@@ -187,10 +187,9 @@ def statement_name(scene: Scene, number: int) -> str:
     return scene.labels[number].partition(":")[0]
 
 
-def statement_entries(scene: Scene, shown: Iterable[int] | None = None) -> list[LegendEntry]:
-    """A line of the legend for each statement, or for those that have one of the instances `shown`."""
-    instances = scene.space.instances
-    drawn = {instances[number].statement for number in (range(len(instances)) if shown is None else shown)}
+def statement_entries(scene: Scene) -> list[LegendEntry]:
+    """A line of the legend for each statement that has instances."""
+    drawn = {instance.statement for instance in scene.space.instances}
     entries = []
     for number, label in enumerate(scene.labels):
         if number not in drawn:

@@ -18,7 +18,6 @@ from tilepragma.report.sheet import LegendEntry, Sheet, Stroke, arrow, bent_arro
 from tilepragma.report.svg import Box, Node, Point, Style, around, group, node, path, polygon, text_width
 
 _UNIT = {1: 34.0, 2: 40.0, 3: 44.0}
-_INSIDE = {1: 60.0, 2: 70.0, 3: 96.0}
 _DOT = 2.4
 #: How far tiles in space are pulled apart, as a part of their distance from the middle.
 _EXPLODED = 0.55

@@ -207,7 +207,7 @@ class _Rewriting:
         for one in expanded:
             try:
                 own, change = self._expanded(one)
-                after += self._last_values(one, own, change) if one.object not in self.dead else ()
+                after += self._last_values(one, change) if one.object not in self.dead else ()
             except UnwritableError:
                 continue
             instead[own] = one.object
@@ -286,9 +286,7 @@ class _Rewriting:
         self.next_index = made.next_index
         return made.block.statements
 
-    def _last_values(
-        self, one: Expansion, new: DataObject, change: Callable[[Access], Access]
-    ) -> tuple[Statement, ...]:
+    def _last_values(self, one: Expansion, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
         """for (x) A[x] = A_of_i[i(x)][x], i(x) being the iteration that wrote A[x] last."""
         from tilepragma.lower.copy_loops import copy_loops, iterator
         from tilepragma.storage.expansion_maps import last_cells

@@ -191,7 +191,7 @@ class _Planner:
         """The tile where each worker has several points, if what is staged then fits as well; else as it is."""
         assert tile.split is not None, "sums go along a sequential loop"
         wanted = self.points.get(launch.name, POINTS)
-        points = worth_points(launch, tile.nest, tile.split.loop, arrays, wanted)
+        points = worth_points(tile.nest, tile.split.loop, arrays, wanted)
         if not points:
             return tile, arrays
         for size in _TILES:
@@ -247,7 +247,7 @@ class _Planner:
         iterator = self.names.scalar(f"{tile.split.loop.iterator.name}_tile")
         rounds: Statement = _split(tile.split.loop, iterator, tile.size, arrays, self.next_index)
         self.next_index += 1
-        kept = buffers(sums_of(tile.nest, tile.split.loop), self.names) if self.registers else ()
+        kept = buffers(sums_of(tile.split.loop), self.names) if self.registers else ()
         rounds = PackedPanels(kept, Block((rounds,))) if kept else rounds
         place = tile.split.place
         body = Block((*statements[:place], rounds, *statements[place + 1 :]))

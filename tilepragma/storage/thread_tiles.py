@@ -121,7 +121,7 @@ def _retiled(statement: Statement, points: Mapping[Axis, int]) -> Statement:
 
 
 def worth_points(
-    launch: Launch, nest: TileNest, loop: Loop, boxes: tuple[Staged, ...], points: tuple[int, int] = POINTS
+    nest: TileNest, loop: Loop, boxes: tuple[Staged, ...], points: tuple[int, int] = POINTS
 ) -> dict[Axis, int]:
     """The `points` that are worth it, by axis: where what is staged does not move with the axis'
     loop, one read serves all of them. None where the sequential loop keeps nothing in registers, or
@@ -131,7 +131,7 @@ def worth_points(
     changed = _changed(nest.body)
     if any(one.scope is not Scope.LOCAL and one.rank == 0 for one in changed - iterators):
         return {}
-    if not sums_of(nest, loop) and not any(scalar.scope is Scope.LOCAL for scalar in _summed_scalars(loop)):
+    if not sums_of(loop) and not any(scalar.scope is Scope.LOCAL for scalar in _summed_scalars(loop)):
         return {}
     found: dict[Axis, int] = {}
     for tiled in nest.loops:
@@ -179,8 +179,8 @@ def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Panel, ...]:
     return tuple(found)
 
 
-def sums_of(nest: TileNest, loop: Loop) -> tuple[Sum, ...]:
-    """The elements of arrays that each iteration of a sequential loop of the nest updates."""
+def sums_of(loop: Loop) -> tuple[Sum, ...]:
+    """The elements of arrays that each iteration of a sequential loop updates."""
     written = {use.object for use in uses(loop.body) if use.writes and use.object.rank > 0}
     found = []
     for object_ in sorted(written, key=lambda one: one.name):

@@ -41,8 +41,6 @@ class Machine:
 
 
 PAPER = Machine()
-#: Counts that divide neither each other nor the sizes of the tests.
-ODD = Machine(threads=5, gangs=3, workers=7, gangs_2d=(2, 3), workers_2d=(5, 3))
 
 
 def _dynamic(interchanged: bool) -> tuple[str, str]:
@@ -92,8 +90,3 @@ def accelerator_tilings_2d(machine: Machine = PAPER) -> tuple[Tiling, ...]:
         j = tuple(dynamic_j if kind == "dynamic" else f"tile({kind}, {1 - dimension_i})" for kind in kinds)
         tilings.append(Tiling(f"accelerator2d_{number}", counts, i, j))
     return tuple(tilings)
-
-
-def all_tilings(machine: Machine = PAPER) -> tuple[Tiling, ...]:
-    """The paper's 8 + 16 + 24 versions."""
-    return thread_tilings(machine) + accelerator_tilings_1d(machine) + accelerator_tilings_2d(machine)

@@ -105,11 +105,6 @@ def tile_numbers(trip: int, kinds: Sequence[TileKind], arguments: Sequence[int])
     return Tiling(tuple(tiles), product == trip)
 
 
-def tile_lengths(step: int, tiles: Sequence[TileNumbers]) -> tuple[tuple[int, int], ...]:
-    """The paper's (length, stride) of each tile: length = stride * count, both times the loop's step."""
-    return tuple((tile.count * tile.stride * step, tile.stride * step) for tile in tiles)
-
-
 def _check(trip: int, kinds: Sequence[TileKind], arguments: Sequence[int]) -> None:
     if not 0 <= trip <= INT64_MAX:
         raise TilingError("the loop does not end")

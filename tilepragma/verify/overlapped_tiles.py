@@ -399,13 +399,13 @@ def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
     # { [s, x] -> p }
     filled = fill.steps.wrap().flatten()
     rank = fill.array.rank
-    earlier = _pairs(filled, written, rank).intersect(_before(rank, filled.get_ctx()))
+    earlier = _pairs(filled, written).intersect(_before(rank, filled.get_ctx()))
     if not earlier.is_subset(_answered(filled, stored, rank)):
         raise WrongError(
             f"a scratchpad is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the latest"
         )
     if fill.other != fill.array:
-        holding = _pairs(filled, stored, rank).intersect(_before(rank, filled.get_ctx())).domain()
+        holding = _pairs(filled, stored).intersect(_before(rank, filled.get_ctx())).domain()
         if not filled.is_subset(holding):
             raise WrongError(f"a scratchpad is filled from '{fill.other.host}', which has no values there yet")
 
@@ -425,7 +425,7 @@ def _stored_to(tiles: Tiles, other: DataObject, like: isl.Map) -> isl.Map:
     return _union((store.steps for store in tiles.stores if store.other == other), like)
 
 
-def _pairs(filled: isl.Set, steps: isl.Map, rank: int) -> isl.Map:
+def _pairs(filled: isl.Set, steps: isl.Map) -> isl.Map:
     """{ [s, x] -> p : [s, x] is filled, p -> x is in `steps` }"""
     every = isl.Map.identity(filled.get_space().map_from_set())
     return every.project_out(_OUT, 0, STEP).apply_range(steps.reverse()).intersect_domain(filled)
@@ -444,7 +444,7 @@ def _not_after(context: isl.Context) -> isl.Map:
 
 def _answered(filled: isl.Set, stored: isl.Map, rank: int) -> isl.Map:
     """{ [s, x] -> p : some q stores x, p <= q < s }"""
-    later = _pairs(filled, stored, rank).intersect(_before(rank, filled.get_ctx()))
+    later = _pairs(filled, stored).intersect(_before(rank, filled.get_ctx()))
     return later.apply_range(_not_after(filled.get_ctx()))
 
 

@@ -23,7 +23,7 @@ import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.loop_tree import Function, Loop, Stage, Staged, StagedSide
+from tilepragma.ir.loop_tree import Loop, Stage, Staged, StagedSide
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.poly.affine import Frame, NotAffineError, affine
 from tilepragma.verify.launch_tree_relation import Leaf, inside_loop
@@ -33,14 +33,14 @@ _SET = isl.dim_type.set
 _RULE = "boxes hold what is read"
 
 
-def wrong_boxes(leaves: Iterable[Leaf], functions: tuple[Function, ...] = ()) -> Iterator[Finding]:
+def wrong_boxes(leaves: Iterable[Leaf]) -> Iterator[Finding]:
     """A sentence for every box that does not hold an access, or ends where nobody reads."""
     found = list(leaves)
     for stage in found:
         if isinstance(stage.node, Stage):
             for staged in stage.node.arrays:
                 inside = [leaf for leaf in found if leaf.launch is stage.launch]
-                yield from _wrong_box(stage, staged, inside, functions)
+                yield from _wrong_box(stage, staged, inside)
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class _Tile:
     exact: bool
 
 
-def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf], functions: tuple[Function, ...]) -> Iterator[Finding]:
+def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Finding]:
     name = staged.object.host
-    uses_ = [(leaf, use) for leaf in leaves for use in _uses(leaf, functions) if use.object == staged.object]
+    uses_ = [(leaf, use) for leaf in leaves for use in _uses(leaf) if use.object == staged.object]
     accesses = [(leaf, use) for leaf, use in uses_ if subscripts_text(use.subscripts) in staged.reads]
     try:
         tile = _tile(stage, staged, leaves)
@@ -121,10 +121,10 @@ def _in_rows(staged: Staged, leaf: Leaf, use: Use) -> Measured:
     return beyond.complement(), same[0], same[1]
 
 
-def _uses(leaf: Leaf, functions: tuple[Function, ...]) -> Iterator[Use]:
+def _uses(leaf: Leaf) -> Iterator[Use]:
     """What the leaf itself reads."""
     for part in leaf.evaluated:
-        yield from uses(part, functions)
+        yield from uses(part)
 
 
 def _tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> _Tile | None:

@@ -21,7 +21,6 @@ from tilepragma.base.resources import resource_folder
 from tilepragma.codegen.describe import describe
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants, pieces
-from tilepragma.codegen.kernel_files import emit_kernels
 from tilepragma.codegen.launch_order import step_functions
 from tilepragma.codegen.manifest import ParameterKind
 from tilepragma.codegen.numbering import number
@@ -169,9 +168,3 @@ def test_long_programs_come_in_pieces_of_bounded_length() -> None:
     assert all(sum(len(part) for part in group) < 4000 for group in groups)
     joined = "".join(part[1:-1] for group in groups for part in group)
     assert joined.replace("\\n", "\n").replace('\\"', '"').replace("\\\\", "\\") == text
-
-
-def test_kernels_as_files(tmp_path: Path) -> None:
-    written = emit_kernels(listing3(), tmp_path / "kernels", [Target.CUDA])
-    assert [path.name for path in written] == ["scale.cu"]
-    assert written[0].read_text().startswith("/* scale: example.c:4.")

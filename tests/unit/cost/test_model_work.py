@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tests.support.source_plans import plan
+from tests.thesis.box_wavefronts import intra_tile_wavefronts, warps_of_boxes
+from tests.thesis.skewed_tiles import SkewedNest, inter_tile_wavefronts, tile_rounds
 from tilepragma.cost.launch_work import PlanWork, plan_work
-from tilepragma.cost.model_work import LaunchModel, Organisation, model_works, roofline_demand
+from tilepragma.cost.model_work import LaunchModel, Organisation, launch_model, roofline_demand
 from tilepragma.ir.directives import Target
-from tilepragma.model.box_wavefronts import intra_tile_wavefronts, warps_of_boxes, widest_wavefront
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, predict
-from tilepragma.model.skewed_tiles import SkewedNest, inter_tile_wavefronts, tile_rounds
 from tilepragma.plan.array_bytes import array_bytes
 
 ONE = """void f(int n, int steps, float a[n]) {
@@ -44,8 +44,9 @@ def models(
 ) -> LaunchModel:
     work = plan_work(plan(source), scalars, sizes, target)
     assert isinstance(work, PlanWork), work
-    (found,) = model_works(work, GPU if target is Target.CUDA else Organisation(2, 8))
-    return found
+    (only,) = work.launches
+    on_host = target is Target.THREADS
+    return launch_model(only, Organisation(2, 8) if on_host else GPU, on_host)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,6 @@ def test_successive_over_relaxation_is_counted_as_in_closed_form(
     assert list(found.work.points) == list(np.prod(boxes, axis=1))
     assert list(found.work.steps) == list(intra_tile_wavefronts(boxes))
     assert list(found.work.warps) == list(warps_of_boxes(boxes, 32))
-    assert list(found.work.widest) == list(widest_wavefront(boxes))
     # The user's loops begin at 1, so that tiles lie otherwise by a point.
     assert np.abs(found.work.wavefronts - inter_tile_wavefronts(nest, boxes)).max() <= len(names)
     off = np.abs(found.work.rounds / tile_rounds(nest, boxes, GPU.units) - 1)
@@ -80,7 +80,6 @@ def test_an_element_of_the_product_is_one_point_of_a_gang() -> None:
     # 64 x 128 elements a gang of 8 x 32 workers, 64 products each.
     assert found.work.points[0] == 64 * 128 * 64
     assert found.work.warps[0] == 64 * 128 * 64 / 32
-    assert found.work.widest[0] == 256
     assert found.work.transfers[0] == 64 * 64 + 64 * 128 + 2 * 64 * 128
     assert found.work.rounds[0] == 1
     assert found.work.shared[0] > 0

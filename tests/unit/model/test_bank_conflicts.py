@@ -8,13 +8,10 @@ from collections import Counter
 
 import pytest
 
+from tests.thesis.padding import AccessCost, Often, Padding, best_padding, stride
 from tilepragma.model.bank_conflicts import (
-    AccessCost,
     Banks,
-    Padding,
     Parity,
-    Reference,
-    best_padding,
     best_parity,
     conflict_degree,
     element_conflicts,
@@ -24,16 +21,16 @@ GEFORCE_8800 = Banks(16, 4)
 TODAY = Banks(32, 4)
 
 
-def requests(stride: int, width: int, banks: Banks) -> float:
+def requests(apart: int, width: int, banks: Banks) -> float:
     """Counted: the most words that a bank is asked for, for each of the rounds that accesses without conflicts take too."""
     threads = range(banks.number if width <= banks.width else banks.number * banks.width // width)
-    words = {(thread * stride * width + byte) // banks.width for thread in threads for byte in range(width)}
+    words = {(thread * apart * width + byte) // banks.width for thread in threads for byte in range(width)}
     return max(Counter(word % banks.number for word in words).values())
 
 
 def test_ics08_figure_2_strides_0_to_16() -> None:
     """Section 3.2: stride 2 is a two-way conflict, odd strides and the broadcast of stride 0 have none, 16 serialises a half-warp."""
-    found = [conflict_degree(stride, 16) for stride in range(17)]
+    found = [conflict_degree(apart, 16) for apart in range(17)]
     assert found == [1, 1, 2, 1, 4, 1, 2, 1, 8, 1, 2, 1, 4, 1, 2, 1, 16]
     assert conflict_degree(-2, 16) == 2
 
@@ -46,13 +43,13 @@ def test_ics08_equation_3() -> None:
 @pytest.mark.parametrize("banks", [GEFORCE_8800, TODAY, Banks(32, 8)])
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 def test_conflicts_are_what_counting_words_gives(banks: Banks, width: int) -> None:
-    for stride in range(-70, 150):
-        assert element_conflicts(stride, width, banks) == requests(stride, width, banks), stride
+    for apart in range(-70, 150):
+        assert element_conflicts(apart, width, banks) == requests(apart, width, banks), apart
 
 
 def test_ics08_algorithm_2_pads_a_tile_of_16_columns_by_one() -> None:
     """Section 7.1, mv: threads read down the columns of the staged tile of `a`; without padding all ask one bank."""
-    down = [Reference(within=0, rows=1)]
+    down = [Often(within=0, rows=1)]
     assert best_padding(down, 16, 4, GEFORCE_8800) == Padding(1, AccessCost().of(1), (1,))
     assert element_conflicts(16, 4, GEFORCE_8800) == 16
     assert best_padding(down, 17, 4, GEFORCE_8800).elements == 0
@@ -60,7 +57,7 @@ def test_ics08_algorithm_2_pads_a_tile_of_16_columns_by_one() -> None:
 
 def test_ics08_algorithm_2_weighs_all_references() -> None:
     """Section 5: padding for one reference may have a negative impact on another."""
-    row, column, diagonal = Reference(1, 0), Reference(0, 1), Reference(1, 1)
+    row, column, diagonal = Often(1, 0), Often(0, 1), Often(1, 1)
     assert best_padding([row, column], 16, 4, GEFORCE_8800).elements == 1
     assert best_padding([row], 16, 4, GEFORCE_8800).elements == 0
     assert best_padding([diagonal], 16, 4, GEFORCE_8800).elements == 0
@@ -69,7 +66,7 @@ def test_ics08_algorithm_2_weighs_all_references() -> None:
     both = best_padding([column, diagonal], 16, 4, GEFORCE_8800)
     assert sorted(both.conflicts) == [1, 2]
     assert both.elements == 1
-    often = best_padding([column, Reference(1, 1, times=40)], 17, 4, GEFORCE_8800)
+    often = best_padding([column, Often(1, 1, times=40)], 17, 4, GEFORCE_8800)
     assert often.conflicts == (2, 1)
     assert often.elements == 1
 
@@ -78,13 +75,13 @@ def test_algorithm_2_is_the_least_of_all_paddings() -> None:
     random_ = random.Random(8)
     for _ in range(200):
         references = [
-            Reference(random_.randrange(-4, 9), random_.randrange(-2, 5), random_.randrange(1, 5))
+            Often(random_.randrange(-4, 9), random_.randrange(-2, 5), random_.randrange(1, 5))
             for _ in range(random_.randrange(1, 5))
         ]
         row, width = random_.randrange(1, 100), random_.choice((1, 2, 4, 8))
         found = best_padding(references, row, width, TODAY)
         every = [
-            sum(one.times * (1 + requests(one.stride(row + pad), width, TODAY)) for one in references)
+            sum(one.times * (1 + requests(stride(one, row + pad), width, TODAY)) for one in references)
             for pad in range(32)
         ]
         assert found.cost == min(every)
@@ -93,7 +90,7 @@ def test_algorithm_2_is_the_least_of_all_paddings() -> None:
 
 def test_the_choice_hangs_on_neither_cost() -> None:
     """The cost is linear and has as many terms for each padding: any t_start and t_request > 0 choose the same."""
-    references = [Reference(0, 1), Reference(1, 1, 3), Reference(2, 3)]
+    references = [Often(0, 1), Often(1, 1, 3), Often(2, 3)]
     costs = (AccessCost(0, 1), AccessCost(20, 0.25), AccessCost(1, 1))
     assert len({best_padding(references, 24, 4, TODAY, one).elements for one in costs}) == 1
 
@@ -102,7 +99,7 @@ def test_doubles_take_two_banks_each() -> None:
     assert element_conflicts(1, 8, TODAY) == 1
     assert element_conflicts(16, 8, TODAY) == 16
     assert element_conflicts(32, 8, TODAY) == 16
-    assert best_padding([Reference(0, 1)], 32, 8, TODAY).elements == 1
+    assert best_padding([Often(0, 1)], 32, 8, TODAY).elements == 1
 
 
 @pytest.mark.parametrize("width", [4, 8])
@@ -111,23 +108,23 @@ def test_parity_is_algorithm_2_for_lengths_that_are_not_known(width: int, banks:
     for within, rows, row in itertools.product(
         range(-9, 20), (-6, -2, -1, 0, 1, 2, 3, 4, 5, 8, 32), (1, 2, 7, 16, 31, 32, 33, 64)
     ):
-        one = Reference(within, rows)
-        if rows and any(one.stride(row + padding) == 0 for padding in range(banks.number)):
+        one = Often(within, rows)
+        if rows and any(stride(one, row + padding) == 0 for padding in range(banks.number)):
             continue  # elements of rows that overlap
         found = best_padding([one], row, width, banks)
         pitch = best_parity(one).pitch(row)
         assert pitch - row in (0, 1)
-        assert element_conflicts(one.stride(pitch), width, banks) == found.conflicts[0]
+        assert element_conflicts(stride(one, pitch), width, banks) == found.conflicts[0]
         assert pitch - row >= found.elements
 
 
 def test_parities() -> None:
-    assert best_parity(Reference(1, 0)) is Parity.ANY
-    assert best_parity(Reference(0, 1)) is Parity.ODD
-    assert best_parity(Reference(0, 6)) is Parity.ODD
-    assert best_parity(Reference(1, 1)) is Parity.EVEN
-    assert best_parity(Reference(1, 2)) is Parity.ANY
-    assert best_parity(Reference(6, 2)) is Parity.EVEN
+    assert best_parity(Often(1, 0)) is Parity.ANY
+    assert best_parity(Often(0, 1)) is Parity.ODD
+    assert best_parity(Often(0, 6)) is Parity.ODD
+    assert best_parity(Often(1, 1)) is Parity.EVEN
+    assert best_parity(Often(1, 2)) is Parity.ANY
+    assert best_parity(Often(6, 2)) is Parity.EVEN
     assert [Parity.ODD.pitch(row) for row in (4, 5)] == [5, 5]
     assert [Parity.EVEN.pitch(row) for row in (4, 5)] == [4, 6]
     assert [Parity.ANY.pitch(row) for row in (4, 5)] == [4, 5]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilepragma.model import box_wavefronts, skewed_tiles
+from tests.thesis import box_wavefronts
 from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import (
     HALF_A_TILE,
@@ -19,8 +18,8 @@ from tilepragma.model.execution_time import (
     cost_at,
     predict,
     slowest_unit,
+    sums,
     tile_time,
-    without_full_counts,
 )
 
 #: 1-D SOR in tiles of 3 x 5 with warps of 2: H = 1 2 3 3 3 2 1, G = 1 1 2 2 2 1 1; 3 + 5 + 1
@@ -37,10 +36,9 @@ def work(wavefronts: TileWavefronts | None = None, units: int = 2) -> Work:
         steps=box_wavefronts.intra_tile_wavefronts(size),
         warps=box_wavefronts.warps_of_boxes(size, 2),
         points=np.array([15]),
-        widest=box_wavefronts.widest_wavefront(size),
         transfers=np.array([9]),
         shared=np.array([36]),
-        wavefronts=wavefronts.number() if wavefronts else np.array([1]),
+        wavefronts=sums(wavefronts.repeats, wavefronts.starts) if wavefronts else np.array([1]),
         rounds=wavefronts.rounds(units) if wavefronts else np.array([1.0]),
     )
 
@@ -58,7 +56,7 @@ def test_equation_5_2_a_tile_is_its_wavefronts_its_transfers_and_two_barriers() 
 
 
 def test_equation_5_3_a_wavefront_is_its_warps_its_points_and_a_barrier() -> None:
-    one = Work(*(np.array([n]) for n in (1, 2, 3, 3, 0, 0, 1, 1)))
+    one = Work(*(np.array([n]) for n in (1, 2, 3, 0, 0, 1, 1)))
     compute, barriers, memory = tile_time(one, Coefficients(ALPHA, BETA, GAMMA), BARRIER)
     assert (compute[0], memory[0]) == (4.0 * 2 - 0.5 * 3, 0.0)
     assert barriers[0] == 3.0 + 2 * 3.0, "its own and the two of (5.2)"
@@ -140,7 +138,7 @@ def test_border_tiles_count_by_their_share() -> None:
 
 def test_wavefronts_with_the_same_numbers_are_one_entry() -> None:
     short = TileWavefronts(*(np.array(a) for a in ([0, 2], [1, 8, 3], [2, 7, 5], [0, 7, 4], [0.5, 0.25])))
-    assert short.number().tolist() == [9, 3]
+    assert sums(short.repeats, short.starts).tolist() == [9, 3]
     assert short.rounds(2).tolist() == [0.5 + 8 * 4, 3 * (2 + 0.25)]
 
 
@@ -150,45 +148,13 @@ def test_costs_outside_a_table_are_the_nearest() -> None:
 
 
 def test_layouts_are_computed_at_once() -> None:
-    both = Work(*(np.array([n, 2 * n]) for n in (7, 10, 15, 3, 9, 36, 5, 11)))
+    both = Work(*(np.array([n, 2 * n]) for n in (7, 10, 15, 9, 36, 5, 11)))
     threads, blocks = np.array([3, 2]), np.array([3, 6])
     together = predict(both, threads, blocks, 2, Coefficients(np.array([4.0, 5.0]), 0.0, 2.0), OVERHEADS).total
     for k in range(2):
-        one = Work(*(np.array([n * (k + 1)]) for n in (7, 10, 15, 3, 9, 36, 5, 11)))
+        one = Work(*(np.array([n * (k + 1)]) for n in (7, 10, 15, 9, 36, 5, 11)))
         coefficients = Coefficients(4.0 + k, 0.0, 2.0)
         assert together[k] == predict(one, int(threads[k]), int(blocks[k]), 2, coefficients, OVERHEADS).total[0]
-
-
-def test_reuse_is_points_by_transfers() -> None:
-    assert work().reuse[0] == pytest.approx(15 / 9)
-    assert Work(*(np.array([n]) for n in (1, 1, 5, 1, 0, 0, 1, 1))).reuse[0] == np.inf
-
-
-def test_border_tiles_that_nobody_counted() -> None:
-    """14 tiles worth 11: with halves 6 border tiles, 2 in each of 3 wavefronts; 8 full ones leave 3 for 6."""
-    found = without_full_counts(np.array([0]), np.array([1, 2]), np.array([4, 5]), np.array([11.0]))
-    assert found.full.tolist() == [2, 3]
-    assert found.share.tolist() == [0.5]
-
-
-def test_no_border_tiles_where_all_points_are_in_full_ones() -> None:
-    found = without_full_counts(np.array([0, 1]), np.array([3, 1]), np.array([4, 7]), np.array([12.0, 2.0]))
-    assert found.full.tolist() == [4, 0]
-    assert found.rounds(2).tolist() == [6.0, pytest.approx(4 * 2 / 7)]
-
-
-@pytest.mark.parametrize("extents", [(2000, 30000), (300, 600, 500)], ids=str)
-def test_border_tiles_that_nobody_counted_matter_little(extents: tuple[int, ...]) -> None:
-    nest = skewed_tiles.SkewedNest(extents, (1,) * (len(extents) - 1))
-    sizes = np.array([[20, 400], [64, 64], [100, 1000]]) if len(extents) == 2 else np.array([[8, 32, 32], [20, 16, 64]])
-    counted = skewed_tiles.skewed_wavefronts(nest, sizes)
-    worth = nest.points / np.prod(sizes, axis=1)
-    guessed = without_full_counts(counted.starts, counted.repeats, counted.tiles, worth)
-    for units in (4, 30, 132):
-        assert guessed.rounds(units) == pytest.approx(counted.rounds(units), rel=0.2), (
-            "a round where it is about to begin"
-        )
-        assert (guessed.rounds(units) >= worth / units * (1 - 1e-12)).all()
 
 
 def test_cores_are_units_and_vectors_warps() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.plan_kinds import PlanKind, plan_kind
 from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import If, Loop
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.summary import PlanKind, plan_kind
 
 SWEEP = "for (int j = 1; j < n; j++) u[i][j] = 0.5 * (u[i - 1][j] + u[i][j - 1]);"
 

@@ -10,13 +10,10 @@ import pytest
 
 from tests.support.scops import scop
 from tests.support.stencil_programs import statement
+from tests.thesis.adjacency_constraints import adjacent, at_one_time, by_next_worker, is_coalesced
 from tilepragma.poly.adjacency import (
     Pattern,
     Reach,
-    adjacent,
-    at_one_time,
-    by_next_worker,
-    is_coalesced,
     only_move,
     pattern,
     step_by,

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.band_orders import matrix
 from tests.support.c_functions import HYPERPLANES, CFunction, c_function
 from tests.support.scops import scop
+from tests.thesis.schedule_legality import untilable
 from tilepragma.poly.bands import SEARCH, BandKind, OuterLoop, Part, parallel_parts, parts_in
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import intra_tile
@@ -15,7 +17,6 @@ from tilepragma.poly.intra_tile_schedule import point_order
 from tilepragma.poly.program import Program, program_of
 from tilepragma.poly.program_model import Dependence
 from tilepragma.poly.schedule import Schedule
-from tilepragma.poly.schedule_legality import untilable
 
 GAUSS_SEIDEL, LU, PATHS = (c_function(HYPERPLANES, name) for name in ("sor1d", "lu", "shortest_paths"))
 COLUMN_SUMS = """
@@ -75,7 +76,7 @@ def with_dependences(nest: str | CFunction) -> tuple[Part, tuple[Dependence, ...
 def test_gauss_seidel_is_a_wavefront_of_the_skewed_band() -> None:
     found = only(GAUSS_SEIDEL)
     assert found.kind is BandKind.WAVEFRONT
-    assert found.statements[0].matrix == ((1, 0), (1, 1))
+    assert matrix(found.statements[0]) == ((1, 0), (1, 1))
     assert found.carrying == (0, 1)
 
 
@@ -88,7 +89,7 @@ def test_lu_is_one_band_of_three_rows() -> None:
 def test_what_carries_nothing_comes_outermost() -> None:
     found = only(COLUMN_SUMS)
     assert found.kind is BandKind.DOALL
-    assert found.statements[0].matrix == ((0, 1), (1, 0))
+    assert matrix(found.statements[0]) == ((0, 1), (1, 0))
     assert found.at_once == (0,)
 
 

@@ -6,8 +6,10 @@ import itertools
 
 import pytest
 
+from tests.support.band_orders import matrix
 from tests.support.c_functions import HYPERPLANES, c_function
 from tests.support.scops import scop
+from tests.thesis.schedule_legality import untilable, violations
 from tilepragma.poly.bands import BandKind, Part, parallel_parts
 from tilepragma.poly.concurrent_start import ConcurrentStart, concurrent_start
 from tilepragma.poly.dependences import memory_dependences
@@ -15,7 +17,6 @@ from tilepragma.poly.intra_tile import concurrent_tile
 from tilepragma.poly.intra_tile_schedule import point_order
 from tilepragma.poly.program import Program, program_of
 from tilepragma.poly.schedule import Schedule, affine_map
-from tilepragma.poly.schedule_legality import untilable, violations
 
 FIELDS = """
     for (int t = 0; t < m; t++) {
@@ -83,7 +84,7 @@ def start(made: Program) -> tuple[Part, ConcurrentStart | None]:
 
 
 def matrices(found: ConcurrentStart) -> set[tuple[tuple[int, ...], ...]]:
-    return {each.matrix for each in found.part.statements}
+    return {matrix(each) for each in found.part.statements}
 
 
 @pytest.mark.parametrize(

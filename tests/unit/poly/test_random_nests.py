@@ -9,11 +9,11 @@ import pytest
 from tests.support.band_orders import execution_map
 from tests.support.simulated_runs import run, run_as_written
 from tests.support.stencil_programs import statement
-from tilepragma.poly.access_flow import value_based_dependences
-from tilepragma.poly.false_dependences import eliminate_false_dependences
+from tests.thesis.access_flow import value_based_dependences
+from tests.thesis.false_dependences import eliminate_false_dependences
+from tests.thesis.schedule_legality import untilable, violated_orders, violations
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.poly.program_model import Statement
-from tilepragma.poly.schedule_legality import untilable, violated_orders, violations
 from tilepragma.poly.wavefronts import band_wavefronts
 
 SIZES = {"N": 5}

@@ -17,11 +17,11 @@ from tests.support.stencil_programs import (
     nest,
     statement,
 )
-from tilepragma.poly.access_flow import value_based_dependences
+from tests.thesis.access_flow import value_based_dependences
+from tests.thesis.schedule_legality import violated_orders
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.poly.program_model import Statement
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule
-from tilepragma.poly.schedule_legality import violated_orders
 from tilepragma.poly.wavefronts import (
     BandWavefronts,
     band_wavefronts,
@@ -57,7 +57,6 @@ def test_wavefronts_of_figures_3_15_to_3_17() -> None:
     dependences = value_based_dependences((only,))
     (found,) = band_wavefronts(schedule, dependences)
     assert found.inter == found.intra == ((1, 1), (0, 1))
-    assert not found.balanced
     scanned = isl.Set(
         "[N] -> { [t1, t2, e1, e2] : 0 <= t1 <= N and t2 >= 0 and 2 t2 >= 2 t1 - 2*floor(N/2) and t2 <= floor(N/2) and t2 <= t1 "
         "and e1 >= 2 and e1 >= 2 t1 and e1 >= 2 t2 + 1 and e1 >= 2 t1 - 2 t2 + 1 "
@@ -72,10 +71,8 @@ def test_balanced_wavefronts_of_figure_4_3_follow_the_first_hyperplane() -> None
     statements = figure_3_4()
     dependences = value_based_dependences(statements)
     (found,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
-    assert found.balanced
     assert (found.inter, found.intra) == (((1, 1), (0, 1)), ((1, 0), (0, 1)))
     (slanted,) = band_wavefronts(tiling_hyperplanes(statements, dependences, COMMUNICATION_MINIMAL), dependences)
-    assert not slanted.balanced
     assert slanted.intra == ((1, 1), (0, 1)), "along (1, 1) of (1 0; 1 1), which is (2, 1) as Figure 4.1 says"
 
 
@@ -84,7 +81,6 @@ def test_figure_4_7_runs_the_copy_before_the_statement_in_each_wavefront() -> No
     dependences = value_based_dependences(statements)
     (found,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
     assert found.order == (("S0",), ("S1",))
-    assert found.barriers == (False, True)
 
 
 def test_rows_that_carry_nothing_need_no_synchronisation() -> None:
@@ -94,16 +90,7 @@ def test_rows_that_carry_nothing_need_no_synchronisation() -> None:
     assert found.inter == ((0, 1), (1, 0)), "the carrying row first, the free one parallel"
     free = statement("S", "i, j", "0 <= i, j < N", (0, 0, 0), "B[i, j]", "A[i, j]")
     (doall,) = band_wavefronts(tiling_hyperplanes((free,), ()), ())
-    assert (doall.inter_sequential, doall.intra_sequential) == (False, False)
-
-
-def test_no_barrier_where_a_point_waits_for_itself_alone() -> None:
-    first = statement("S0", "i", "0 <= i < N", (0, 0), "B[i]", "A[i]")
-    second = statement("S1", "i", "0 <= i < N", (0, 1), "C[i]", "B[i]")
-    dependences = value_based_dependences((first, second))
-    (found,) = band_wavefronts(tiling_hyperplanes((first, second), dependences), dependences)
-    assert found.order == (("S0",), ("S1",))
-    assert found.barriers == (False, False)
+    assert not doall.inter_sequential
 
 
 PROGRAMS = {
@@ -150,9 +137,7 @@ def test_a_swapped_order_of_wavefronts_is_seen() -> None:
     statements = figure_3_10()
     only, schedule = rectangles()
     dependences = value_based_dependences(statements)
-    wrong = BandWavefronts(
-        0, (0, 1), ("S",), ((1, 0), (0, 1)), ((1, 1), (0, 1)), True, True, False, (("S",),), (False,)
-    )
+    wrong = BandWavefronts((0, 1), ("S",), ((1, 0), (0, 1)), ((1, 1), (0, 1)), True, (("S",),))
     times = {"S": execution_map(schedule.of("S"), wrong, (2, 2))}
     sizes = {"T": 1, "N": 6}
     runs = [run((only,), times, sizes, parallel=parallel_components(wrong), seed=seed) for seed in range(4)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.c_functions import HYPERPLANES, ROOT, c_function
+from tests.support.plan_kinds import PlanKind, plan_kind
 from tests.support.source_plans import plan
 from tilepragma.ir.directives import AxisKind, TemporalTiles
 from tilepragma.ir.loop_tree import Barrier, If, Loop
@@ -12,7 +13,7 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.summary import PlanKind, are_wavefronts, plan_kind
+from tilepragma.plan.summary import are_wavefronts
 from tilepragma.schedule.wavefront import (
     CHAINED_HOST_TILE,
     DIAMOND_TILES,

@@ -189,7 +189,7 @@ def _make(
     if shape.storage is Storage.ROWS:
         lengths: tuple[Expression | None, ...] = (None,) * shape.rank
     elif shape.storage is Storage.CONTIGUOUS:
-        lengths = _lengths(context, declaration, shape, clang_type, range_, scope, lower)
+        lengths = _lengths(context, declaration, shape, range_, scope, lower)
     else:
         lengths = ()
     restrict = shape.restrict or (bool(shape.arrays) and _says_restrict(declaration))
@@ -257,7 +257,6 @@ def _lengths(
     context: Context,
     declaration: Node,
     shape: _Shape,
-    clang_type: Any,
     range_: SourceRange,
     scope: Scope,
     lower: Lower,

@@ -7,18 +7,20 @@ import functools
 import islpy as isl
 import pytest
 
+from tests.support.band_orders import matrix, offsets
 from tests.support.simulated_runs import run, run_as_written
 from tests.support.stencil_programs import BENCHMARKS, box, figure_3_4, figure_4_4, jacobi, nest, statement
-from tilepragma.poly.access_flow import value_based_dependences
-from tilepragma.poly.array_copying import refusal, with_copies
-from tilepragma.poly.false_dependences import (
+from tests.thesis.access_flow import value_based_dependences
+from tests.thesis.array_copying import refusal, with_copies
+from tests.thesis.false_dependences import (
+    FALSE,
     Elimination,
     eliminate_false_dependences,
     hindering_alone,
     hindering_together,
 )
+from tests.thesis.schedule_legality import balanced, untilable, violations
 from tilepragma.poly.program_model import DependenceKind
-from tilepragma.poly.schedule_legality import balanced, untilable, violations
 
 ELIMINATED = ("1-D Jacobi-3", "2-D Jacobi-5", "3-D Jacobi-7", "3-D Jacobi-27", "2-D Heat-7")
 SOR = ("1-D SOR-3", "2-D SOR-5")
@@ -35,7 +37,7 @@ def test_only_the_anti_dependence_0_1_hinders_in_figure_3_4() -> None:
     dependences = value_based_dependences(statements)
     (alone,) = hindering_alone(statements, dependences)
     assert (alone.kind, alone.distance) == (DependenceKind.ANTI, (0, 1))
-    false = [each for each in dependences if each.kind.false]
+    false = [each for each in dependences if each.kind in FALSE]
     assert len(false) == 3
     assert hindering_together(statements, dependences, false) == (alone,)
 
@@ -63,10 +65,10 @@ def test_elimination_turns_figure_3_4_into_figure_4_4() -> None:
 def test_hyperplanes_after_elimination_in_figure_3_4() -> None:
     """The thesis's third and fourth matrix: S0 is the copy."""
     found = eliminated("Figure 3.4")
-    assert found.before.of("S").matrix == ((2, 1), (1, 1))
+    assert matrix(found.before.of("S")) == ((2, 1), (1, 1))
     copy, changed = found.after.statements
-    assert (copy.matrix, copy.offsets) == (((1, 0), (1, 1)), (0, 0))
-    assert (changed.matrix, changed.offsets) == (((1, 0), (1, 1)), (0, 1))
+    assert (matrix(copy), offsets(copy)) == (((1, 0), (1, 1)), (0, 0))
+    assert (matrix(changed), offsets(changed)) == (((1, 0), (1, 1)), (0, 1))
 
 
 @pytest.mark.parametrize("name", ELIMINATED)
@@ -78,7 +80,7 @@ def test_table_4_1_false_dependences_eliminated(name: str) -> None:
     assert untilable(found.after, found.dependences) == ()
     assert balanced(found.after, found.dependences)
     for each in found.after.statements:
-        first, *others = each.matrix
+        first, *others = matrix(each)
         assert first == (1, *[0] * (len(first) - 1))
         assert all(row[0] == 1 for row in others), "tiles are less slanted than (2, 1) was"
 
@@ -103,7 +105,7 @@ def test_each_false_dependence_of_2_d_fdtd_is_as_a_flow_dependence() -> None:
     false = {
         (each.source, each.target, each.distance)
         for each in found.dependences
-        if each.kind.false and each.distance is not None and each.source != each.target
+        if each.kind in FALSE and each.distance is not None and each.source != each.target
     }
     between = {each for each in false if {each[0], each[1]} <= {"S1", "S2", "S3"}}
     assert between

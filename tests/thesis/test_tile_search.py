@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.sor_layouts import Sor
+from tests.thesis.sor_layouts import Sor
+from tests.thesis.tile_search import Found, WavefrontLayouts, search
 from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers, predict
-from tilepragma.model.tile_search import Found, WavefrontLayouts, search
 
 WARP, UNITS = 4, 3
 OVERHEADS = Overheads(kernel=5.0, barrier=((4, 0.5), (32, 2.0)), wavefront=((3, 3.0), (24, 9.0)), copy=0.0)

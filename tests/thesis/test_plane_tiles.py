@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilepragma.model.plane_tiles import floor_sums, plane_rounds
-from tilepragma.model.skewed_tiles import SkewedNest, fewest_rounds, skewed_wavefronts, tile_rounds
+from tests.thesis.plane_tiles import floor_sums, plane_rounds
+from tests.thesis.skewed_tiles import SkewedNest, fewest_rounds, skewed_wavefronts, tile_rounds
 
 
 @settings(deadline=None)

@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilepragma.poly.access_flow import value_based_dependences
-from tilepragma.poly.array_copying import ArrayCopy, NotCopied, refusal, with_copies
+from tests.support.band_orders import matrix
+from tests.thesis.access_flow import value_based_dependences
+from tests.thesis.array_copying import ArrayCopy, NotCopied, refusal, with_copies
 from tilepragma.poly.hyperplanes import HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.program_model import Dependence, Statement
+from tilepragma.poly.program_model import Dependence, DependenceKind, Statement
 from tilepragma.poly.schedule import Matrix, Schedule
 
+FALSE = (DependenceKind.ANTI, DependenceKind.OUTPUT)
+"""These only stem from storage being used twice."""
 MOST_BUFFERS = 2
 """Copies of two iterations at once remove what one copy's own anti dependences bring back, for stencils of any shape."""
 
@@ -51,7 +54,7 @@ def hindering_alone(
     return tuple(
         each
         for each in dependences
-        if each.kind.false and _linear_parts(statements, _without(dependences, [each]), options) != whole
+        if each.kind in FALSE and _linear_parts(statements, _without(dependences, [each]), options) != whole
     )
 
 
@@ -101,8 +104,8 @@ def eliminate_false_dependences(
     `statements` carry their accesses. The dependences of the result are value-based.
     """
     before = tiling_hyperplanes(statements, dependences, options)
-    refused = {id(each): refusal(each, statements, dependences) for each in dependences if each.kind.false}
-    candidates = [each for each in dependences if each.kind.false and refused[id(each)] is None]
+    refused = {id(each): refusal(each, statements, dependences) for each in dependences if each.kind in FALSE}
+    candidates = [each for each in dependences if each.kind in FALSE and refused[id(each)] is None]
     hindering = hindering_together(statements, dependences, candidates, options)
     kept = _kept(statements, dependences, refused, before, options)
     if hindering:
@@ -127,7 +130,7 @@ def _kept(
     options: HyperplaneOptions,
 ) -> tuple[NotCopied, ...]:
     """The false dependences that hinder alone but cannot be copied away; one test says when there are none at all."""
-    stay = [each for each in dependences if each.kind.false and refused[id(each)] is not None]
+    stay = [each for each in dependences if each.kind in FALSE and refused[id(each)] is not None]
     parts = _parts(before, statements)
     if _linear_parts(statements, _without(dependences, stay), options) == parts:
         return ()
@@ -150,4 +153,4 @@ def _linear_parts(
 
 
 def _parts(schedule: Schedule, statements: tuple[Statement, ...]) -> tuple[Matrix, ...]:
-    return tuple(schedule.of(each.name).matrix for each in statements)
+    return tuple(matrix(schedule.of(each.name)) for each in statements)

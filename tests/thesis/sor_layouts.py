@@ -13,9 +13,10 @@ from itertools import combinations
 
 import numpy as np
 
-from tilepragma.model import box_wavefronts, skewed_tiles
-from tilepragma.model.execution_time import Integers, Numbers, Work
-from tilepragma.model.skewed_tiles import SkewedNest
+from tests.thesis import box_wavefronts, skewed_tiles
+from tests.thesis.skewed_tiles import SkewedNest
+from tests.thesis.tile_search import TileWork
+from tilepragma.model.execution_time import Integers, Numbers
 
 
 def elements_met(sizes: Integers) -> Integers:
@@ -64,20 +65,20 @@ class Sor:
     def nest(self) -> SkewedNest:
         return SkewedNest((self.steps, *self.extents), (1,) * len(self.extents))
 
-    def work(self, sizes: Integers) -> Work:
+    def work(self, sizes: Integers) -> TileWork:
         """Everything counted."""
         warps = box_wavefronts.warps_of_boxes(sizes, self.warp)
         return self._work(sizes, warps, skewed_tiles.tile_rounds(self.nest, sizes, self.units))
 
-    def outline(self, sizes: Integers) -> Work:
+    def outline(self, sizes: Integers) -> TileWork:
         """Warps and rounds from below, but for tiles of two dimensions, where counting them costs no more."""
         if sizes.shape[1] == 2:
             return self.work(sizes)
         warps = box_wavefronts.fewest_warps(sizes, self.warp)
         return self._work(sizes, warps, skewed_tiles.fewest_rounds(self.nest, sizes, self.units))
 
-    def _work(self, sizes: Integers, warps: Numbers, rounds: Numbers) -> Work:
-        return Work(
+    def _work(self, sizes: Integers, warps: Numbers, rounds: Numbers) -> TileWork:
+        return TileWork(
             steps=box_wavefronts.intra_tile_wavefronts(sizes),
             warps=warps,
             points=np.prod(sizes, axis=1, dtype=np.int64),

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from tests.thesis.access_flow import AccessDependence
 from tilepragma.poly.program_model import Access, Dependence, DependenceKind, Statement
 
 
@@ -62,7 +63,7 @@ def refusal(dependence: Dependence, statements: Sequence[Statement], dependences
     """Why copying cannot remove it, a full sentence; None when it can."""
     if dependence.kind is not DependenceKind.ANTI:
         return f"The {dependence.kind.value} dependence on {dependence.array} is between two writes; a copy serves reads only."
-    if dependence.source_access is None:
+    if not isinstance(dependence, AccessDependence):
         return f"It is not known which reference reads {dependence.array}."
     vague = next((each.name for each in statements if not all(access.exact for access in each.accesses)), None)
     if vague is not None:
@@ -74,7 +75,7 @@ def refusal(dependence: Dependence, statements: Sequence[Statement], dependences
     level = copy_level(dependence, by_name)
     for flow in dependences:
         seen = flow.kind is DependenceKind.FLOW and flow.target == reader.name and flow.array == dependence.array
-        if not seen or flow.target_access not in (None, dependence.source_access):
+        if not seen or (isinstance(flow, AccessDependence) and flow.target_access != dependence.source_access):
             continue
         if by_name[flow.source].shared_loops(reader) < level:
             continue
@@ -112,7 +113,7 @@ def with_copies(
     for each in removed:
         level = copy_level(each, by_name)
         place = _Place(each.array, by_name[each.source].position[:level])
-        if each.source_access is not None:
+        if isinstance(each, AccessDependence):
             places.setdefault(place, {}).setdefault((each.source, each.source_access))
     copies: list[ArrayCopy] = []
     result = statements

@@ -19,6 +19,14 @@ from tilepragma.poly.schedule import original_schedule
 
 
 @dataclass(frozen=True)
+class AccessDependence(Dependence):
+    """One between two references: `source_access` and `target_access` index the accesses of the two statements."""
+
+    source_access: int
+    target_access: int
+
+
+@dataclass(frozen=True)
 class _Reference:
     """Access number `index` of a statement; `tagged` = { [S[i] -> index[]] -> A[x] }, `when` = { [S[i] -> index[]] -> [t] }."""
 
@@ -30,10 +38,10 @@ class _Reference:
     when: isl.Map
 
 
-def value_based_dependences(statements: tuple[Statement, ...]) -> tuple[Dependence, ...]:
+def value_based_dependences(statements: tuple[Statement, ...]) -> tuple[AccessDependence, ...]:
     """All flow, anti and output dependences of statements in the order of the text, one for each pair of accesses."""
     references = _references(statements)
-    found: list[Dependence] = []
+    found: list[AccessDependence] = []
     for array in dict.fromkeys(each.array for each in references):
         same = [each for each in references if each.array == array]
         writes = [each for each in same if each.write]
@@ -68,7 +76,7 @@ def _references(statements: tuple[Statement, ...]) -> list[_Reference]:
 
 def _between(
     kind: DependenceKind, array: str, sources: list[_Reference], sinks: list[_Reference], kills: list[_Reference]
-) -> list[Dependence]:
+) -> list[AccessDependence]:
     """The dependences from sources to the sinks that they reach with no kill between."""
     if not sources or not sinks:
         return []
@@ -85,7 +93,7 @@ def _between(
         source, source_index = _ends(piece, isl.dim_type.in_)
         target, target_index = _ends(piece, isl.dim_type.out)
         relation = piece.domain_factor_domain().range_factor_domain().coalesce()
-        found.append(Dependence(kind, array, source, target, relation, source_index, target_index))
+        found.append(AccessDependence(kind, array, source, target, relation, source_index, target_index))
     return sorted(found, key=lambda each: (each.source, each.target, each.source_access, each.target_access))
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.poly.program_model import Dependence, DependenceKind
+from tests.support.band_orders import loop_rows
+from tilepragma.poly.program_model import Dependence, ordering
 from tilepragma.poly.schedule import Row, Schedule, affine_map
 
 
@@ -33,11 +34,6 @@ def violated_orders(maps: dict[str, isl.Map], dependences: tuple[Dependence, ...
         if not wrong.is_empty():
             found.append(Violation(dependence, wrong))
     return tuple(found)
-
-
-def ordering(dependences: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
-    """Those that order anything: not input dependences."""
-    return tuple(each for each in dependences if each.kind is not DependenceKind.INPUT)
 
 
 def untilable(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
@@ -99,4 +95,4 @@ def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1
 
 def _hyperplane(schedule: Schedule, name: str, k: int) -> isl.Map:
     found = schedule.of(name)
-    return affine_map(found.statement, found.loop_rows[k - 1 : k])
+    return affine_map(found.statement, loop_rows(found)[k - 1 : k])

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmarks.sor_layouts import Sor, elements_met, elements_staged, tile_sizes
-from tilepragma.model.box_wavefronts import widest_wavefront
+from tests.thesis.box_wavefronts import widest_wavefront
+from tests.thesis.sor_layouts import Sor, elements_met, elements_staged, tile_sizes
 
 SIZES = [
     *[(1, 1), (3, 5), (7, 3), (1, 9), (9, 1)],

@@ -140,6 +140,18 @@ def _named(layouts: Layouts, sizes: Integers, times: Numbers, places: Integers) 
 
 
 @dataclass(frozen=True)
+class TileWork(Work):
+    """What there is to do, and `widest`, the largest H of a tile."""
+
+    widest: Integers
+
+    @property
+    def reuse(self) -> Numbers:
+        """D = L_tile / N_mem (thesis 5.4.1)."""
+        return np.asarray(self.points / self.transfers, dtype=np.float64)
+
+
+@dataclass(frozen=True)
 class WavefrontLayouts:
     """Layouts of a nest that runs in two levels of wavefronts, with the times of the thesis's
     model.
@@ -154,8 +166,8 @@ class WavefrontLayouts:
     """
 
     organisations: tuple[tuple[int, ...], ...]
-    work: Callable[[Integers], Work]
-    outline: Callable[[Integers], Work]
+    work: Callable[[Integers], TileWork]
+    outline: Callable[[Integers], TileWork]
     resident: Callable[[int, Integers], Integers]
     coefficients: Callable[[int, Integers], Coefficients]
     overheads: Overheads
@@ -180,7 +192,7 @@ class WavefrontLayouts:
     def _at_least(self, sizes: Integers, times: Numbers) -> Numbers:
         return np.maximum(times, self.least_time(sizes)[:, None]) if self.least_time else times
 
-    def _bound(self, work: Work, column: int) -> Numbers:
+    def _bound(self, work: TileWork, column: int) -> Numbers:
         threads = self._threads(column)
         blocks = self.resident(threads, work.shared)
         known = self.coefficients(threads, blocks)
@@ -196,7 +208,7 @@ class WavefrontLayouts:
     def _threads(self, column: int) -> int:
         return int(np.prod(self.organisations[column]))
 
-    def _admits(self, work: Work, threads: int, blocks: Integers) -> npt.NDArray[np.bool_]:
+    def _admits(self, work: TileWork, threads: int, blocks: Integers) -> npt.NDArray[np.bool_]:
         return np.asarray((work.widest <= threads) & (work.reuse >= self.least_reuse) & (blocks > 0), dtype=np.bool_)
 
     def times(self, sizes: Integers) -> Numbers:

@@ -7,10 +7,10 @@ from math import prod
 
 import numpy as np
 
+from tests.thesis.box_wavefronts import add_corners
+from tests.thesis.plane_tiles import plane_rounds
 from tilepragma.base.ragged_arrays import members
-from tilepragma.model.box_wavefronts import add_corners
 from tilepragma.model.execution_time import Integers, Numbers, TileWavefronts, sums
-from tilepragma.model.plane_tiles import plane_rounds
 
 ENTRIES = 1 << 20
 """Rows of tiles and wavefronts that are counted at once, some 100 bytes each; more of one tile size where it has more."""

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilepragma.model import box_wavefronts, skewed_tiles
-from tilepragma.model.skewed_tiles import SkewedNest
+from tests.thesis import box_wavefronts, skewed_tiles
+from tests.thesis.skewed_tiles import SkewedNest
+from tilepragma.model.execution_time import sums
 
 
 def widths(size: tuple[int, ...]) -> list[int]:
@@ -94,7 +95,7 @@ def test_tiles_of_a_skewed_nest(nest: SkewedNest, size: tuple[int, ...]) -> None
     launched = Counter(sum(tile) for tile in ranges_of(tiles))
     full = Counter(sum(tile) for tile, points in tiles.items() if points == np.prod(size))
     found = skewed_tiles.skewed_wavefronts(nest, np.array([size]))
-    assert found.number().tolist() == [max(launched) + 1]
+    assert sums(found.repeats, found.starts).tolist() == [max(launched) + 1]
     assert found.tiles.tolist() == [launched[k] for k in range(max(launched) + 1)]
     assert found.full.tolist() == [full[k] for k in range(max(launched) + 1)]
     if border := launched.total() - full.total():

@@ -1,0 +1,59 @@
+"""ICS'08 Algorithm 2: the padding of staged rows that has the fewest bank conflicts, by what they cost (3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilepragma.model.bank_conflicts import Banks, Reference, element_conflicts
+
+
+@dataclass(frozen=True)
+class AccessCost:
+    """ICS'08 (3): C(n) = start + request * n, the time of an access that `n` threads ask one bank for. Any unit."""
+
+    start: float = 1.0
+    request: float = 1.0
+
+    def of(self, degree: int) -> float:
+        """C(degree)."""
+        return self.start + self.request * degree
+
+
+@dataclass(frozen=True)
+class Often(Reference):
+    """A reference made `times` times for each time that the others are."""
+
+    times: int = 1
+
+
+def stride(one: Reference, pitch: int) -> int:
+    """The elements between neighbours' where rows are `pitch` elements apart."""
+    return one.within + one.rows * pitch
+
+
+@dataclass(frozen=True)
+class Padding:
+    """What Algorithm 2 finds: the elements that rows are lengthened by, the cost of all references with them, and the conflicts of each."""
+
+    elements: int
+    cost: float
+    conflicts: tuple[int, ...]
+
+
+def best_padding(
+    references: Sequence[Often],
+    row: int,
+    bytes_of_element: int = 4,
+    banks: Banks | None = None,
+    cost: AccessCost | None = None,
+) -> Padding:
+    """ICS'08 Algorithm 2: of the paddings 0 .. banks - 1 of rows of `row` elements the least one with the least total cost."""
+    on, price = banks or Banks(), cost or AccessCost()
+
+    def padded(elements: int) -> Padding:
+        conflicts = tuple(element_conflicts(stride(one, row + elements), bytes_of_element, on) for one in references)
+        total = sum(price.of(degree) * one.times for degree, one in zip(conflicts, references, strict=True))
+        return Padding(elements, total, conflicts)
+
+    return min(map(padded, range(on.number)), key=lambda one: (one.cost, one.elements))
