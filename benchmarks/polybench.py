@@ -77,7 +77,7 @@ class Outcome:
     @property
     def planning(self) -> float:
         """Seconds of analysis, planning and proof."""
-        return sum(self.seconds.get(name, 0.0) for name in ("plan", "verify", "proof"))
+        return sum(self.seconds.get(name, 0.0) for name in ("plan", "apply_records", "choose_sizes", "verify", "proof"))
 
     @property
     def matches(self) -> bool:

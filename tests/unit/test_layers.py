@@ -53,6 +53,8 @@ CLOSED: dict[str, frozenset[str]] = {
     "tuning": frozenset({"base", "ir", "model", "plan", "cost", "sizes", "planner", "codegen", "driver"}),
     "cli": frozenset({"base", "model", "plan", "report", "driver", "tuning", "codegen"}),
 }
+#: Room -> the only ones that may import it: nothing between them and the driver sees C's syntax tree or a device.
+RESERVED_ROOMS = {"frontend": frozenset({"driver"}), "host": frozenset({"driver"}), "pyruntime": frozenset({"driver"})}
 #: Third-party module -> the rooms that may import it.
 RESERVED = {
     "clang": frozenset({"frontend"}),
@@ -130,6 +132,8 @@ def violation(item: Import) -> str | None:
     if layer not in ROOMS:
         return where + f"'{layer}' is no room of docs/ARCHITECTURE.md"
     room = target.split(".")[0]
+    if room != layer and layer not in RESERVED_ROOMS.get(room, {layer}):
+        return where + f"{layer} may not import {target}"
     below = CLOSED.get(layer, frozenset(ROOMS[: ROOMS.index(layer)]))
     return None if room == layer or room in below else where + f"{layer} may not import {target}"
 

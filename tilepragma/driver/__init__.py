@@ -19,7 +19,11 @@ from tilepragma.driver.texts import too_deep
 PASSES = (
     Pass(passes.scan, lambda state: "plain\n" if state.plain else "mentions tilek\n"),
     Pass(passes.parse, passes.unit_text, collects=True),
-    Pass(passes.read_records, lambda state: "".join(f"{file}\n" for file in state.measured), collects=True),
+    Pass(
+        passes.read_records,
+        lambda state: "".join(f"{file}\n" for file in state.measured) or "no records\n",
+        collects=True,
+    ),
     Pass(passes.plan, passes.plans_text, collects=True),
     Pass(passes.apply_records, passes.plans_text, collects=True),
     Pass(passes.measure_registers, passes.plans_text),

@@ -34,7 +34,7 @@ def text_of(kernel: str = "sweep", **classes: dict[str, object]) -> str:
     return json.dumps({"version": 1, "kernels": {kernel: entries}}, indent=1)
 
 
-def translated(folder: Path, kept: str | None, *, take: bool = True, last: str = "plan") -> TranslateResult:
+def translated(folder: Path, kept: str | None, *, take: bool = True, last: str = "choose_sizes") -> TranslateResult:
     """The source's plan with such a file beside it, None: with none."""
     source = folder / "sweep.c"
     source.write_text(SOURCE)
@@ -60,7 +60,7 @@ def test_each_class_has_its_own_sizes(tmp_path: Path, plain: TranslateResult) ->
     before = sizes_of(plain)
     hosts = sizes_of(translated(tmp_path, text_of(host=SIZES)))
     assert hosts == [(24, before[0][1]), (40, before[1][1])]
-    both = translated(tmp_path, text_of(host=SIZES, device={"t_i_size": 4, "t_size": 6}), last="emit")
+    both = translated(tmp_path, text_of(host=SIZES, device={"t_i_size": 4, "t_size": 6}), last="rewrite")
     assert sizes_of(both) == [(24, 6), (40, 4)]
     assert both.diagnostics == ()
     assert b'{"t_size", 24, 6}, {"t_i_size", 40, 4}' in (both.output or b"")
