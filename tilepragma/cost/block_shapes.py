@@ -13,10 +13,7 @@ from tilepragma.ir.directives import AxisKind, CountClause
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.loop_tree import Axis
 from tilepragma.plan.array_bytes import host_value
-
-#: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what
-#: is worth it is judged by these.
-PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
+from tilepragma.plan.defaults import PREFERRED_WORKERS
 
 
 def gang_workers(

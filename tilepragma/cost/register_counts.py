@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tilepragma.cost.block_shapes import PREFERRED_WORKERS
 from tilepragma.cost.host_prediction import is_double
 from tilepragma.cost.model_work import shared_bytes
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Axis, PackedPanels
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Gpu
+from tilepragma.plan.defaults import PREFERRED_WORKERS
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterUse
 from tilepragma.plan.summary import copies_ahead, points_of
 

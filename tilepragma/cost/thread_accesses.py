@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.poly.scop import is_global
 from tilepragma.verify.proofs import proven_steps, region_without_dependences
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
     except (OperationLimitError, Unmatched):
         return ()
     private = {launch.name: frozenset(launch.privates) for launch in plan.device}
-    return tuple(one for one in found if is_global(one.reference) and one.reference.object not in private[one.launch])
+    return tuple(one for one in found if one.reference.is_global and one.reference.object not in private[one.launch])
 
 
 def uncoalesced(accesses: Iterable[WorkerAccess], launch: str) -> tuple[DataObject, ...]:

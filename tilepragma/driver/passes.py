@@ -159,15 +159,13 @@ def apply_records(state: State) -> State:
 
 def measure_registers(state: State) -> State:
     """Ask NVRTC's ptxas what a thread takes of the GPU that is planned for, and coarsen threads accordingly."""
-    device = state.request.device
-    if not state.planned:
-        return state
     from tilepragma.model.device import Gpu
+
+    gpu = state.request.device
+    if not isinstance(gpu, Gpu):
+        return state
     from tilepragma.planner.thread_coarsening import with_measured_points
 
-    if not isinstance(device, Gpu):
-        return state
-    gpu = device
     measured = tuple(with_measured_points(each, gpu, lambda plan: _registers(plan, gpu)) for each in state.planned)
     return replace(state, planned=measured)
 

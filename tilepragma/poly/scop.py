@@ -56,6 +56,11 @@ class Reference:
         """Whether the access may write."""
         return self.kind is not AccessKind.READ
 
+    @property
+    def is_global(self) -> bool:
+        """Whether the access goes to memory that all workers share."""
+        return self.object.storage is not Storage.SCALAR and self.object.scope is not Scope.LOCAL
+
 
 @dataclass(frozen=True)
 class ScopStatement:
@@ -117,8 +122,3 @@ def apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...]
             fixed = (reference.relation.plain_get_val_if_fixed(isl.dim_type.out, place) for reference in references)
             parts.append([int(value.to_python()) if value.is_int() else None for value in fixed])
     return tuple(zip(*(part for part in parts if None not in part), strict=True)) or ((),) * len(references)
-
-
-def is_global(reference: Reference) -> bool:
-    """Whether the access goes to memory that all workers share."""
-    return reference.object.storage is not Storage.SCALAR and reference.object.scope is not Scope.LOCAL

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.poly.scop import is_global
 from tilepragma.schedule.tree import counts_as_work
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 def private_names(scop: Scop) -> frozenset[str]:
     """Names of the objects that accesses reach without going to global memory."""
     return frozenset(
-        reference.object.name for each in scop.statements for reference in each.references if not is_global(reference)
+        reference.object.name for each in scop.statements for reference in each.references if not reference.is_global
     )
 
 
@@ -68,6 +67,6 @@ def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int,
         step = step_by(each.domain, tuple(direction)) if by else None
         depth = sum(counts_as_work(loop) for loop in each.loops)
         counted[depth] += sum(
-            pattern(reference.relation, step).transactions for reference in each.references if is_global(reference)
+            pattern(reference.relation, step).transactions for reference in each.references if reference.is_global
         )
     return tuple(counted[depth] for depth in range(max(counted, default=0), -1, -1))

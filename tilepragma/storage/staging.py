@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.cost.block_shapes import PREFERRED_WORKERS
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import (
@@ -51,6 +50,7 @@ from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
+from tilepragma.plan.defaults import PREFERRED_WORKERS
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.poly.reference_spans import loop_ends, only_read, readings
 from tilepragma.storage.array_tile import Candidate, candidates
