@@ -1,15 +1,19 @@
-"""The Jinja2 environment over the package's `templates/` folder, made once a process."""
+"""The Jinja2 environment over the package's `templates/` folder, made once a process. Compiled templates stay in the
+user's cache.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import in_comment
+from tilepragma.base.cache_folder import cache_folder, inner_folder
 from tilepragma.base.resources import resource_folder
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BytecodeCache, Environment
 
 
 @lru_cache(maxsize=1)
@@ -25,9 +29,25 @@ def _environment() -> Environment:
         autoescape=False,
         # The package's own files, which are what they are while it runs.
         auto_reload=False,
+        bytecode_cache=_cache(),
     )
     environment.filters["in_comment"] = in_comment
     return environment
+
+
+def _cache() -> BytecodeCache | None:
+    """Compiled templates in the user's cache, found by the hash of their text; None where no folder can be trusted."""
+    from jinja2 import FileSystemBytecodeCache
+    from jinja2.bccache import Bucket
+
+    class Cache(FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError):  # a full or read-only disk costs time alone
+                super().dump_bytecode(bucket)
+
+    with suppress(OSError):
+        return Cache(str(inner_folder(cache_folder() / "templates")))
+    return None
 
 
 def render(template: str, **context: object) -> str:

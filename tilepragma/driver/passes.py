@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tilepragma.model.device import Gpu
     from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion, RegisterCounts
-    from tilepragma.planner.planner import Planned
+    from tilepragma.planner.assembly import Planned
 
 #: Tiles of time steps, where a request says nothing of them: a value of TemporalTiles.
 TEMPORAL_VARIABLE = "TILEK_TILES"
@@ -107,7 +107,6 @@ def plan(state: State) -> State:
     from tilepragma.planner.planner import make_plan
     from tilepragma.planner.region_splitting import plan_region
     from tilepragma.sizes.records import kept_tiles
-    from tilepragma.verify.rules import PlanFault
 
     defaults = plan_defaults(state, state.unit)
     floating = state.unit.floating
@@ -119,15 +118,11 @@ def plan(state: State) -> State:
         return make_plan(kernel, floating, diagnostics, said)
 
     regions = []
-    refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
         try:  # so that the other regions are checked too
             regions.append(plan_region(kernel, made, state.diagnostics))
         except SourceError as error:
             state.diagnostics.add(error.diagnostic)
-        except PlanFault:
-            if not refused:  # a region that was refused already need not make a sound plan
-                raise
     return replace(
         state,
         unit=replace(state.unit, kernels=tuple(kernel for region in regions for kernel in region.kernels)),

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tilepragma.model.device import Device
     from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
+    from tilepragma.planner.assembly import Planned
     from tilepragma.planner.multi_versions import Candidates
-    from tilepragma.planner.planner import Planned
     from tilepragma.sizes.records import TuningRecord
     from tilepragma.verify.rules import Proven
 

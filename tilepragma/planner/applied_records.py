@@ -9,7 +9,7 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.plan.kernel_plan import PlanVersion
-from tilepragma.planner.planner import Planned
+from tilepragma.planner.assembly import Planned
 from tilepragma.sizes.records import DEVICE, RecordedChoice, TuningRecord, fitting, with_kept
 from tilepragma.verify.proofs import proof_of
 from tilepragma.verify.rules import PlanFault, verify

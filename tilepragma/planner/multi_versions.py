@@ -21,7 +21,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.plan.kernel_plan import PlanVersion
 from tilepragma.planner.applied_records import MakeVersion
-from tilepragma.planner.planner import Planned
+from tilepragma.planner.assembly import Planned
 from tilepragma.verify.proofs import proof_of
 
 #: The name of the variable, for the environment of a build.

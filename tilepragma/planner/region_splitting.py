@@ -12,7 +12,7 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
-from tilepragma.planner.planner import Planned, with_plan
+from tilepragma.planner.assembly import Planned, with_plan
 from tilepragma.user_tiles.clause_variables import check_names
 
 _LOOPS = (Loop, ForLoop, While)

@@ -22,7 +22,7 @@ from tilepragma.model.device import Gpu
 from tilepragma.model.register_tile_time import RegisterTile, least_registers, step_seconds
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterCounts
 from tilepragma.plan.summary import copies_ahead, points_of, staged_arrays
-from tilepragma.planner.planner import Planned
+from tilepragma.planner.assembly import Planned
 from tilepragma.sizes.model_pick import WORTH
 from tilepragma.storage.staging import with_points_of_workers
 from tilepragma.verify.proofs import proof_of

@@ -17,7 +17,7 @@ from tilepragma.model.device import Gpu
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import KernelPlan, RegisterCounts, RegisterUse
 from tilepragma.plan.summary import points_of
-from tilepragma.planner.planner import Planned
+from tilepragma.planner.assembly import Planned
 from tilepragma.planner.thread_coarsening import with_measured_points
 from tilepragma.storage.staging import with_points_of_workers
 from tilepragma.storage.thread_tiles import POINTS

@@ -1,0 +1,252 @@
+"""From a region and the launches of its loops to the plan: arguments, data movement, guards, sizes.
+
+The launches are those of the user's tiles, or of the candidate that the search has taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilepragma.arguments.assumed_extents import report_doubts
+from tilepragma.arguments.constant_memory import with_constants
+from tilepragma.arguments.data_movement import (
+    DataContext,
+    array_arguments,
+    arrays_in_step,
+    as_seen,
+    check_clauses,
+    own_argument,
+)
+from tilepragma.arguments.scalar_arguments import scalar_arguments
+from tilepragma.arguments.scalars import ScalarContext
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics
+from tilepragma.cost.operation_counts import operation_counts
+from tilepragma.ir.accesses import function_uses, uses
+from tilepragma.ir.directives import Target, TileClause
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.function_reach import with_reach
+from tilepragma.ir.invariance import host_evaluable, steady_members, written_objects
+from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
+from tilepragma.ir.traversal import loop_directives, loops_in, walk
+from tilepragma.normalise.delinearisation import flattened
+from tilepragma.normalise.forward_substitution import without_names
+from tilepragma.normalise.live_out import final_values
+from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, LastValue, launches_in
+from tilepragma.plan.loop_symbols import loop_symbols
+from tilepragma.planner.as_written_warnings import warn_as_written
+from tilepragma.planner.overflow_guards import launch_conditions
+from tilepragma.planner.targets import check_axes, check_counts, preferred_target
+from tilepragma.schedule.coalescing import vouched_worker_loop
+from tilepragma.schedule.strategy import ScheduleCandidate
+from tilepragma.schedule.user_launches import make_launches
+from tilepragma.sizes.processor_pick import processor_choices
+from tilepragma.user_tiles.chain_checks import check_for_loop, check_hoisted
+from tilepragma.user_tiles.clause_variables import check_names, said_live_out
+from tilepragma.user_tiles.mapping import (
+    Clauses,
+    device_clauses,
+    host_clauses,
+    independent_loops,
+    launchable,
+    top_loops,
+    user_clauses,
+)
+from tilepragma.user_tiles.tile_nests import ChainContext
+from tilepragma.verify.integer_ranges import numbers_fit, with_fitting_sections
+from tilepragma.verify.proofs import Proof
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A region's plan, and the proof of it where the planner had to prove it to take it."""
+
+    plan: KernelPlan
+    proof: Proof | None = None
+
+
+def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
+    """The same launches, and their proof, with more that is known of them."""
+    return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
+
+
+@dataclass(frozen=True)
+class TiledRegion:
+    """The region taken apart: its declarations, the other statements, and the tiles of their loops."""
+
+    prologue: tuple[Declaration, ...]
+    statements: tuple[Statement, ...]
+    user: Clauses
+    host: Clauses
+    device: Clauses
+    automatic: ScheduleCandidate | None = None
+    """the engine, not the user, vouches for the loops that have tiles"""
+    assumptions: tuple[Expression, ...] = ()
+    """where it does so: tests of parameters"""
+    reason: str | None = None
+    """why nothing could be distributed where the user left it to us"""
+    rejected: tuple[str, ...] = ()
+    obstacles: tuple[Diagnostic, ...] = ()
+
+    @property
+    def clauses(self) -> bool:
+        """Whether any loop has tiles, said by the user or by default where the user vouches."""
+        return bool(self.host or self.device)
+
+
+def assemble_plan(
+    kernel: Kernel,
+    region: TiledRegion,
+    floating: FloatingRules,
+    diagnostics: Diagnostics,
+    targets: tuple[Target, ...],
+) -> KernelPlan:
+    """The plan of the launches that the region's tiles or its candidate give; as written, with the reason, where
+    these give none.
+    """
+    on_host = host_evaluable(written_objects(kernel))
+    check_names(kernel, diagnostics)
+    for node in walk(kernel.body):
+        if isinstance(node, ForLoop):
+            check_for_loop(node, diagnostics)
+    check_axes(kernel.directive, region.user, diagnostics)
+    preferred = preferred_target(kernel.directive, region.user, targets)
+    # Sections are of the arrays as the user has them.
+    flat = flattened(kernel)
+    all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
+    reached = without_names(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
+    automatic = region.automatic is not None
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic)
+
+    def as_written(reason: str) -> KernelPlan:
+        if targets:
+            warn_as_written(kernel, reason, diagnostics)
+        check_counts(kernel.directive, frozenset(), False, diagnostics)
+        arrays = with_fitting_sections(arrays_in_step(data))
+        return KernelPlan(
+            *(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason),
+            rejected=region.rejected,
+            obstacles=region.obstacles,
+        )
+
+    reason = _why_as_written(kernel, region, targets)
+    if reason is not None:
+        check_clauses(data)
+        return as_written(reason)
+    if not all(map(on_host, region.assumptions)):
+        diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
+    live_out = kernel.read_after | said_live_out(kernel)
+    final = final_values(kernel, live_out, on_host)
+    steps = region.automatic or _said_steps(kernel, region, live_out, final, floating, diagnostics)
+    launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
+    axes = frozenset(axis for launch in launches for axis in launch.axes)
+    check_counts(kernel.directive, axes, bool(region.user), diagnostics)
+    arrays = array_arguments(data, steps.shared)
+    report_doubts(arrays, targets, preferred, not automatic, diagnostics)
+    plan = KernelPlan(
+        kernel,
+        region.prologue,
+        steps.host_steps,
+        steps.device_steps,
+        (*(as_seen(array, kernel) for array in arrays), *map(own_argument, steps.storage)),
+        scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
+        kernel.directive.counts,
+        final,
+        targets,
+        preferred,
+        floating,
+        apart=automatic,
+        operations=operation_counts(kernel, on_host),
+        sizes=steps.sizes,
+        processor_choices=processor_choices(steps.sizes),
+        rejected=region.rejected,
+        conditions=launch_conditions(kernel, on_host, diagnostics, region.assumptions, automatic, bool(steps.sizes)),
+        storage=steps.kept,
+        split=steps.split,
+    )
+    return with_constants(plan) if numbers_fit(plan) else as_written("a number in it does not fit in 64 bits")
+
+
+def tiled_region(kernel: Kernel, diagnostics: Diagnostics) -> TiledRegion:
+    """The region split into declarations and statements, with the user's tiles and those of loops vouched independent."""
+    on_host = host_evaluable(written_objects(kernel))
+    prologue: list[Declaration] = []
+    statements: list[Statement] = []
+    user: dict[int, tuple[TileClause, ...]] = {}
+    host, device = dict(user), dict(user)
+    for statement in _flat(kernel.body):
+        if isinstance(statement, Declaration):
+            check_hoisted(statement, statements, kernel, diagnostics)
+            prologue.append(statement)
+            continue
+        statements.append(statement)
+        said = user_clauses(statement)
+        user |= said
+        host |= said
+        device |= said
+        for loop in () if said else top_loops(statement):
+            independent = independent_loops(loop, kernel.directive)
+            host |= host_clauses(independent)
+            dealt = launchable(independent, on_host)
+            device |= device_clauses(dealt, vouched_worker_loop(dealt, kernel))
+    return TiledRegion(tuple(prologue), tuple(statements), user, host, device)
+
+
+def _flat(body: Block) -> Iterator[Statement]:
+    """The region's statements; braces inside that declare nothing are looked through."""
+    for statement in body.statements:
+        if isinstance(statement, Block) and not any(isinstance(s, Declaration) for s in statement.statements):
+            yield from _flat(statement)
+        else:
+            yield statement
+
+
+def _why_as_written(kernel: Kernel, region: TiledRegion, targets: tuple[Target, ...]) -> str | None:
+    if not targets:
+        return f"kernel '{kernel.name}' is built for no target"
+    if region.clauses or region.automatic is not None:
+        return None
+    if region.reason is not None:
+        return region.reason
+    if any(loops_in(kernel.body)):
+        return f"no loop of kernel '{kernel.name}' has tiles, and its outermost loop is not declared independent"
+    return f"kernel '{kernel.name}' has no loop that could be distributed"
+
+
+def _said_steps(
+    kernel: Kernel,
+    region: TiledRegion,
+    live_out: frozenset[str],
+    final: tuple[FinalValue | LastValue, ...],
+    floating: FloatingRules,
+    diagnostics: Diagnostics,
+) -> ScheduleCandidate:
+    """The launches of what the user said, one after another."""
+    counts = {
+        Axis(count.axis, count.dimension): count.count.literal
+        for count in kernel.directive.counts
+        if count.count.literal is not None
+    }
+    chains = ChainContext(
+        region.host,
+        loop_symbols(kernel),
+        host_evaluable(written_objects(kernel)),
+        counts,
+        diagnostics,
+    )
+    vouched = kernel.directive.independent or any(said.independent for said in loop_directives(kernel.body))
+    scalars = ScalarContext(
+        kernel.directive,
+        kernel.functions,
+        live_out,
+        frozenset(value.iterator.name for value in final),
+        vouched,
+        floating,
+        diagnostics,
+    )
+    host = make_launches(kernel, region.statements, region.host, chains, scalars)
+    same = region.device == region.host
+    device = host if same else make_launches(kernel, region.statements, region.device, chains, scalars)
+    return ScheduleCandidate(
+        "clauses", host.launches, device.launches, tuple(dict.fromkeys((*host.shared, *device.shared)))
+    )
