@@ -7,12 +7,14 @@ imported.
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import sys
 from collections.abc import Sequence
 
 from tilepragma.base.languages import C, name_of
+from tilepragma.base.resources import GARBAGE_COLLECTIONS
 from tilepragma.base.source_scan import directive_in, scan_source
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Command, Input, UsageError, read_command
@@ -35,6 +37,7 @@ See also: tilepragma --help (check, explain, tune, bench). Variables: TILEK_CC, 
 
 def main() -> int:
     """The console script."""
+    gc.set_threshold(*GARBAGE_COLLECTIONS)
     try:
         return run(sys.argv[1:])
     except KeyboardInterrupt:

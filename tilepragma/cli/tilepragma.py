@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import re
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilepragma import __version__
+from tilepragma.base.resources import GARBAGE_COLLECTIONS
 from tilepragma.base.user_compiler import SEPARATE_VALUE
 
 #: Exit statuses (INTERNAL_FAULT is in cli/report.py).
@@ -23,6 +25,7 @@ Options of the C compiler are passed on to where they matter: -I -D -U -std= -in
 
 def main() -> int:
     """The console script."""
+    gc.set_threshold(*GARBAGE_COLLECTIONS)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")  # names of files go out with the bytes they have
     try:

@@ -43,7 +43,9 @@ def walk(node: Any) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        below = children(node)
+        below = vars(node).get(_CHILDREN)
+        if below is None:
+            below = children(node)
         if below:
             waiting.extend(below[::-1])
 
