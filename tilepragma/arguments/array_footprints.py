@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to

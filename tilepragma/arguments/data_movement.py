@@ -6,7 +6,7 @@ LANGUAGE.md, "Data": what the user says is kept or refused; what is missing come
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from tilepragma.arguments.array_footprints import Footprints
@@ -19,6 +19,7 @@ from tilepragma.arguments.sections import (
     whole_section,
 )
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import DataClause, Live, Mode, Section

@@ -12,9 +12,10 @@ For each outside scalar written in a launch, the first rule that fits decides:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective, PrivateClause, ReductionClause

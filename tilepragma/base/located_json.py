@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import source_error
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
 
 #: The way to a value from the top: names of members and numbers of elements.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from tilepragma.base.frozen_values import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import shlex
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.files import file_bytes, write_atomically
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.user_compiler import compiler

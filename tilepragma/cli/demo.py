@@ -10,13 +10,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli import devices, runtime_library
 from tilepragma.tuning.programs import ProgramError, compile_seconds
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.base.files import file_bytes, write_atomically
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli.compiler_arguments import Command
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli import runtime_library
 from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.tuning.calibration_target import CalibrationTarget

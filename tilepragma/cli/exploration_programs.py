@@ -8,10 +8,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.size_values import size_parameters
 from tilepragma.tuning.kernel_tuning import profile_key
 from tilepragma.tuning.measuring import FIRST_SECONDS

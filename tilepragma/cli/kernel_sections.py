@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.performance_spread import Spread, spread_of
 from tilepragma.base.quantities import seconds
 from tilepragma.report.input_figures import Curve, Range, ranges_figure, shares_figure

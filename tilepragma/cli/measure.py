@@ -8,11 +8,11 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Severity
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library

@@ -7,12 +7,12 @@ import difflib
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma import __version__
 from tilepragma.base.files import write_atomically
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli.kernel_sections import kernel_section
 from tilepragma.cli.known_sources import device_of, known_source
 from tilepragma.cli.report import print_error

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli.exploration_programs import compiled
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.driver.texts import trying_environment

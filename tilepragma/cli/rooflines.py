@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.roofline_figure import KernelPoint, roofline_figure, share_of_roof
 
 if TYPE_CHECKING:

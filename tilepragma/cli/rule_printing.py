@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli.devices import host_devices
 from tilepragma.tuning.fitted_rules import FittedRules, lesson_of
 from tilepragma.tuning.trial_versions import Build, builds_of, families_of

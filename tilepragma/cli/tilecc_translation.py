@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.files import write_atomically
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input

@@ -12,12 +12,13 @@ import hashlib
 import os
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import TracebackType
 
 from tilepragma.base.cache_folder import cache_folder, inner_folder
 from tilepragma.base.files import file_bytes, write_atomically
+from tilepragma.base.frozen_values import dataclass
 
 _LOCK = "lock"
 #: Folders that commands have left which were killed go when they are so old.

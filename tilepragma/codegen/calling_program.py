@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Scope, Storage

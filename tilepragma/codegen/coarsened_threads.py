@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.loop_heads import loop_head
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.unused_declarations import is_idle

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 from typing import Protocol
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.coarsened_threads import PointLoop, PointPrinter, is_shared
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import CalledFunction, Flat, ObjectMap, Printer

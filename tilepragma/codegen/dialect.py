@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import CUDA_WORDS, OPENCL_WORDS
 from tilepragma.ir.types import INDEX, ScalarKind, ScalarType
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_constants import constant_definitions
 from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
 from tilepragma.codegen.dialect import CUDA

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_constants import constant_definition
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.instance_loops import instance_kind, instance_loop

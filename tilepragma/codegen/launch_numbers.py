@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_index, axis_name
 from tilepragma.ir.directives import AxisKind, TileKind

@@ -6,9 +6,10 @@ step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilepragma.base.c_text import in_comment
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart

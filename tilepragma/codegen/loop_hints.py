@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.ir.expressions import Access, Assignment, Call, Conditional, DataObject, Expression, Increment, Storage

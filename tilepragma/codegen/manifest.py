@@ -7,9 +7,9 @@ numbers and strings; `dataclasses.asdict` gives JSON.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Axis
 

@@ -7,7 +7,7 @@ their arguments. Hence every floating argument is cast to the type that the C na
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tilepragma.base.frozen_values import dataclass
 
 _INTEGER_SECOND = frozenset({"ldexp", "scalbn", "scalbln"})
 _INTEGER_BITS = {"abs": 32, "labs": 64, "llabs": 64}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.launch_numbers import Numbers, tile_label
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
 from tilepragma.codegen.loop_hints import LoopHints, loop_hints

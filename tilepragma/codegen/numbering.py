@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.unused_declarations import is_idle
 from tilepragma.ir.accesses import implied_objects

@@ -11,8 +11,9 @@ alone: heat-3d takes 0.75 of the time (float, 120 points a side), 3-D Jacobi 0.8
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.literal_values import literal_value

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilepragma.base.c_text import in_comment
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import (
     Access,
     Assignment,

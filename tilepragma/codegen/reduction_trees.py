@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.manifest import axis_name

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.printer import Printer

@@ -8,8 +8,7 @@ scratchpads lie in, and the kernel asks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.printer import Flat, Printer

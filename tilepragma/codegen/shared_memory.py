@@ -9,9 +9,10 @@ that the boxes lie in, and the kernel asks whether they fit.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.convergent_nests import Ends, Moved, inner_ends
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.launch_numbers import Numbers

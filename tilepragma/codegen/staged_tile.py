@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.vector_copies import WIDE_BYTES, Vector

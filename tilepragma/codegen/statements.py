@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.convergent_nests import ConvergentNestPrinter, Copies
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.line_breaking import wrapped_list

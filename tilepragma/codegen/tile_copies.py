@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.staged_tile import StagedBox
 from tilepragma.codegen.vector_copies import WIDE_BYTES, Vector

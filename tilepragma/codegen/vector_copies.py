@@ -10,8 +10,8 @@ worth asking.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Flat

@@ -9,11 +9,12 @@ gone through is a *lane*: one case of the sizes together with values of the iter
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.guarded_points import guarded_points
 from tilepragma.cost.parameter_batch import (
     Counts,

@@ -12,12 +12,13 @@ at all of them for those that have a point.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.block_shapes import gang_workers
 from tilepragma.cost.host_nest_work import operators_in
 from tilepragma.cost.host_prediction import is_double

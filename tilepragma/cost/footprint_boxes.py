@@ -9,13 +9,14 @@ fewer; rows are taken in whole lines of the cache.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.parameter_batch import Numbers, ParameterBatch
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import Use, uses

@@ -7,10 +7,11 @@ for (x1 …) for (x2 …) { y = x1 + …; if (affine in x1, x2 && …) statement
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.parameter_batch import Counts, Leaf, ParameterBatch, add, declared_along, is_leaf, places
 from tilepragma.cost.point_counts import Boxes, Cut, Factors, points_in
 from tilepragma.ir.evaluation import UncountableError, Values

@@ -8,10 +8,11 @@ time = sum over launches of  share of the slowest core * (points, rows, turns at
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.footprint_boxes import Reals
 from tilepragma.cost.host_nest_work import NestCounter, launch_nest
 from tilepragma.cost.launch_work import LaunchWork, Uncounted, plan_work

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen

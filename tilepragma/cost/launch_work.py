@@ -9,11 +9,11 @@ iterations as a gang has workers). A *point* is an execution of statements that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of, places_of
 from tilepragma.cost.nonempty_tiles import working_tiles

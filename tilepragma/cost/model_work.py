@@ -9,10 +9,10 @@ lanes of its unit evenly.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.launch_counts import Place
 from tilepragma.cost.launch_work import LaunchWork
 from tilepragma.cost.parameter_batch import summed

@@ -15,10 +15,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.parameter_batch import Numbers, ragged, summed
 
 Factors = tuple[int, ...]

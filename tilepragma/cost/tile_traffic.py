@@ -10,10 +10,11 @@ Tiles are small: images are listed, and what is in several of them is counted on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of

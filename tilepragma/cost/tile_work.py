@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import Entries
 from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, declared_along, in_parts, summed, total

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.launch_counts import ENTRIES, entries_of
 from tilepragma.cost.parameter_batch import Numbers, ParameterBatch
 from tilepragma.cost.tile_traffic import ArrayTraffic, GangTile, is_of_memory

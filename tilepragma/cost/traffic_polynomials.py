@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.launch_counts import Place
 from tilepragma.cost.parameter_batch import Numbers
 from tilepragma.cost.tile_traffic import BUDGET, ArrayTraffic, GangTile, TileTraffic, counted_traffic, is_of_memory

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.languages import C
 
 if TYPE_CHECKING:

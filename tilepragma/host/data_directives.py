@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilepragma.base.c_text import quote
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.describe import array_shape, number_types
 from tilepragma.codegen.templates import render
 from tilepragma.host.launch_expressions import array_initializer, host_text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 from tilepragma.base.c_text import line_directive
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.writer import GENERATED_LINE
 
 

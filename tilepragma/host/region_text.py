@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilepragma.base.c_text import quote
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.kernel_constants import kernel_symbol
 from tilepragma.codegen.launch_order import range_text
 from tilepragma.codegen.loop_heads import counts_down_to_zero

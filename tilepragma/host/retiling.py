@@ -5,8 +5,8 @@ how often its innermost loops are unrolled. Its directives are edited, all else 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.loop_tree import Block, Kernel, Loop

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import (

@@ -10,9 +10,9 @@ is needed. Clause expressions are evaluated once, at launch.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 
 _INTEGER = re.compile(

@@ -13,10 +13,11 @@ in C, OpenCL C and CUDA C++ as long as the types are.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import reduce
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import hashed_once
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, Type, is_signed_int

@@ -10,9 +10,9 @@ byte is assigned by itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, returns_early, uses
 from tilepragma.ir.expressions import Call, DataObject, Index, Storage

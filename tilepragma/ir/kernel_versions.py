@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
 from tilepragma.ir.directives import CountClause, LoopDirective, TemporalTiles, TileClause
 from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement

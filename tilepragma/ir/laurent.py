@@ -11,9 +11,9 @@ by rounding there, so this is for recognising and explaining, never for emitting
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import TextKey, text_key
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, IntegerLiteral, Unary

@@ -11,9 +11,10 @@ tree.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilepragma.base.diagnostics import Diagnostic
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.directives import (
     WIDEST_VECTORS,

@@ -9,8 +9,8 @@ bounds be compared at translation time.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import TextKey, text_key
 from tilepragma.ir.expressions import (
     Access,

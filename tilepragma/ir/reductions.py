@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import hashed_once
 
 

@@ -17,11 +17,12 @@ outlives its block.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
 from tilepragma.base.deferred_signals import signals_held_back
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, Scope, access_to, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial

@@ -9,10 +9,11 @@ Origins and sizes are parameters, so these sets are affine though an origin s_l 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
 from tilepragma.lower.ast_generation import Scanned, scan
 from tilepragma.lower.context import KnownFacts, between_corners, in_rows

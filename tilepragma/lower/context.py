@@ -10,10 +10,10 @@ the tile. It says so of any values of the other parameters, those at which there
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.lower.loop_names import ScannedStatement
 from tilepragma.lower.tile_bounds import TileRow, convex_images
 

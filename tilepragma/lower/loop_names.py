@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
 from tilepragma.base.deferred_signals import signals_held_back
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
 from tilepragma.ir.loop_tree import Declarator, Loop, Statement
 from tilepragma.ir.traversal import walk

@@ -16,10 +16,11 @@ every order of a permutable band is right, and elements see their own instances 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
 from tilepragma.lower.ast_generation import Scanned, scan
 from tilepragma.lower.band_ast import BandCode, Restrictions

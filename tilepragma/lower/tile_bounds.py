@@ -14,10 +14,11 @@ over-approximated by projection (`tile_range`); what it has too many of are tile
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, polynomial
 from tilepragma.lower.loop_names import ScannedStatement, Symbols

@@ -15,10 +15,10 @@ Two rows leave no tile without points, where the instances' image is convex.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
 from tilepragma.lower.loop_names import ScannedStatement, Symbols

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from enum import Enum
 from math import gcd
+
+from tilepragma.base.frozen_values import dataclass
 
 
 @dataclass(frozen=True)

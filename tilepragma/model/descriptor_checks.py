@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics, LocatedError, SourceError
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.located_json import LocatedJson, Path, read_located
 from tilepragma.model.descriptor_fields import GPU, MEMORY, OVERHEADS, PROCESSOR, TOP, Field, Value
 from tilepragma.model.device import Device, Gpu, Memory, Overheads, Processor

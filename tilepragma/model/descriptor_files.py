@@ -6,11 +6,12 @@ import difflib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostic, LocatedError
 from tilepragma.base.files import file_bytes, write_atomically
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_folders import data_folder
 from tilepragma.model.descriptor_checks import device_of
 from tilepragma.model.device import Device, Gpu, Processor

@@ -8,7 +8,9 @@ questions: units that run blocks of work at once, lanes that run in step, and me
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from tilepragma.base.frozen_values import dataclass
 
 
 @dataclass(frozen=True)

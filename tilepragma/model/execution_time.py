@@ -10,11 +10,11 @@ points in step. On cores a tile has no barriers between threads, hence barriers 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Overheads
 
 Integers = npt.NDArray[np.int64]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Device, Gpu
 from tilepragma.model.execution_time import Coefficients, Numbers
 from tilepragma.model.roofline import units_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.execution_time import Numbers
 
 #: How much a factor's relative distance from that of all weighs against a run's relative error.

@@ -6,12 +6,12 @@ those of the header of CUDA 7.0, the last that knew them, for 1.x and 2.x.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Gpu
 
 Numbers = NDArray[np.int64]

@@ -13,8 +13,8 @@ spilled to memory and comes back.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Gpu
 from tilepragma.model.fitting import Mix, estimate
 from tilepragma.model.occupancy import blocks_at_once

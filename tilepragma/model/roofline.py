@@ -10,10 +10,10 @@ are the nearer levels. Arrays have an entry a layout; times are in seconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Device, Gpu, Memory
 from tilepragma.model.execution_time import Integers, Numbers
 

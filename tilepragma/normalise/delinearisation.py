@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.invariance import host_evaluable, written_objects

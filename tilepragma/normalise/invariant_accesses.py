@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cached_property
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.expressions import Access, DataObject, Expression, Index
 from tilepragma.ir.loop_tree import Kernel, Loop

@@ -10,8 +10,9 @@ That the two regions do the same is proven by verify/normalised_loops.py, whatev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import function_uses
 from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in

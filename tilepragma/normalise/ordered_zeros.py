@@ -9,9 +9,10 @@ kernel that reads nothing that it writes, except scalars: the runtime restores t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage

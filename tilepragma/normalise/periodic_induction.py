@@ -24,10 +24,11 @@ a value is not known, or someone reads it after the region, the integer stays wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import function_uses, implied_objects, leaves_early, uses
 from tilepragma.ir.evaluation import Evaluation, UncountableError
 from tilepragma.ir.expressions import (

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import text_key
 from tilepragma.ir.expressions import (
     Access,

@@ -9,9 +9,10 @@ It is not the smallest such range, and says nothing of when there is an iteratio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,

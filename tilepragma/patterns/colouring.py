@@ -13,8 +13,8 @@ Others have as many colours as classes. The mesh's first point has the first col
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.patterns.mesh_offsets import Offset
 from tilepragma.patterns.relaxation import Direction, Sweep
 

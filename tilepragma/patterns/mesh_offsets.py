@@ -14,8 +14,8 @@ whether rows n apart really do not meet is the dependences' matter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.polynomial import Polynomial, divide, number

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, leaves_early, uses
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.loop_tree import (

@@ -13,9 +13,10 @@ where it divides all other terms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.laurent import LaurentPolynomial

@@ -8,9 +8,9 @@ numbers that outlive it (residuals).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Increment, access_to

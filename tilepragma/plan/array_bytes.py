@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.evaluation import Evaluation, UncountableError, Values

@@ -16,8 +16,8 @@ runtime/even_blocks.c has the same rules, word for word; a test holds both equal
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.evaluation import Evaluation
 from tilepragma.ir.expressions import Access, Call, Callee, Expression, Scope, integer

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import (
     ALL_TARGETS,
     LOCAL_BYTES,

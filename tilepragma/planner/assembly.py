@@ -6,7 +6,6 @@ The launches are those of the user's tiles, or of the candidate that the search 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilepragma.arguments.assumed_extents import report_doubts
 from tilepragma.arguments.constant_memory import with_constants
@@ -21,6 +20,7 @@ from tilepragma.arguments.data_movement import (
 from tilepragma.arguments.scalar_arguments import scalar_arguments
 from tilepragma.arguments.scalars import ScalarContext
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.operation_counts import operation_counts
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause

@@ -10,10 +10,11 @@ cores one that does more of the work in a launch: their caches keep what its til
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import inf
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.traversal import loops_in, walk

@@ -12,11 +12,12 @@ import errno
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.files import file_bytes
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.plan.kernel_plan import PlanVersion

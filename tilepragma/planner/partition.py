@@ -11,9 +11,10 @@ iteration, and the runtime knows from these numbers alone what a device lacks be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, function_uses, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import AddressOf, DataObject, Expression, Storage, access_to

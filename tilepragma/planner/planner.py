@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilepragma.arguments.launch_elements import with_elements_at_launch
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import Target
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
 from tilepragma.normalise.continue_elimination import close_iterations, condition_iterations

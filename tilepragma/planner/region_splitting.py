@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilepragma.arguments.ownership import held_arrays
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.loop_tree import ForLoop, Kernel, Loop, Parts, While
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.patterns.recognition import relaxations

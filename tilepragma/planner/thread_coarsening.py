@@ -9,8 +9,9 @@ could be, if a compiler needed no more registers than hold the sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.host_prediction import is_double
 from tilepragma.cost.model_work import shared_bytes, staged_bytes
 from tilepragma.cost.operation_counts import operations_in

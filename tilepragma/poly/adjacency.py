@@ -10,12 +10,12 @@ innermost space partition pi, where everything but pi is the same:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from math import gcd, lcm
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.poly.affine import whole_number
 from tilepragma.poly.linear_independence import orthogonal_complement, rank

@@ -10,12 +10,13 @@ wrap is refused where the wrapped value could matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.conversions import has_wrapped, holds, never_wraps
 from tilepragma.ir.expressions import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.poly.affine import Frame, NotAffineError, affine

@@ -9,11 +9,11 @@ tilek.h.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Binary, Call, Callee, Cast, Expression, IntegerLiteral, Unary, integer
 from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, of_atom, polynomial, select
 from tilepragma.ir.polynomial import expression as plain_expression

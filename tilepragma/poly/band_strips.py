@@ -7,10 +7,10 @@ P(i);  then Q(j), both reading { A[a] : i = r } and { A[a] : j = r } for each r,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import BandKind, OuterLoop, Part, registers_of
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.program_model import Dependence

@@ -13,11 +13,12 @@ is below it is taken apart anew, with the dependences that the row leaves tied.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.poly.linear_independence import rank
 from tilepragma.poly.program_model import Dependence, Statement, ordering

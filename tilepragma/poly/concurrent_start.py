@@ -16,10 +16,11 @@ each other (Gauss-Seidel): a pair (s, t) with f(t) = f(s) would have h'(t) - h'(
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import BandKind, Part
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.program_model import Dependence, Statement, ordering

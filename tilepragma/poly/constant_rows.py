@@ -16,8 +16,9 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, divide, number, polynomial
 from tilepragma.ir.row_strides import LEAST_ROW

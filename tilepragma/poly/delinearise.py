@@ -10,13 +10,13 @@ at launch: `a[i*m + j]` with j < w is a[i][j] where w <= m.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from itertools import permutations
 from math import gcd
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Binary, Call, Callee, Conditional, Expression, integer
 from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_atom, polynomial
 from tilepragma.ir.types import LONG

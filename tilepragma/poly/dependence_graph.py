@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.poly.dependences import Dependence, carried_at

@@ -8,12 +8,13 @@ with a write that surely happens strictly between them, which are implied by the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.poly.extraction import step_of
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit

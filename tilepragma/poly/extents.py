@@ -11,8 +11,9 @@ condition that it is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.expressions import Access, Binary, Expression, Storage, access_to, conjunction
 from tilepragma.ir.loop_tree import Loop

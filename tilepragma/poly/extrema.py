@@ -11,11 +11,11 @@ one convex set.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Binary, Call, Callee, Cast, Expression, Unary
 from tilepragma.ir.polynomial import keeps_value
 from tilepragma.poly.affine import Frame, affine, condition, constant_value

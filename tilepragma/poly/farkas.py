@@ -9,9 +9,9 @@ bounding function are three linear images of the same cone, so each polyhedron i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
+
+from tilepragma.base.frozen_values import dataclass
 
 PIECES = 12
 """A relation of more convex pieces than this is reasoned about by a single hull of them."""

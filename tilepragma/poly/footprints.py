@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Conditional, DataObject, Expression
 from tilepragma.ir.polynomial import Polynomial, divide, number, polynomial, select
 from tilepragma.ir.types import RecordType, ScalarType

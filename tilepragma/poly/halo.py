@@ -17,11 +17,11 @@ this.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.footprints import Side, bounding_box

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.farkas import ConeRow, cone
 from tilepragma.poly.linear_independence import orthogonal_complement
 from tilepragma.poly.operation_limit import OperationLimitError

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.hyperplane_search import Edge, FoundRow, RowProblem, find_row
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.linear_independence import rank

@@ -8,8 +8,8 @@ affine stays whole, and so does a loop that ends early or whose iterator is used
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read

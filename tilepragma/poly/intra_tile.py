@@ -8,8 +8,9 @@ between (Figure 4.7).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import Part
 from tilepragma.poly.concurrent_start import ConcurrentStart
 from tilepragma.poly.program_model import Dependence

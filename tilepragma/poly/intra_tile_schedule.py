@@ -8,10 +8,10 @@ that compilers can vectorise it and lines of the cache are used up; among equals
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.adjacency import moves, stays_within, step_by, strided
 from tilepragma.poly.bands import Part
 from tilepragma.poly.linear_independence import orthogonal_complement, rank

@@ -12,10 +12,10 @@ is left alone is right too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.program_model import Statement
 
 LEAST_EXTENT = 24

@@ -11,10 +11,11 @@ Times are those of the Scop's schedule, [c_0, ±i_1, c_1, …, 0, …].
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement

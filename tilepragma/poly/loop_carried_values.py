@@ -10,11 +10,11 @@ nothing where the loop does not run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.polynomial import Polynomial, expression
 from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial, compare

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, IntegerLiteral
 from tilepragma.ir.loop_tree import Function, Statement
 from tilepragma.poly.extraction import extract_scop

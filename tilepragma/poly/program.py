@@ -9,10 +9,9 @@ in domains, accesses and dependences alike, and back again in the schedules that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.types import ScalarType
 from tilepragma.poly import dependences as found_dependences
 from tilepragma.poly.program_model import Access, Dependence, DependenceKind, Statement

@@ -10,10 +10,11 @@ Relations are isl's, and carry the names of statements and arrays as tuple names
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 import islpy as isl
+
+from tilepragma.base.frozen_values import dataclass
 
 
 class DependenceKind(Enum):

@@ -12,10 +12,11 @@ again. Only subscripts are read so: conditions and bounds stay as they are writt
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.conversions import holds
 from tilepragma.ir.expressions import (

@@ -9,9 +9,9 @@ place, the greatest `last`; for c < 0 the other way round.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import (
     Access,

@@ -9,10 +9,9 @@ Sums of which each addition waits for the one before it have tiles of rows alone
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.adjacency import Vector, only_move, step_by, strided
 from tilepragma.poly.program_model import Access, Statement
 from tilepragma.poly.schedule import StatementSchedule, unit

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.program_model import Statement
 
 Matrix = tuple[tuple[int, ...], ...]

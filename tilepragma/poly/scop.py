@@ -8,11 +8,12 @@ subscript may be any, a condition on data may hold or not (its writes are may-wr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.loop_tree import Loop, Statement

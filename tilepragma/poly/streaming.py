@@ -30,10 +30,10 @@ rest on this.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.halo import (

@@ -8,10 +8,10 @@ P(i); then Q(j), Q(j) waiting for P(i) where phi_Q(j) = phi_P(i) alone: { s -> t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import BandKind, OuterLoop, Part, registers_of
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.program_model import Dependence

@@ -9,10 +9,10 @@ shrink, and the digits after it may do either.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.traversal import walk

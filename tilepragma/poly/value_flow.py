@@ -10,11 +10,11 @@ R and W name one reference of a statement each. A statement reads its operands b
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Increment
 from tilepragma.ir.loop_tree import ExpressionStatement
 from tilepragma.ir.traversal import walk

@@ -13,10 +13,9 @@ is not lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.program_model import Dependence, ordering
 from tilepragma.poly.schedule import Matrix, Row, Schedule, StatementSchedule, affine_map, unit
 from tilepragma.poly.strongly_connected import strongly_connected

@@ -12,10 +12,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from tilepragma.base.cache_folder import cache_folder
 from tilepragma.base.files import file_bytes, write_atomically
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.wheels import wheel_library
 
 #: As in runtime/cuda_api.c.

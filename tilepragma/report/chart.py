@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.geometry import PLANE
 from tilepragma.report.palette import FAINT, HAIRLINE, INK, LINE, PAPER, SMALL, TEXT
 from tilepragma.report.sheet import Sheet

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
 from tilepragma.ir.directives import Target
 from tilepragma.plan.kernel_plan import KernelPlan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, Unary
 from tilepragma.ir.laurent import LaurentPolynomial
 from tilepragma.ir.loop_tree_text import expression_text

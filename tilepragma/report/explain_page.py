@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts
 from tilepragma.report.page import kernel_page, nest_pictures, report_page

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilepragma.arguments.assumed_extents import doubts
 from tilepragma.arguments.constant_memory import table_bytes
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
 from tilepragma.ir.invariance import written_objects

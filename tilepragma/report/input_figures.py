@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.performance_spread import Spread
 from tilepragma.report.chart import (
     LOOKS,

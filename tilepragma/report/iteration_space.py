@@ -9,11 +9,12 @@ rows that a plan has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
 from tilepragma.base.deferred_signals import signals_held_back
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.extraction import step_of
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit

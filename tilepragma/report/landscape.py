@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from tilepragma.base.frozen_values import dataclass
 
 #: Seconds below which times are not told apart: a kernel that has nothing to do takes none.
 _SHORTEST = 1e-12

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.resources import resource_folder
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.expressions import Access

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.facts import CodeRow, KernelFacts, NestFacts
 from tilepragma.report.figures import figures
 from tilepragma.report.landscape_figure import landscape_figure

@@ -7,8 +7,9 @@ that orders the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tilepragma.base.frozen_values import dataclass
 
 if TYPE_CHECKING:
     from tilepragma.report.iteration_space import Instance, IterationSpace, SpaceStatement

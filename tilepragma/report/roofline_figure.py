@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.chart import LOOKS, WIDTH, Look, Scale, draw_field, draw_legend, log_scale, marker, new_sheet
 from tilepragma.report.palette import INK, LINE
 from tilepragma.report.scene import Figure

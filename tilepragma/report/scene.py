@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.geometry import AXONOMETRIC, PLANE, Vector, dot
 from tilepragma.report.palette import HAIRLINE, INK, KINDS, LINE, PAPER, marker
 from tilepragma.report.placement import Placement, Spot

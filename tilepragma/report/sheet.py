@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.geometry import Projection, Vector
 from tilepragma.report.palette import HAIRLINE, INK, KINDS, LINE, PAPER, PERHAPS, SMALL, TEXT
 from tilepragma.report.svg import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import (

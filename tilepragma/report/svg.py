@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
+
+from tilepragma.base.frozen_values import dataclass
 
 Point = tuple[float, float]
 Style = dict[str, str | float]

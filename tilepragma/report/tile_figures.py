@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.geometry import AXONOMETRIC, Vector, dot, faces, hull, middle, minus, plus
 from tilepragma.report.palette import INK, PAPER, marker, shaded, time_colour
 from tilepragma.report.scene import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
 from tilepragma.report.chart import LOOKS, WIDTH, Scale, new_sheet, plain
 from tilepragma.report.palette import FAINT, HAIRLINE, SMALL, TEXT

@@ -16,8 +16,9 @@ own column and in the n columns of which one coordinate is one less.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral
 from tilepragma.ir.loop_tree import Block, Loop, PackedPanels, TiledLoop, TileNest

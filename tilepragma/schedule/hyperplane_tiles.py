@@ -9,10 +9,11 @@ through become host loops.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.fresh_names import Names, names_in

@@ -10,10 +10,11 @@ is looked at for any value of g.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeGuard
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop, Statement, TileNest

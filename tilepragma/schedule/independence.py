@@ -12,10 +12,11 @@ order around: { d : d_1 = ... = d_k = 0 }.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.traversal import loops_in, walk

@@ -13,9 +13,10 @@ the loop ran, in its order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import Access, DataObject, Expression, access_to, conjunction
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement

@@ -12,9 +12,10 @@ loops between which workers must wait.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import access_to
 from tilepragma.ir.loop_tree import Block, If, Statement

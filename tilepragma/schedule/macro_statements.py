@@ -12,9 +12,9 @@ moved as a whole instead, and the scalar is private to it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read

@@ -19,10 +19,11 @@ verify/scratchpads.py, whatever was meant here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isqrt, prod
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.types import ScalarType

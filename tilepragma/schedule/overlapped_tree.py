@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import (
     Access,

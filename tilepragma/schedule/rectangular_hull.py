@@ -18,8 +18,9 @@ C's remainder of what is negative is too: there the second loop begins so early 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Binary, Expression, IntegerLiteral, access_to, conjunction, integer
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial

@@ -21,10 +21,11 @@ Sums that wait for themselves have tiles of rows alone, R chains of additions si
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import VectorRegisters
 from tilepragma.ir.expressions import (

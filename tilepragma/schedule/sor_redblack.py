@@ -12,9 +12,10 @@ knows that another was written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, integer

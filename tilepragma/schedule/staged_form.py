@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileClause
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Function, If, Scratchpad, Statement, TileNest

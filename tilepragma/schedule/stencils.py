@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Scope, access_to
 from tilepragma.ir.invariance import host_evaluable
 from tilepragma.ir.loop_tree import ExpressionStatement, Loop

@@ -8,10 +8,11 @@ scalars, not at dependences; the plan verifier proves the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, Statement
 from tilepragma.ir.signs import Signs

@@ -17,9 +17,10 @@ done, and what it needs of other columns was computed at positions before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.loop_tree import Barrier, RegisterQueue, Scratchpad, Statement
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number

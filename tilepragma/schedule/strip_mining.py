@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, Loop, Statement

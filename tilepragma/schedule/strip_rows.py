@@ -11,9 +11,9 @@ with the user's own loops).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, integer
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number

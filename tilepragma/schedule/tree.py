@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilepragma.arguments.scalars import ScalarContext, classify
 from tilepragma.base.diagnostics import Diagnostics, Severity
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope

@@ -14,8 +14,9 @@ stand side by side, where the processor had one. Values of i that are left over 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, leaves_early, uses
 from tilepragma.ir.expressions import DataObject, Scope, Storage, integer
 from tilepragma.ir.flow import exposed_read

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tilepragma.arguments.scalars import LaunchScalars, ScalarContext, classify
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileClause
 from tilepragma.ir.expressions import DataObject

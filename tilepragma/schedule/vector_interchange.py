@@ -12,8 +12,9 @@ verifier proves the result, whatever was meant here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.expressions import Access, Conditional, DataObject, Expression, Scope, access_to, integer
 from tilepragma.ir.loop_tree import Block, Loop, Statement

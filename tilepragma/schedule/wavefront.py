@@ -14,9 +14,10 @@ because every dependence has t(target) >= t(source) in all rows of the band.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.loop_tree import Block, Statement

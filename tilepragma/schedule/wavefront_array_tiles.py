@@ -26,9 +26,10 @@ box around x = C^-1 (phi - v), is what memory is needed for. The verifier proves
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import LoopDirective, TileClause, TileKind
 from tilepragma.ir.expressions import (

@@ -11,10 +11,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.host_prediction import predicted_terms
 from tilepragma.cost.launch_work import Uncounted
 from tilepragma.cost.parameter_batch import Numbers

@@ -14,10 +14,11 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.located_json import LocatedJson, read_located
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.directives import TemporalTiles

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.device_prediction import predicted_on_gpu
 from tilepragma.cost.host_prediction import predicted_terms
 from tilepragma.cost.launch_work import Uncounted

@@ -9,10 +9,10 @@ loop has what R sees; no iteration then waits.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Loop

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.loop_tree import Axis, Staged, StagedSide, StagedTerm
 from tilepragma.ir.loop_tree_text import subscripts_text

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Storage, access_to
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Loop, Statement

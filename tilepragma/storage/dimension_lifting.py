@@ -16,9 +16,10 @@ by verify/layouts.py, whatever was meant here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Storage, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Statement

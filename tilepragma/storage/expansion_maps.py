@@ -13,10 +13,10 @@ false, and vanish.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Loop

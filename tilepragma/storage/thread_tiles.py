@@ -15,9 +15,10 @@ stores stay coalesced, and rows of a box are read without conflicts of banks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ClauseExpression, TileKind

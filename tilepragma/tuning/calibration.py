@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Device, Memory, Overheads, Processor
 from tilepragma.tuning.calibration_samples import Findings, word
 from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget

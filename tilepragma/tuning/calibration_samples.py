@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from tilepragma.base.frozen_values import dataclass
 
 #: A spread beyond this is worth a word: something else ran at the same time.
 WIDE_SPREAD = 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tilepragma.base.frozen_values import dataclass
 
 
 class CalibrationError(Exception):

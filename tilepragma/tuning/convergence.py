@@ -7,10 +7,10 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.tuning.programs import FOREIGN, ProgramError, ProgramMissingError, kernel_times
 from tilepragma.tuning.subprocesses import ending, last_line
 

@@ -12,9 +12,10 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_folders import data_folder
 
 #: In the header of the file: that it is ours ("tlkM"), and how it is laid out.

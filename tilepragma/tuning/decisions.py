@@ -13,10 +13,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.plan.kernel_plan import MeasuredSizes, SizeChoice
 from tilepragma.sizes.search import Sizes
 from tilepragma.tuning.covering import Shares, covering

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tilepragma.base.frozen_values import dataclass
 
 _MIB = 1 << 20
 #: Threads of a block that a barrier is measured for, and blocks of a wavefront in multiples of the

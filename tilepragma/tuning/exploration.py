@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.tuning.calibration_samples import Series
 from tilepragma.tuning.database import Outcome, Trial
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.plan.dispatch_table import chosen_sizes, found_by_launch, sizes_on_hosts
 from tilepragma.sizes.records import DEVICE, HOST, RecordedChoice, TunedVersion

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Device, Processor
 

@@ -6,10 +6,10 @@ Figures 6 and 7, Table 4).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.performance_spread import spread_of
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.linear_model import telling
 from tilepragma.sizes.search import Layout, Ranking, Sizes
 from tilepragma.tuning.programs import ProgramError

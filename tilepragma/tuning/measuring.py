@@ -6,9 +6,10 @@ import fcntl
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.tuning.database import Outcome, Study, Trial
 from tilepragma.tuning.exploration import Take
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, ProgramMissingError, run

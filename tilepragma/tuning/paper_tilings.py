@@ -16,7 +16,8 @@ dimension 1, or the other way round (2); the three tiles of both loops stand in 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+
+from tilepragma.base.frozen_values import dataclass
 
 
 @dataclass(frozen=True)

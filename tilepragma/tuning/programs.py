@@ -12,11 +12,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Any
 
 from tilepragma.base.deferred_signals import signals_held_back
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.tuning.subprocesses import ending, last_line
 
 #: What a user sets for other runs, and would be another measurement: sizes and versions, and doing

@@ -9,10 +9,10 @@ cells of the table, so that dynamic programming finds the best of every number o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.tuning.covering import Shares, covering, improved
 
 #: Rules at most.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+
+from tilepragma.base.frozen_values import dataclass
 
 
 class TraceError(Exception):

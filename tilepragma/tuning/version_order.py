@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.execution_time import Numbers
 from tilepragma.tuning.measuring import Version
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
 from tilepragma.driver.texts import planned_version
 from tilepragma.plan.dispatch_table import chosen_sizes

@@ -28,8 +28,8 @@ product of counts beyond INT64_MAX, and a stride beyond it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileKind
 
 INT64_MAX = 2**63 - 1

@@ -11,11 +11,12 @@ hands on what it hands on. Dimensions that are not affine are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope
 from tilepragma.ir.types import RecordType
 from tilepragma.poly.affine import Frame, NotAffineError, affine

@@ -11,11 +11,11 @@ places are compared at some strides, where all is affine.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, DataObject, Expression, Storage
 from tilepragma.ir.polynomial import Polynomial, expression
 from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression

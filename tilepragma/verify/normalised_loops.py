@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, access_to
 from tilepragma.ir.loop_tree import Block, Loop

@@ -12,10 +12,9 @@ it in any way (as in `poly/tile_legality`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Axis
 from tilepragma.verify.launch_tree_relation import At, Dealt, Element, Launched, Leaf, Ordered

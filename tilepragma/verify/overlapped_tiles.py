@@ -35,11 +35,12 @@ scratchpad has, if nobody else wrote it:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.poly.affine import Frame, NotAffineError
 from tilepragma.poly.dependences import Dependence, DependenceKind, together

@@ -18,10 +18,10 @@ instance in the launch may access an element of E at all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Storage
 from tilepragma.ir.loop_tree import Barrier, Panel, Stage, TileNest

@@ -11,8 +11,8 @@ Nothing here knows how plans are made. What cannot be expressed is a finding too
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import AddressOf, Assignment, DataObject, Increment
 from tilepragma.ir.loop_tree import Barrier, Block, Declarator, Function, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk

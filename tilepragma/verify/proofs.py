@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.invariance import written_objects

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar
 from math import prod
 from typing import Any
 
 from tilepragma.arguments.constant_memory import is_constant, table_bytes, wrong_constant_uses
 from tilepragma.arguments.sections import whole_section
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Live, Target, TileKind

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import (

@@ -16,11 +16,11 @@ since no access leaves its row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Loop, Stage, Staged, StagedSide

@@ -9,8 +9,8 @@ R = { [plan instance] -> S[i] },  F = { S[i] -> A[a] },  p' = p with the next va
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import Loop, TiledLoop

@@ -6,7 +6,7 @@ import ctypes
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from clang.cindex import CursorKind, TypeKind
 
 from tilepragma.base.deep_recursion import with_deep_stack
 from tilepragma.base.diagnostics import source_error
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
 
 __all__ = ["ClangUnit", "CursorKind", "Node", "TypeKind", "parse"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.clang.lowering_context import WRITING_UNARY, Key, strip
 from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record

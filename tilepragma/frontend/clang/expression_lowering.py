@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang import literals, storage_accesses
 from tilepragma.frontend.clang.calls import lower_call
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilepragma.base.diagnostics import Diagnostics, source_error
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.clang.implied_parameters import Implied, settled
 from tilepragma.frontend.clang.lowering_context import Context, Key, function_facts

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.clang.lowering_context import FunctionFacts, Key, strip
 from tilepragma.frontend.pragma.text_scan import header_semicolons

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.clang.object_names import NameTable
 from tilepragma.frontend.clang.type_conversion import TypeConverter, is_array, is_pointer, is_record

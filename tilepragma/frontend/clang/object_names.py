@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 
 

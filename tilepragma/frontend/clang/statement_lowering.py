@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.canonical_loops import iterator_of, make_loop
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node

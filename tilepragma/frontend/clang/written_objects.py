@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,

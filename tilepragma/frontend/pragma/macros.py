@@ -10,8 +10,8 @@ refused where it is used.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.spliced_source import DirectiveText, SplicedSource
 

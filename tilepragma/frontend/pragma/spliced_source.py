@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
 
 # gcc and clang both take blanks between the backslash and the end of the line as part of the

@@ -1,0 +1,56 @@
+"""`@dataclass(frozen=True)` at a quarter of the price: for type checkers it is the library's own.
+
+The library compiles six methods for each frozen class, about 0.4 ms; a translation loads some 500 classes, and spends
+up to a third of its time there. Here a class has `__init__` compiled, without the detour by which frozen instances set
+their fields, and shares the others. That fields are not set again is left to mypy.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+    import dataclasses
+
+    def dataclass(kind: type | None = None, /, *, frozen: bool = False, eq: bool = True, **options: Any) -> Any:
+        """As `dataclasses.dataclass`; frozen classes that need no order share their methods."""
+        if kind is None:
+            return lambda decorated: dataclass(decorated, frozen=frozen, eq=eq, **options)
+        if not frozen or options:
+            return dataclasses.dataclass(frozen=frozen, eq=eq, **options)(kind)
+        made = dataclasses.dataclass(repr=False, eq=False)(kind)
+        fields = dataclasses.fields(made)
+        made._compared = _values([field.name for field in fields if field.compare])
+        made._shown = tuple(field.name for field in fields if field.repr)
+        methods = {"__repr__": _text} | ({"__eq__": _equal, "__hash__": _hashed} if eq else {})
+        for name, method in methods.items():
+            if vars(kind).get(name) is None:
+                setattr(made, name, method)
+        return made
+
+
+def _values(names: list[str]) -> Any:
+    """What gives the tuple of these fields, to compare and hash."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return staticmethod(lambda self: tuple(getattr(self, name) for name in names))
+
+
+def _equal(self: Any, other: Any) -> Any:
+    if self is other:
+        return True
+    if type(self) is not type(other):
+        return NotImplemented
+    values = self._compared
+    return values(self) == values(other)
+
+
+def _hashed(self: Any) -> int:
+    return hash(self._compared(self))
+
+
+def _text(self: Any) -> str:
+    return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._shown)})"
