@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.unused_declarations import is_idle
 from tilepragma.ir.accesses import implied_objects
@@ -31,6 +32,7 @@ class Numbering:
         return [entry.index for entry in self.loops].index(loop.loop.index)
 
 
+@once
 def number(plan: KernelPlan) -> Numbering:
     """The numbering of a plan: loops in textual order, tile arguments of every different tiling of each."""
     tiled: list[TiledLoop] = []
@@ -90,14 +92,16 @@ def is_one_nest(launch: Launch) -> bool:
     return isinstance(statement, TileNest) and statement.loops[0].launch_bounds
 
 
-def nests(launch: Launch) -> list[TileNest]:
+@once
+def nests(launch: Launch) -> tuple[TileNest, ...]:
     """All tile nests of a launch, in textual order."""
-    return [node for node in walk(launch.body) if isinstance(node, TileNest)]
+    return tuple(node for node in walk(launch.body) if isinstance(node, TileNest))
 
 
-def nest_loops(launch: Launch) -> list[TiledLoop]:
+@once
+def nest_loops(launch: Launch) -> tuple[TiledLoop, ...]:
     """All tiled loops of a launch, those without launch bounds too."""
-    return [loop for nest in nests(launch) for loop in nest.loops]
+    return tuple(loop for nest in nests(launch) for loop in nest.loops)
 
 
 def launch_numbers(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.ir.accesses import Use, leaves_early, uses
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.loop_tree import (
@@ -39,6 +40,7 @@ from tilepragma.patterns.sweep_nests import NoSweepError, statement_range, sweep
 from tilepragma.patterns.sweep_values import assignments_in
 
 
+@once
 def relaxations(kernel: Kernel) -> tuple[SorNest | Mismatch, ...]:
     """What those statements of a region are that have loops, in their order."""
     return tuple(
