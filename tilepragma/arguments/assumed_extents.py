@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
-from tilepragma.ir.directives import Target
+from tilepragma.ir.directives import DEVICE_TARGETS, Target
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
 
-_DEVICES = frozenset({Target.OPENCL, Target.CUDA})
+_DEVICES = frozenset(DEVICE_TARGETS)
 
 
 def doubts(plan: KernelPlan) -> Iterator[Diagnostic]:

@@ -32,7 +32,7 @@ from tilepragma.cost.register_counts import register_use
 from tilepragma.cost.tile_bytes import box_bytes
 from tilepragma.cost.tile_work import Fronts
 from tilepragma.cost.traffic_polynomials import estimated_traffic
-from tilepragma.ir.directives import AxisKind, Target
+from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import Binary, Call, Callee
 from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, If, PackedPanels
@@ -48,6 +48,7 @@ from tilepragma.model.roofline import roofline
 from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import copies_ahead, staged_arrays
+from tilepragma.plan.targets import GPU
 
 NAMES = ("computation", "positions", "barriers", "elements", "launches", "roofline")
 """The terms: alpha sum G; what workers look at in vain; sigma_thd; gamma N_mem; sigma_blk and
@@ -75,7 +76,7 @@ def predicted_on_gpu(
     Infinite where no gang has room, since its memory or its workers exceed what a block of the GPU
     has, and where the tile that should stand for all has no point.
     """
-    work = plan_work(plan, scalars, sizes, Target.CUDA)
+    work = plan_work(plan, scalars, sizes, GPU)
     if isinstance(work, Uncounted):
         return work
     arrays = array_bytes(plan, scalars)

@@ -22,7 +22,6 @@ from tilepragma.cost.parameter_batch import Numbers
 from tilepragma.cost.statement_counts import SourceCounts, apart, each_case
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import access_to
 from tilepragma.ir.loop_tree import Loop, PackedPanels, Statement
@@ -34,6 +33,7 @@ from tilepragma.model.execution_time import cost_at
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.targets import CORES
 
 #: What of a cache can be counted on: others use it as well, and no cache keeps just what is used
 #: next.
@@ -67,7 +67,7 @@ def predicted_terms(
     source: SourceCounts | None = None,
 ) -> Terms | Uncounted:
     """The work of a plan on a host's cores where its scalars and tile sizes have these values (see `plan_work`), and its estimated prices."""
-    work = plan_work(plan, scalars, sizes, Target.THREADS, source=source)
+    work = plan_work(plan, scalars, sizes, CORES, source=source)
     if isinstance(work, Uncounted):
         return work
     held = _held(plan, scalars)

@@ -122,7 +122,7 @@ def plan_work(
     """
     if plan.as_written is not None:
         return Uncounted(f"it runs the original loops: {plan.as_written}")
-    on_host = target in (Target.SERIAL, Target.THREADS)
+    on_host = target.is_host
     try:
         values: dict[str, Values] = {**_own_sizes(plan, scalars, sizes, on_host), **scalars, **sizes}
     except UncountableError as reason:

@@ -43,8 +43,34 @@ class Target(Enum):
     CUDA = "cuda"
     AUTO = "auto"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the choice is left to the launch."""
+        return self is Target.AUTO
+
+    @property
+    def is_device(self) -> bool:
+        """Whether gangs and workers run the launches of devices there."""
+        return self in DEVICE_TARGETS
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the launches of hosts run there."""
+        return not self.is_device and not self.is_open
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether loops are distributed there."""
+        return not self.is_open and self is not Target.SERIAL
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether the threads of the directive language run there."""
+        return self is Target.THREADS
+
 
 ALL_TARGETS: tuple[Target, ...] = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
+DEVICE_TARGETS: tuple[Target, ...] = (Target.OPENCL, Target.CUDA)
 
 
 class Mode(Enum):

@@ -34,9 +34,9 @@ from tilepragma.normalise.forward_substitution import without_names
 from tilepragma.normalise.live_out import final_values
 from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, LastValue, launches_in
 from tilepragma.plan.loop_symbols import loop_symbols
+from tilepragma.plan.targets import check_axes, check_counts, preferred_target
 from tilepragma.planner.as_written_warnings import warn_as_written
 from tilepragma.planner.overflow_guards import launch_conditions
-from tilepragma.planner.targets import check_axes, check_counts, preferred_target
 from tilepragma.schedule.coalescing import vouched_worker_loop
 from tilepragma.schedule.strategy import ScheduleCandidate
 from tilepragma.schedule.user_launches import make_launches

@@ -15,10 +15,10 @@ from tilepragma.normalise.pipeline import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import KernelPlan, Reordered
+from tilepragma.plan.targets import allowed_targets, check_device
 from tilepragma.planner.assembly import Planned, assemble_plan, tiled_region, with_plan
 from tilepragma.planner.overflow_guards import with_subscript_checks
 from tilepragma.planner.partition import with_divisions
-from tilepragma.planner.targets import allowed_targets, check_device
 from tilepragma.schedule.sor_clauses import check_relaxation, warn_of_sequence
 from tilepragma.schedule.sor_multilayer import layered
 from tilepragma.schedule.sor_redblack import asks_for_colours, reordered

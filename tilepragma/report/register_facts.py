@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.targets import GPU
 from tilepragma.report.size_values import Sizes
 
 if TYPE_CHECKING:
@@ -36,11 +37,10 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
     """The workers of launches at these sizes, by their names, as far as they are known."""
     from tilepragma.cost.block_shapes import gang_workers
     from tilepragma.cost.launch_work import PlanWork, plan_work
-    from tilepragma.ir.directives import Target
     from tilepragma.ir.evaluation import UncountableError
 
     numbers = sizes.by_name(plan.kernel)
-    work = plan_work(plan, numbers, {}, Target.CUDA) if numbers else None
+    work = plan_work(plan, numbers, {}, GPU) if numbers else None
     found: dict[str, Workers] = {}
     for launch in work.launches if isinstance(work, PlanWork) else ():
         try:

@@ -116,7 +116,7 @@ def rank_layouts(
     but for those that the device has no room for. Sizes that nothing on the target uses stay as
     they are.
     """
-    on_host = target in (Target.SERIAL, Target.THREADS)
+    on_host = target.is_host
     names = tuple(size.object.name for size in plan.sizes)
     usual = tuple(size.host if on_host else size.device for size in plan.sizes)
     used = used_sizes(plan.host_steps if on_host else plan.device_steps, plan.sizes)
@@ -171,21 +171,21 @@ def predicted_as_it_is(
 
 def _own_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Sizes:
     """What launches take by themselves. Raises UncountableError where the scalars do not say it."""
-    if target not in (Target.SERIAL, Target.THREADS):
+    if target.is_device:
         return tuple(size.device for size in plan.sizes)
     if not isinstance(device, Processor):
         return sizes_on_hosts(plan, scalars)
-    return sizes_on_hosts(plan, scalars, device.cores if target is Target.THREADS else None, device.is_opencl)
+    return sizes_on_hosts(plan, scalars, device.cores if target.has_threads else None, device.is_opencl)
 
 
 def _predictor(
     plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None
 ) -> Predictor | Uncounted:
     """What predicts times on the device, or why nothing does."""
-    if target in (Target.SERIAL, Target.THREADS):
+    if target.is_host:
         if not isinstance(device, Processor):
             return Uncounted("this machine is not calibrated (tilepragma devices --calibrate)")
-        cores = device.with_cores(1) if target is Target.SERIAL else device
+        cores = device if target.is_parallel else device.with_cores(1)
         return lambda sizes: predicted_terms(plan, scalars, sizes, cores)
     if device is None:
         return Uncounted("the device is not calibrated (tilepragma devices --calibrate), and no --device is named")

@@ -15,7 +15,6 @@ from tilepragma.ir.directives import (
     PrivateClause,
     ReductionClause,
     SorClause,
-    Target,
     TileClause,
     TileKind,
 )
@@ -142,7 +141,7 @@ def _check_targets(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
     """Threads on one side, gangs and workers on the other, and the targets that can serve them."""
     targets = next((clause.values for clause in clauses if isinstance(clause, Targets)), ())
     chosen = next((clause for clause in clauses if isinstance(clause, Targets)), None)
-    if chosen is not None and Target.AUTO in targets and len(targets) > 1:
+    if chosen is not None and len(targets) > 1 and any(target.is_open for target in targets):
         diagnostics.error(
             chosen.range,
             "target 'auto' contradicts the other targets of the clause: it leaves the choice among all open",
@@ -153,13 +152,15 @@ def _check_targets(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
     for clause, axis, spelling in distributed:
         if axis is None:
             continue
-        if targets == (Target.SERIAL,):
+        if targets and not any(target.is_open or target.is_parallel for target in targets):
             diagnostics.error(
                 clause.range,
                 f"'{spelling}' contradicts 'target(serial)': nothing is distributed there",
                 "remove it, or name a parallel target",
             )
-        elif axis is AxisKind.THREAD and targets and not {Target.THREADS, Target.AUTO} & set(targets):
+        elif (
+            axis is AxisKind.THREAD and targets and not any(target.is_open or target.has_threads for target in targets)
+        ):
             diagnostics.error(
                 clause.range,
                 f"'{spelling}' contradicts the targets of this directive, among which threads are not",

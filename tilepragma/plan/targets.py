@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -12,14 +12,14 @@ from tilepragma.ir.loop_tree import Axis, Declarator, Kernel
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type
 from tilepragma.model.device import Device, Gpu
-from tilepragma.user_tiles.mapping import Clauses
 
-_DEVICES = (Target.OPENCL, Target.CUDA)
+#: The targets that stand for all cores and for a GPU where the model counts and predicts.
+CORES, GPU = Target.THREADS, Target.CUDA
 
 
 def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostics: Diagnostics) -> tuple[Target, ...]:
     """The targets that the user's clause, the command line and the region's types allow, in ALL_TARGETS's order."""
-    named = [target for target in kernel.directive.targets if target is not Target.AUTO]
+    named = [target for target in kernel.directive.targets if not target.is_open]
     wanted: tuple[Target, ...] = tuple(named) or ALL_TARGETS
     targets = [target for target in ALL_TARGETS if target in wanted and target in command_line]
     if not targets:
@@ -29,9 +29,9 @@ def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostic
         )
         return ()
     obstacle = next(_device_obstacles(kernel), None)
-    if obstacle is None or not any(target in _DEVICES for target in targets):
+    if obstacle is None or not any(target.is_device for target in targets):
         return tuple(targets)
-    targets = [target for target in targets if target not in _DEVICES]
+    targets = [target for target in targets if not target.is_device]
     if targets:
         diagnostics.note(kernel.directive.range, f"kernel '{kernel.name}' is not built for OpenCL and CUDA: {obstacle}")
     else:
@@ -43,12 +43,14 @@ def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostic
     return tuple(targets)
 
 
-def preferred_target(directive: KernelDirective, clauses: Clauses, targets: tuple[Target, ...]) -> Target:
+def preferred_target(
+    directive: KernelDirective, clauses: Mapping[int, tuple[TileClause, ...]], targets: tuple[Target, ...]
+) -> Target:
     """The explicit choice, else what tiles and counts imply, else AUTO. For gangs and workers this
     is CUDA, by which the runtime means an accelerator: CUDA where a CUDA device is present, else
     OpenCL.
     """
-    named = [target for target in directive.targets if target is not Target.AUTO]
+    named = [target for target in directive.targets if not target.is_open]
     if len(named) == 1 and named[0] in targets:
         return named[0]
     if directive.targets or not targets:
@@ -64,7 +66,14 @@ def preferred_target(directive: KernelDirective, clauses: Clauses, targets: tupl
     return Target.AUTO
 
 
-def check_axes(directive: KernelDirective, clauses: Clauses, diagnostics: Diagnostics) -> None:
+def planned_target(device: Device | None) -> Target:
+    """The target that stands for a device's; that of this machine's cores where there is none."""
+    return GPU if isinstance(device, Gpu) else CORES
+
+
+def check_axes(
+    directive: KernelDirective, clauses: Mapping[int, tuple[TileClause, ...]], diagnostics: Diagnostics
+) -> None:
     """Refuse threads beside gangs or workers where no target clause says which is meant."""
     if directive.targets:
         return
@@ -107,7 +116,7 @@ def check_device(directive: KernelDirective, device: Device | None, diagnostics:
         )
 
 
-def _tiles(clauses: Clauses) -> Iterator[TileClause]:
+def _tiles(clauses: Mapping[int, tuple[TileClause, ...]]) -> Iterator[TileClause]:
     for tiles in clauses.values():
         yield from tiles
 
@@ -117,7 +126,7 @@ def _axis_names() -> frozenset[str]:
 
 
 def _first(targets: tuple[Target, ...], *wishes: Target) -> Target:
-    return next((wish for wish in wishes if wish in targets or wish is Target.AUTO), Target.AUTO)
+    return next((wish for wish in wishes if wish in targets or wish.is_open), Target.AUTO)
 
 
 def _device_obstacles(kernel: Kernel) -> Iterator[str]:
