@@ -255,7 +255,7 @@ class TileKind(Enum):
 
 @dataclass(frozen=True)
 class TileClause:
-    """`tile[order](kind, argument)`: `argument` a count or extent, `dimension` gang's or worker's."""
+    """`tile[order](kind, argument)`: `argument` is a count or extent, `dimension` an axis'."""
 
     kind: TileKind
     order: int | None
