@@ -20,8 +20,7 @@ class NoFileError(OSError):
 def file_bytes(path: Path) -> bytes:
     """The content of a file of ours, or beside the user's; never waits, as for a pipe.
 
-    Raises NoFileError if it is no regular file or far too long, FileNotFoundError and other
-    OSErrors.
+    Raises NoFileError if it is no regular file or far too long, and OSErrors.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

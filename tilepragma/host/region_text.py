@@ -152,14 +152,10 @@ def _are_numbers(texts: list[str]) -> bool:
 
 def _version(usual: KernelPlan, place: int) -> _Version:
     version = usual.versions[place - 1]
-    plan, numbering, usual_numbering = version.plan, number(version.plan), number(usual)
+    plan, numbering, given = version.plan, number(version.plan), number(usual)
     names = [_scalar_name(usual, object_) or f"tilek_scalar{place}_{k}" for k, object_ in enumerate(plan.scalars)]
-    new_scalars = [
-        (object_, name) for object_, name in zip(plan.scalars, names, strict=True) if object_ not in usual.scalars
-    ]
-    loops = _Member(
-        "loops", "tilek_bounds ", list(map(_bounds, usual_numbering.loops)), list(map(_bounds, numbering.loops))
-    )
+    added = [(object_, name) for object_, name in zip(plan.scalars, names, strict=True) if object_ not in usual.scalars]
+    loops = _Member("loops", "tilek_bounds ", list(map(_bounds, given.loops)), list(map(_bounds, numbering.loops)))
     members = (
         _Member(
             "scalars",
@@ -169,7 +165,7 @@ def _version(usual: KernelPlan, place: int) -> _Version:
         ),
         _Member("arrays", "tilek_array ", list(map(_array, usual.arrays)), list(map(_array, plan.arrays))),
         loops,
-        _Member("tile_arguments", "int64_t ", _tile_arguments(usual_numbering), _tile_arguments(numbering)),
+        _Member("tile_arguments", "int64_t ", _tile_arguments(given), _tile_arguments(numbering)),
         _Member("row_bases", "int64_t ", list(map(host_text, usual.row_bases)), list(map(host_text, plan.row_bases))),
     )
     return _Version(
@@ -177,11 +173,11 @@ def _version(usual: KernelPlan, place: int) -> _Version:
         version.text.replace("*/", "* /"),
         kernel_symbol(plan.kernel.name),
         [
-            *(USER.type(object_.element, name) for object_, name in new_scalars),
+            *(USER.type(object_.element, name) for object_, name in added),
             *(line for member in members for line in member.declarations(place)),
         ],
         [
-            *(f"{name} = {object_.host}" for object_, name in new_scalars),
+            *(f"{name} = {object_.host}" for object_, name in added),
             *(line for member in members for line in member.changes(place)),
             *_other_axes(usual, plan),
             *_other_conditions(usual, plan),
@@ -200,7 +196,7 @@ def _other_axes(usual: KernelPlan, plan: KernelPlan) -> list[str]:
     shared = {axis_index(Axis(count.axis, count.dimension)) for count in set(plan.counts) & set(usual.counts)}
     pairs = enumerate(zip(_axes(plan), _axes(usual), strict=True))
     return [
-        f"tilek_call_.axes[{k}] = {changed}" for k, (changed, given) in pairs if k not in shared and changed != given
+        f"tilek_call_.axes[{k}] = {axis}" for k, (axis, usual_axis) in pairs if k not in shared and axis != usual_axis
     ]
 
 

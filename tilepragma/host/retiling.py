@@ -87,10 +87,8 @@ class _Edits:
 
     def text(self) -> bytes:
         """The changed source."""
-        changes = [
-            *((start, end, b"") for start, end in self._gone),
-            *((offset, offset, new) for offset, new in self._new.items()),
-        ]
+        changes = [(start, end, b"") for start, end in self._gone]
+        changes += [(offset, offset, new) for offset, new in self._new.items()]
         text = self._source
         for start, end, new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]

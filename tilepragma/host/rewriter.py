@@ -144,11 +144,9 @@ class _Rewriting:
             describe(plan, self.targets),
         ]
         texts = []
-        for version_plan, manifest in zip((*(version.plan for version in plan.versions), plan), manifests, strict=True):
-            functions = (
-                "" if version_plan.as_written is not None else host_functions(version_plan, number(version_plan)) + "\n"
-            )
-            order = step_functions(version_plan, bool(manifest.device_launches)).text
+        for planned, manifest in zip((*(version.plan for version in plan.versions), plan), manifests, strict=True):
+            functions = "" if planned.as_written is not None else host_functions(planned, number(planned)) + "\n"
+            order = step_functions(planned, bool(manifest.device_launches)).text
             texts += [functions, f"{order}\n" if order else "", kernel_constants(manifest)]
         return "".join(texts)
 
@@ -219,8 +217,7 @@ def region_start(text: bytes, statement: SourceRange, directive: SourceRange) ->
     """Where a region's text begins: at its statement, or behind its directive.
 
     The latter if foreign pragmas or macros are between. Such a pragma (`omp simd`, `GCC ivdep`)
-    belongs to the loop, so it must stay right before it in the host's fallback, with any `#if`
-    around it.
+    belongs to the loop, so it must stay right before it in the host's fallback, and its `#if`.
     """
     start, end = statement.start.offset, directive.end.offset
     if directive.file != statement.file or end > start:

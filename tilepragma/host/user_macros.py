@@ -2,8 +2,7 @@
 
 Generated text has the expressions of loops with macros expanded, so it needs none. Clashing macros
 are undefined before it and restored behind it (undefined ones stay so). Expressions of clauses are
-kept as written: their macros are restored for them alone, and macros in paths to arrays stay
-defined.
+kept as written: their macros are restored for them alone, and paths to arrays keep theirs.
 """
 
 from __future__ import annotations

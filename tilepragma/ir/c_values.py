@@ -28,8 +28,8 @@ def converted(value: int, type_: ScalarType) -> int:
 def c_value(value: Expression) -> int | None:
     """The value of an integer constant expression, or None.
 
-    The front end made literals of operands where C and arithmetic differ, so this looks at one
-    operation only.
+    The front end made literals of operands where C and arithmetic differ, so this checks one
+    operation.
     """
     if isinstance(value, IntegerLiteral):
         return value.value

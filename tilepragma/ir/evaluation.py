@@ -1,7 +1,6 @@
 """Evaluates integer expressions of plans for many sizes together, on numpy arrays of 64-bit values.
 
-Values are mathematical: like the planner, it assumes that nothing overflows, which the language
-leaves undefined.
+Values are mathematical: like the planner, it assumes that nothing overflows.
 """
 
 from __future__ import annotations

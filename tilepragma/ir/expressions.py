@@ -55,8 +55,7 @@ TABLE_BYTES = 65536
 @hashed_once
 @dataclass(frozen=True)
 class DataObject:
-    """A variable, or an array behind an invariant path (`grid->u`); sections, modes and liveness
-    are its.
+    """A variable, or an array behind an invariant path (`grid->u`).
 
     `name` is an identifier unique in the region and readable in kernels (`u`, `grid_u`; a local
     that shadows another gets a suffix). `host` is the C expression for it in the user's function
@@ -67,8 +66,7 @@ class DataObject:
     `table`: a constant array of the file, whose elements compilers know. `values`: its elements,
     row-major, if all are known and take at most `TABLE_BYTES`. `is_variable`: a variable itself,
     which shares memory with no other, not the target of a pointer. `is_element`: a scalar of the
-    planner that reads the array element `host` at the launch's begin. Objects are the same iff they
-    are equal.
+    planner that reads the array element `host` at the launch's begin. Equal objects are the same.
     """
 
     name: str

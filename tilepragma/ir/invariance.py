@@ -63,7 +63,7 @@ def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[D
     return True
 
 
-def steady_members(kernel: Kernel) -> dict[str, DataObject]:
+def invariant_members(kernel: Kernel) -> dict[str, DataObject]:
     """The outside structs' members that the region reads as numbers and never writes, by name."""
     written = written_objects(kernel)
     return {

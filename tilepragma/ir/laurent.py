@@ -4,8 +4,7 @@
 
 Numbers are exact fractions, exponents integers other than 0. An atom is no sum, product or quotient
 of single terms: a variable, an array element, a call, a divisor that is a sum. Expressions count as
-real numbers. Equal polynomials may differ by rounding, so they serve to recognise and explain,
-never to emit.
+real numbers. Equal polynomials may differ by rounding, so they never serve to emit code.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
                | Declaration | Return | Break | Continue
                | TileNest | Barrier | Stage | PackedPanels      (made by the planner alone)
 
-The tree is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns
-a new tree.
+The tree is syntax: it knows nothing of isl, targets or plans. Everything is frozen.
 """
 
 from __future__ import annotations
@@ -217,7 +216,7 @@ class TiledLoop:
     launch_bounds: bool
 
     @property
-    def dealing(self) -> tuple[object, ...]:
+    def distribution_key(self) -> tuple[object, ...]:
         """What distributes iterations: loops with equal keys and bounds are distributed alike."""
         loop = self.loop
         tiles = tuple((tile.kind, tile.argument and tile.argument.text, tile.axis) for tile in self.tiles)
@@ -287,8 +286,8 @@ class Barrier:
 class StagedTerm:
     """`coefficient * iterator` in a subscript.
 
-    In one tile of a gang the iterator takes consecutive values: at most `points` for each worker of
-    an axis, or a number.
+    In one tile of a gang the iterator has consecutive values: `points` for each worker of an axis
+    at most.
     """
 
     iterator: DataObject
@@ -299,14 +298,11 @@ class StagedTerm:
 
 @dataclass(frozen=True)
 class StagedSide:
-    """One dimension of an array tile.
-
-    With f, l for an iterator's first and last value in the gang's tile, over the terms c *
-    iterator:
+    """One dimension of an array tile: with f, l for an iterator's first and last value in the tile,
 
         { x : least + sum min(c f, c l) <= x <= least + width + sum max(c f, c l) }
 
-    `least` is the same for all workers.
+    where the sums are over `terms`, c * iterator. All workers have the same `least`.
     """
 
     terms: tuple[StagedTerm, ...]
@@ -430,8 +426,7 @@ class Enclosing:
     """The function around a region.
 
     `insertion` is the byte offset in the file for code of file scope that sees what the region
-    sees: the start of the function's declaration. `parameters` are the function's, for kernels
-    only.
+    sees: the start of the function's declaration. `parameters`: for kernels only.
     """
 
     function: str
@@ -447,10 +442,9 @@ class Kernel:
     `body` holds the statements of the region: those of the block, or the one loop. `objects` are
     the EXTERNAL and REGION objects used, in order of first use. `functions` come callee first,
     `records` dependencies first. `read_after` names the live-out EXTERNAL scalars, loop iterators
-    included. It is conservative: an outside scalar counts if its address is taken, if it is not an
-    automatic variable, or if structured data flow cannot exclude a later read. `forgotten` names
-    automatic arrays that are dead after the region. `swept`: if the region sweeps a mesh in another
-    order than the user's, the loops as written, that over the sweeps first.
+    included; it is conservative (frontend/clang/liveness.py). `dead_arrays` names automatic arrays
+    that are dead after the region. `original_sweeps` are the loops as written, over sweeps first,
+    if the region sweeps a mesh in another order.
     """
 
     name: str
@@ -462,10 +456,10 @@ class Kernel:
     read_after: frozenset[str]
     enclosing: Enclosing
     range: SourceRange
-    forgotten: frozenset[str] = frozenset()
-    swept: tuple[Loop, ...] = ()
+    dead_arrays: frozenset[str] = frozenset()
+    original_sweeps: tuple[Loop, ...] = ()
     parts: Parts | None = None
-    in_the_way: Diagnostic | None = None
+    split_refusal: Diagnostic | None = None
     """why `parts` is None, if loops of the region end with conditions"""
 
     def by_name(self, numbers: Mapping[str, int]) -> dict[str, int]:
@@ -477,14 +471,14 @@ class Kernel:
 class Parts:
     """A split region: its outer loops end with conditions and run on the host around `kernels`.
 
-    The rest is the user's own text. `kernels` are in textual order. `alone`: the region can run in
+    The rest is the user's own text. `kernels` are in textual order. `required`: the region runs in
     no other way, as host text cannot be in a kernel. `data` is a kernel of all statements, which
     tells what arrays they need; statements that may not run are in a While there. `changed` are
     scalars whose values change in the region, and arrays declared in it.
     """
 
     kernels: tuple[Kernel, ...]
-    alone: bool
+    required: bool
     data: Kernel
     changed: frozenset[DataObject]
     exchanged: tuple[Exchanged, ...]
@@ -497,7 +491,7 @@ class Exchanged:
     """Arrays with pointers set to each other: those of kernels, and those live at the start."""
 
     used: tuple[DataObject, ...]
-    there: tuple[DataObject, ...]
+    live_in: tuple[DataObject, ...]
 
 
 @dataclass(frozen=True)
@@ -516,8 +510,7 @@ class DataRegion:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file with tilek directives: the main file, or a header that it includes, perhaps
-    indirectly.
+    """A file with tilek directives: the main file, or a header of it.
 
     `pragmas` are the byte ranges of the directives, which host rewriting blanks out.
     """

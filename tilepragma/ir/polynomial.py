@@ -1,8 +1,7 @@
 """Integer polynomials over atoms: collected subscripts and loop bounds, and their way back to C.
 
 An atom is an expression that is no sum or product: a scalar, such as an iterator, a quotient, a
-call. If two values differ by a constant, `p - q` *is* that constant, so bounds can be compared at
-translation time.
+call. If two values differ by a constant, `p - q` *is* that constant, which compares bounds.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 An update assigns to x, of type T, a value that C computes in other types. It may work on partial
 values iff it is an operation of T, by C's conversions. Sums, products and bit operations of
 integers are modulo 2^n if no step is narrower than T, or floating; _Bool has only truth values. A
-minimum or maximum qualifies if it assigns what it compares, and the comparison's type keeps the
-order of T's values.
+minimum or maximum qualifies if it assigns what it compares, in a type that keeps the order of T.
 
 Whether any order gives the same bits is another question, for floating types. Sums are rounded.
 Minima and maxima may drop or keep a NaN, and zeros of both signs are equal. C does not say which of
@@ -57,8 +56,7 @@ class Updates:
 
     `operator` combines partial values; `fmin` and `fmax` drop NaNs, as the functions do, also of
     the value before. `ordered` goes on after "the loop keeps": an order that changes bits, and a
-    remedy; empty if no order does. `orders_zeros`: every order gives the same bits, except for the
-    sign of a zero.
+    remedy; empty if no order does. `orders_zeros`: the order only decides the sign of a zero.
     """
 
     operator: str
@@ -84,8 +82,7 @@ class NoReduction:
 class _Update:
     """An update; `parts` are its operands besides the scalar.
 
-    `family` is "fmin" or "fmax" for a call. `orders_zeros`: the order only decides the sign of a
-    zero.
+    `family` is "fmin" or "fmax" for a call. `orders_zeros`: the order only decides a zero's sign.
     """
 
     parts: tuple[Any, ...]
@@ -97,8 +94,7 @@ class _Update:
 def check_reduction(
     object_: DataObject, clause: ReductionClause, body: Any, floating: FloatingRules, diagnostics: Diagnostics
 ) -> str:
-    """Report uses of `object_` in `body` that are no updates with the clause's operator, and bad
-    types.
+    """Report uses of `object_` in `body` that are no such updates, and bad types.
 
     Returns the operator that combines partial values: the clause's, or the function of the updates.
     """

@@ -12,7 +12,7 @@ from tilepragma.ir.traversal import walk
 _DECIDING = (Break, ForLoop, If, Loop, Switch, While)
 
 
-def is_as_much_work_again(kernel: Kernel) -> bool:
+def has_fixed_work(kernel: Kernel) -> bool:
     """Whether control and accesses surely depend only on iterators and unchanged numbers."""
     values = _values(kernel)
     called = (node for function in kernel.functions for node in walk(function.body))

@@ -58,8 +58,7 @@ class Signs:
 class _Question:
     """Is a value never -0.0, or with `strict` never of negative sign, NaNs aside?
 
-    `asked` are the variables on the way here. The answer may be assumed for them, by induction over
-    their assignments.
+    `asked` are the variables on the way here. They may be assumed, by induction.
     """
 
     signs: Signs

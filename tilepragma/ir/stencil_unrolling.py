@@ -2,8 +2,7 @@
 
     for (dy = -1; dy <= 1; dy++) if (dy) s += u[y + dy];    s += u[y - 1]; s += u[y + 1];
 
-These loops have numbers as bounds, and only update numbers. Order stays. Conditions on the iterator
-are decided.
+These loops have numbers as bounds, and only update numbers. Order stays; conditions are decided.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
 }
 
 
-def with_short_loops_written_out(kernel: Kernel) -> Kernel:
+def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
     """The kernel without such loops, or the same object. Loops with live-out iterators stay."""
     wanted = frozenset(
         loop.iterator
@@ -48,7 +47,7 @@ def with_short_loops_written_out(kernel: Kernel) -> Kernel:
 
     def part(statement: Statement) -> Iterator[Statement]:
         if isinstance(statement, Loop):
-            yield written_out(statement, kernel.functions, wanted)
+            yield with_unrolled_loops(statement, kernel.functions, wanted)
         else:
             yield with_blocks(statement, block)
 
@@ -63,7 +62,9 @@ def _is_read_outside(loop: Loop, body: Block) -> bool:
     )
 
 
-def written_out(loop: Loop, functions: tuple[Function, ...] = (), wanted: frozenset[DataObject] = frozenset()) -> Loop:
+def with_unrolled_loops(
+    loop: Loop, functions: tuple[Function, ...] = (), wanted: frozenset[DataObject] = frozenset()
+) -> Loop:
     """A loop over a mesh with the short loops in its body unrolled, at any depth.
 
     Loops over `wanted` iterators stay. The same object if there are no others.

@@ -24,8 +24,7 @@ def children(node: Any) -> tuple[Any, ...]:
     """The direct sub-nodes of an expression, statement, declarator or initializer, in order.
 
     Types, ranges, data objects and directives are no nodes. A TileNest has the bounds and steps of
-    its loops and its body; the loops' bodies repeat the nest. Buffers repeat accesses of their
-    body.
+    its loops and its body; the loops' bodies repeat the nest. Buffers repeat accesses.
     """
     fields = vars(node)
     cached: tuple[Any, ...] | None = fields.get(_CHILDREN)

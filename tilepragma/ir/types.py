@@ -94,8 +94,7 @@ INT = ScalarType(ScalarKind.INTEGER, 32, True, "int")
 LONG = ScalarType(ScalarKind.INTEGER, 64, True, "long")
 INDEX = ScalarType(ScalarKind.INTEGER, 32, True, "tilek_index")
 """The type of array positions on devices: 64 bits, or 32 if all arrays of a call have at most 2^30
-elements. Wider numbers are then cut off at 2^30 (`tilek_short`), so they compare with positions as
-before.
+elements. Wider numbers are then cut off at 2^30 (`tilek_short`), and compare as before.
 """
 UNSIGNED_LONG = ScalarType(ScalarKind.INTEGER, 64, False, "unsigned long")
 FLOAT = ScalarType(ScalarKind.FLOATING, 32, True, "float")

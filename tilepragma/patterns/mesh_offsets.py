@@ -43,7 +43,7 @@ def mesh_axes(written: Subscripts, loops: Sequence[Loop]) -> tuple[MeshAxis, ...
             if access_to(iterator) not in subscript.atoms:
                 continue
             parts = subscript.split(access_to(iterator))
-            if parts is None or any(access_to(iterator_) in parts[0].atoms for iterator_ in iterators):
+            if parts is None or not parts[0].atoms.isdisjoint(map(access_to, iterators)):
                 return None
             axes.append(_axis(iterator, place, parts[0]))
         depths = {iterator: depth for depth, iterator in enumerate(iterators)}

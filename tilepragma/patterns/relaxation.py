@@ -173,8 +173,7 @@ class SorNest:
 class Mismatch:
     """Why a statement is no relaxation in place, and where.
 
-    `near`: it updates a floating-point element from elements opposite of it, so the user may mean
-    one.
+    `near`: it updates a floating-point element from elements opposite of it: perhaps meant.
     """
 
     reason: str

@@ -1,8 +1,7 @@
 """One nest of loops that sweeps over a mesh: its work on each element, or why it is no sweep.
 
 A nest is a chain of loops, each over one dimension of one array with step 1, between bounds that no
-sweep changes. Its body computes variables, assigns one element, and updates numbers that outlive it
-(residuals).
+sweep changes. Its body computes variables, assigns one element, and updates residuals.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.polynomial import number as whole
 from tilepragma.ir.reductions import Updates, reduction_updates
-from tilepragma.ir.stencil_unrolling import written_out
+from tilepragma.ir.stencil_unrolling import with_unrolled_loops
 from tilepragma.ir.traversal import flat, loops_in, walk, without_expressions
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
@@ -77,7 +76,7 @@ def sweep_of(
     """
     if sum(1 for _ in islice(without_expressions(loop), _MOST_STATEMENTS + 1)) > _MOST_STATEMENTS:
         raise NoSweepError(f"it has more than {_MOST_STATEMENTS} statements", loop.range)
-    nest = _nest(written_out(loop, functions), functions)
+    nest = _nest(with_unrolled_loops(loop, functions), functions)
     originals = {loop.index: loop for loop in loops_in(loop)}
     targets = [node.target for node in walk(loop.body) if isinstance(node, Assignment) and node.target.object.rank]
     if not targets:
@@ -133,7 +132,7 @@ def sweep_of(
 def _nest(loop: Loop, functions: tuple[Function, ...]) -> _Nest:
     loops, before = [loop], list[Statement]()
     body = tuple(flat(loop.body.statements))
-    while inner := [statement_ for statement_ in body if isinstance(statement_, Loop)]:
+    while inner := [part for part in body if isinstance(part, Loop)]:
         for statement in body:
             if statement is not inner[0] and not _may_stand_before(
                 statement, body.index(inner[0]) > body.index(statement)
@@ -194,8 +193,8 @@ def _integers_before(target: Access, statements: Iterable[Statement], integers: 
     for statement in statements:
         if any(node is target for node in walk(statement)):
             if isinstance(statement, If):
-                inside = [branch_ for branch_ in (statement.then, statement.otherwise) if branch_ is not None]
-                branch = next(candidate for candidate in inside if any(node is target for node in walk(candidate)))
+                blocks = [block for block in (statement.then, statement.otherwise) if block is not None]
+                branch = next(block for block in blocks if any(node is target for node in walk(block)))
                 _integers_before(target, flat(branch.statements), integers)
             return
         for assignment in assignments_in(statement):

@@ -186,9 +186,7 @@ class SweepValues:
 
     def _written_out(self, value: Expression) -> Expression:
         """The value with variables replaced by what they hold."""
-        numbers = with_accesses(
-            value, lambda access: access if access.path else self.expressions.get(access.object, access)
-        )
+        numbers = with_accesses(value, lambda read: read if read.path else self.expressions.get(read.object, read))
         return self.integers.instead(numbers)
 
     def _depends(self, access: Access) -> bool:
@@ -226,8 +224,7 @@ class SweepValues:
     def choice(self, condition: Expression, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
         """Run two branches. Raises NotPolynomialError, and what the branches raise.
 
-        If no linear form can express the condition, that is an error only if the element's new
-        value needs it.
+        If no linear form can express the condition, only an element that needs it fails.
         """
         before = self._state()
         then()
@@ -247,11 +244,10 @@ class SweepValues:
             first_number = self.numbers.get(object_, second_number)
             self.numbers[object_] = _either(chosen, first_number, second_number)
         for object_, written in second[2].items():
-            first_written = self.expressions.get(object_, written)
+            first_value = self.expressions.get(object_, written)
+            same = first_value == written
             self.expressions[object_] = (
-                first_written
-                if first_written == written
-                else Conditional(chosen, first_written, written, first_written.type)
+                first_value if same else Conditional(chosen, first_value, written, first_value.type)
             )
         if before[3] is None and (first[3] is None) != (second[3] is None):
             self.masks.append(chosen if second[3] is None else _negated(chosen))
@@ -262,9 +258,7 @@ class SweepValues:
             self.updated = updated
 
     def _forget(self, before: _State, first: _State, second: _State, error: NotPolynomialError) -> None:
-        """The condition with variables replaced, an expression of 0 or 1. Raises
-        NotPolynomialError.
-        """
+        """The branch is unknown. Raises the error if the element's new value depends on it."""
         if not first[3] == second[3] == before[3]:
             raise error
         self._restore(before)

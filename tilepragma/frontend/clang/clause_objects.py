@@ -21,8 +21,7 @@ _STEP = re.compile(r"(->|\.)\s*([A-Za-z_]\w*)")
 def resolve_clauses(context: Context, directive: KernelDirective, offset: int, lower: Lower) -> KernelDirective:
     """The directive without sections of variables that the region does not use.
 
-    `offset` is where the directive stands. An unused variable costs a warning, an unknown name an
-    error.
+    `offset` is where the directive stands. Unused variables cause warnings, unknown ones errors.
     """
     clauses = []
     for clause in directive.data:

@@ -116,8 +116,7 @@ class CompilerError(Exception):
 def ask_compiler(flags: CompilerFlags) -> CompilerAnswer:
     """Include folders and macros of the user's compiler under the user's flags, cached on disk.
 
-    The cache key is the compiler's path, size and modification time, and the flags. Raises
-    CompilerError.
+    The cache key is the compiler's path, size and time, and the flags. Raises CompilerError.
     """
     entry = _cache_entry(flags)
     cached = _read_entry(entry)

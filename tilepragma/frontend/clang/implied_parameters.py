@@ -58,8 +58,7 @@ def _foreign_variable(name: str, range_: SourceRange) -> SourceError:
 def with_constness(
     parameters: Sequence[DataObject], implied: Sequence[Implied], body: Block, functions: tuple[Function, ...]
 ) -> tuple[tuple[DataObject, ...], tuple[Implied, ...], Block]:
-    """The parameters, the implied ones, and the body; arrays become const if the body only reads
-    them.
+    """The parameters, the implied ones, and the body; read-only arrays become const.
 
     Raises SourceError if the body writes an implied scalar.
     """

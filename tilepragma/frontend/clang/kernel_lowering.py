@@ -124,4 +124,4 @@ def _refused(
         reason = replace(why, severity=Severity.NOTE, notes=())
         builder.diagnostics.add(Diagnostic(Severity.ERROR, placed.range, message, (reason, *why.notes)))
         return None
-    return replace(whole, in_the_way=why)
+    return replace(whole, split_refusal=why)

@@ -44,8 +44,7 @@ def is_iterator(expression: Expression, iterator: DataObject) -> bool:
 
 
 def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
-    """(first value, comparison, bound) of `for (i = n; i-- > b;)` or `for (i = n; --i >= b;)`, else
-    None.
+    """(first value, comparison, bound) of `for (i = n; i-- > b;)` or `(i = n; --i >= b;)`.
 
     The step is -1. The final value is that of the plain loop, since the last decrement ends it.
     """

@@ -77,8 +77,7 @@ def function_facts(function: Node) -> FunctionFacts:
 def whole_uses(region: Node) -> set[Key]:
     """The variables that the region uses other than as the root of a member path (`s.x`, `p->x`).
 
-    Passing a struct to a function that takes it as const is no such use, if the region writes none
-    of its members.
+    Passing a struct to a function that takes it as const does not count if no member is written.
     """
     keys: set[Key] = set()
     changed = _changed_roots(region)

@@ -249,7 +249,7 @@ class _Splitting:
         try:
             parts = split_region(self.builder, kernel.directive, kernel.name, piece.statement, self.loops, alone=False)
         except SourceError as refusal:
-            return replace(kernel, in_the_way=refusal.diagnostic)
+            return replace(kernel, split_refusal=refusal.diagnostic)
         return replace(kernel, parts=parts)
 
     def _changes(self, context: Context, object_: DataObject) -> bool:
@@ -295,11 +295,7 @@ class _Splitting:
 
 
 def narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:
-    """The region's directive for one of its kernels.
-
-    It drops variables that the kernel does not use, and clauses about entering and leaving the
-    region.
-    """
+    """The region's directive for one kernel: without unused variables, `live` and waits."""
     names = {"".join(host.split()) for host in used}
     data = [
         replace(

@@ -324,7 +324,7 @@ class RegionBuilder:
             read_after=read_after,
             enclosing=replace(statement.enclosing, parameters=self._parameters(statement.facts.node)),
             range=statement.range,
-            forgotten=frozenset(
+            dead_arrays=frozenset(
                 o.name
                 for o in context.used.values()
                 if o.storage is Storage.CONTIGUOUS

@@ -77,8 +77,7 @@ def _lacks_semicolon(statement: Node) -> bool:
 def check_wrapped(
     unit: ClangUnit, statements: Iterable[Wrapped], launched: Collection[SourceRange], diagnostics: Diagnostics
 ) -> None:
-    """Report `launched` statements whose text has foreign tokens, from a macro at their begin or
-    end.
+    """Report `launched` statements whose text has foreign tokens, from macros.
 
     The check puts each statement in braces and parses again: the braces must hold the statement and
     nothing else, and no other code may change.

@@ -67,8 +67,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An address: of `place` itself (`address`), or of an element of the array that `place` is or
-    points to.
+    """An address: of `place` itself (`address`), or of an element of its array or target.
 
     `offset` is the element's number; None stands for 0.
     """
@@ -167,8 +166,7 @@ def declare_alias(
 ) -> str | None:
     """Let a local pointer stand for what it is set to at `start`.
 
-    Returns a reason if that may change the meaning: the pointer or its index may change before
-    `block_end`.
+    Returns a reason if that may change the meaning: pointer or index may change before `block_end`.
     """
     key = declaration.key
     if context.facts.written_from(key, start + 1) or key in context.facts.address_taken:

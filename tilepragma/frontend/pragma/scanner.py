@@ -71,8 +71,7 @@ def find_directives(
     Errors go to `diagnostics`; a directive with errors is returned as far as it is understood,
     unless its construct is unknown. `skipped` lists the byte ranges [start, end) that the
     preprocessor leaves out (`#if 0`): directives and macro definitions in them do not count.
-    `macros` has the macros of headers; the file adds its macros. Scan the headers of a unit first,
-    with the same table.
+    `macros` has the macros of headers; the file adds its macros. Scan headers first.
     """
     # Loading the grammar takes time, which only files with directives need.
     from tilepragma.frontend.pragma.grammar import parse_directive

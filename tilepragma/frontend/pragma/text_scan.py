@@ -32,8 +32,7 @@ _OPENERS, _CLOSERS = (b"(", b"[", b"{"), (b")", b"]", b"}")
 def tokens(text: bytes, offset: int, skipped: Sequence[tuple[int, int]] = ()) -> Iterator[tuple[int, bytes]]:
     """Offset and text of every token from `offset` on.
 
-    Skips comments, preprocessor lines, _Pragma operators and ranges that the preprocessor left out
-    (`skipped`).
+    Skips comments, preprocessor lines, _Pragma operators and the ranges `skipped`.
     """
     while True:
         following = next_statement(text, offset, {}, skipped) if skipped else skip_blank(text, offset)
