@@ -92,7 +92,7 @@ def _walk(tokens: list[tuple[str, int]], index: int, path: Path, lines: _Lines, 
             inner = (*path, json.loads(name))
             place = lines.range(begin, begin + len(name))
             if inner in places:
-                raise source_error(place, f"'{inner[-1]}' is there twice", "take one of them out")
+                raise source_error(place, f"'{inner[-1]}' appears twice", "remove one of them")
             places[inner] = place
             index += 2
         index = _walk(tokens, index, inner, lines, places)

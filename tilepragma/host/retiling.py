@@ -48,7 +48,7 @@ def unrolled(source: bytes, kernel: Kernel, times: int) -> bytes:
         raise RefusalError("has no loops")
     for loop in innermost:
         if loop.directive is not None and loop.directive.unroll is not None:
-            raise RefusalError("says itself how often a loop is unrolled")
+            raise RefusalError("has an 'unroll' clause already")
         edits.say_of(loop, f"unroll({times})")
     return edits.text()
 

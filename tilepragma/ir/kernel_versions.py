@@ -49,7 +49,7 @@ class KernelVersion:
             directive = replace(directive, tiles=tiles.get(loop.iterator.host, ()))
         if self.unroll is not None and not any(loops_in(loop.body)):
             if directive.unroll is not None:
-                raise RefusalError("says itself how often a loop is unrolled")
+                raise RefusalError("has an 'unroll' clause already")
             directive = replace(directive, unroll=self.unroll)
         return (
             loop

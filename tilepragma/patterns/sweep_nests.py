@@ -176,7 +176,8 @@ def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumul
         exposed = exposed_read(loop.body, object_, functions)
         if exposed is not None:
             raise NoSweepError(
-                f"'{object_.host}' goes from one element to the next, and is no sum, least or greatest value", exposed
+                f"'{object_.host}' carries a value from one element to the next, and is no sum, minimum or maximum",
+                exposed,
             )
     return tuple(accumulations)
 
@@ -266,13 +267,11 @@ def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
         targets = {declarator.object for declarator in statement.declarators}
         for declarator in statement.declarators:
             if declarator.object.rank or isinstance(declarator.initializer, tuple):
-                raise NoSweepError(
-                    f"'{declarator.object.host}' is an array of its own for each element", statement.range
-                )
+                raise NoSweepError(f"'{declarator.object.host}' is a separate array for each element", statement.range)
     elif isinstance(statement, ExpressionStatement) and isinstance(statement.expression, Assignment):
         targets = {statement.expression.target.object}
     else:
-        raise NoSweepError("this is nothing that a sweep does to an element", statement_range(statement))
+        raise NoSweepError("a sweep does not do this to an element", statement_range(statement))
     if changed - targets:
         name = min(object_.host for object_ in changed - targets)
         raise NoSweepError(f"this changes '{name}' within an expression", statement_range(statement))
@@ -291,7 +290,7 @@ def _run_condition(statement: If, counts_only: bool, values: SweepValues, nest: 
     if any(isinstance(node, Continue) for node in walk(statement)):
         skipped = tuple(flat(statement.then.statements))
         if statement.otherwise is not None or not (len(skipped) == 1 and isinstance(skipped[0], Continue)):
-            raise NoSweepError("this is nothing that a sweep does to an element", statement_range(statement))
+            raise NoSweepError("a sweep does not do this to an element", statement_range(statement))
         values.mask(statement.condition, holds=False)
     elif not counts_only:
 

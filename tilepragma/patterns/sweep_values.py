@@ -287,7 +287,7 @@ class SweepValues:
             isinstance(node, Access) and node.subscripts for node in walk(written)
         ):
             raise NotPolynomialError(
-                f"the condition {_what(condition)} leaves elements out by their places", condition.range
+                f"the condition {_what(condition)} skips elements by their position", condition.range
             )
         return written
 

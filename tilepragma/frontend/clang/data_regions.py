@@ -89,7 +89,7 @@ def _require_lengths(section: Section, object_: DataObject) -> None:
             form = section.path + "".join(f"[0:N{number + 1}]" for number in range(object_.rank))
             raise source_error(
                 section.range,
-                f"how many elements of '{section.path}' are meant is not known: its type has no length",
+                f"the number of elements of '{section.path}' is unknown: its type has no length",
                 f"write the section, as in {form} with its lengths for N1"
                 + (f" to N{object_.rank}" if object_.rank > 1 else ""),
             )

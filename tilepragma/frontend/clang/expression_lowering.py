@@ -142,7 +142,7 @@ class ExpressionLowering:
             if has_effects(value) or sum(1 for _ in walk(value)) > _LONGEST_VALUE:
                 raise source_error(
                     node.range,
-                    f"a statement expression cannot be used here: what its '{name.spelling}' is set to {why}",
+                    f"a statement expression cannot be used here: the value of its '{name.spelling}' {why}",
                     "put this into a variable in a statement of its own, or write a static inline function",
                 )
             self.context.values[name.key] = Cast(self._scalar_type(name), value, initializer.range)
@@ -225,7 +225,7 @@ class ExpressionLowering:
             return self.lower(operand)
         if is_pointer(node.type):
             raise source_error(
-                node.range, "an address is turned to another type here", "index the array with its own type"
+                node.range, "an address is cast to another type here", "index the array with its own type"
             )
         return Cast(type_, self.lower(operand), node.range)
 

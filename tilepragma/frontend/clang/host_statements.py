@@ -256,7 +256,7 @@ class HostText:
             return source_error(
                 node.range,
                 f"the newest values of '{_text(node)}' may be on a device",
-                "between the loops pointers may be set to others, and compared; do all else before or after the region",
+                "between loops, only set and compare pointers; do everything else before or after the region",
             )
         write = write or self.writes.meeting(node)
         why = "" if write is None else f": '{_text(write)}' is written in the region (line {write.range.start.line})"
@@ -265,7 +265,7 @@ class HostText:
         return source_error(
             node.range,
             f"the newest value of '{_text(node)}' may be on a device{why}{same}",
-            "let a statement of its own put it into a variable, and use that",
+            "copy it to a variable in a separate statement, and use that",
         )
 
 

@@ -86,7 +86,7 @@ def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatemen
     arrays = {(variable.file, variable.start) for variable in declared if is_variable_length(variable)}
     for refusal in refusals:
         if (refusal.range.file, refusal.range.start.offset) in arrays:
-            message = f"the loop around runs on the host, and each loop in it is a launch of its own: {refusal.message}"
+            message = f"the loop around runs on the host, and each loop in it is a separate launch: {refusal.message}"
             builder.diagnostics.add(replace(refusal, severity=Severity.NOTE, message=message))
 
 

@@ -118,8 +118,7 @@ class TypeConverter:
         if declaration.semantic_parent is not None and declaration.semantic_parent.kind == CursorKind.FUNCTION_DECL:
             raise source_error(
                 range_,
-                f"'{spelling}' is declared inside a function, "
-                "where kernels, which become functions of their own, do not see it",
+                f"'{spelling}' is declared inside a function; kernels become separate functions and do not see it",
                 "declare it before the function, at file scope",
             )
         tag = member_tag if unnamed and member_tag is not None else spelling.split()[-1]

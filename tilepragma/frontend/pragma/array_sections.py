@@ -45,7 +45,7 @@ def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ..
         if modes or lives:
             diagnostics.error(
                 raw.range,
-                f"clause '{raw.name}' has attributes but no section that they hold for",
+                f"clause '{raw.name}' has attributes but no section for them",
                 "write data(A[0:n], mode:rw)",
             )
         return ()
@@ -124,7 +124,7 @@ def _agree(raw: RawClause, mode: Mode | None, live: Live | None, diagnostics: Di
     if mode is Mode.WRITE and live is Live.IN:
         diagnostics.error(
             raw.range,
-            "'mode:w' contradicts 'live:in': what is written would be lost and what enters is not read",
+            "'mode:w' contradicts 'live:in': written values would be lost, and entering values are not read",
             "write live:out, or mode:r",
         )
 

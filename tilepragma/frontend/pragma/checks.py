@@ -162,7 +162,7 @@ def _check_targets(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
         elif axis is AxisKind.THREAD and targets and not {Target.THREADS, Target.AUTO} & set(targets):
             diagnostics.error(
                 clause.range,
-                f"'{spelling}' contradicts the targets of this directive, among which threads are not",
+                f"'{spelling}' contradicts the targets of this directive, which do not include threads",
                 "add threads to target(…), or distribute over gangs and workers",
             )
         elif first is not None and (first[0] is AxisKind.THREAD) != (axis is AxisKind.THREAD):

@@ -192,9 +192,7 @@ def _dimension(tokens: Sequence[Token], what: str, diagnostics: Diagnostics) -> 
     kind = tokens[0].text if len(tokens) == 1 else ""
     another = kind in {tile.value for tile in TileKind}
     remedy = (
-        f"tiles of several kinds are said one by one: ... tile({kind})"
-        if another
-        else "gangs and workers have three dimensions"
+        f"write a tile clause for each kind: ... tile({kind})" if another else "gangs and workers have three dimensions"
     )
     diagnostics.error(range_of(tokens), f"the dimension {what} must be 0, 1 or 2", remedy)
     return None

@@ -43,7 +43,7 @@ def _with_part(version: KernelVersion, part: str, place: SourceRange) -> KernelV
     if match := _LOOP.fullmatch(part):
         directive = _parsed(f"loop {match[2]}", part, place)
         if not isinstance(directive, LoopDirective) or replace(directive, tiles=()) != LoopDirective(directive.range):
-            raise RefusalError(f"has '{part}', where only tiles can be said of a loop")
+            raise RefusalError(f"has '{part}', but a loop takes only tiles")
         if not directive.tiles:
             raise RefusalError(f"has '{part}' without tiles")
         if any(name == match[1] for name, _ in version.tiles):
@@ -53,7 +53,7 @@ def _with_part(version: KernelVersion, part: str, place: SourceRange) -> KernelV
         return replace(version, tiles=(*version.tiles, (match[1], directive.tiles)))
     directive = _parsed(f"kernel {part}", part, place)
     if not isinstance(directive, KernelDirective) or replace(directive, counts=()) != KernelDirective(directive.range):
-        raise RefusalError(f"has '{part}', where only counts can be said of the kernel")
+        raise RefusalError(f"has '{part}', but the kernel takes only counts")
     if any(count.count.literal is None or count.count.literal < 1 for count in directive.counts):
         raise RefusalError(f"has '{part}', where a count is no number from 1")
     return replace(version, counts=(*version.counts, *directive.counts))
