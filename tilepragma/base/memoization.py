@@ -1,4 +1,4 @@
-"""Caches results in frozen values, such as hashes, which depend on all nodes below."""
+"""Caches results in frozen values: computing a hash or text visits all nodes below a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's folders for data: measurements that must be kept, and others."""
+"""A user's folders: one for data that can be made again, one for measurements."""
 
 from __future__ import annotations
 

@@ -41,6 +41,7 @@ from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import PointerType
 
 _USES = "_uses"
+Taker = tuple[Call, int]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Use:
     loops: tuple[Loop, ...]
     range: SourceRange
     path: tuple[Member | Index, ...] = ()
-    taker: tuple[Call, int] | None = None
+    taker: Taker | None = None
 
     @property
     def partial(self) -> bool:
@@ -141,7 +142,7 @@ def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
 
 
 @dataclass
-class _Found:
+class _UseList:
     """Uses in their order.
 
     `written` has the index of each object's last write. `certain` has, within a branch, the indices
@@ -183,12 +184,12 @@ class _Found:
 
 
 def _uses(node: Any, context: _Context) -> list[Use]:
-    collected = _Found()
+    collected = _UseList()
     _add(node, context, collected)
     return collected.uses
 
 
-def _add(node: Any, context: _Context, collected: _Found) -> None:
+def _add(node: Any, context: _Context, collected: _UseList) -> None:
     """Add the uses under `node` to `collected`."""
     of_kind = _OF_KIND.get(type(node))
     if of_kind is not None:
@@ -197,61 +198,44 @@ def _add(node: Any, context: _Context, collected: _Found) -> None:
         _below(node, context, collected)
 
 
-def _below(node: Any, context: _Context, collected: _Found) -> None:
+def _below(node: Any, context: _Context, collected: _UseList) -> None:
     for child in children(node):
         _add(child, context, collected)
 
 
-def _binary(node: Binary, context: _Context, collected: _Found) -> None:
+def _binary(node: Binary, context: _Context, collected: _UseList) -> None:
     if node.operator in ("&&", "||"):
         _conditional(node, context, collected)
     else:
         _below(node, context, collected)
 
 
-def _read(node: Access, context: _Context, collected: _Found) -> None:
+def _read(node: Access, context: _Context, collected: _UseList) -> None:
     _access(node, context, collected, reads=True, writes=False)
 
 
-def _assignment(node: Assignment, context: _Context, collected: _Found) -> None:
+def _assignment(node: Assignment, context: _Context, collected: _UseList) -> None:
     _add(node.value, context, collected)
     _access(node.target, context, collected, reads=node.operator != "=", writes=True)
 
 
-def _changed_in_place(node: Increment | AddressOf, context: _Context, collected: _Found) -> None:
+def _changed_in_place(node: Increment | AddressOf, context: _Context, collected: _UseList) -> None:
     _access(node.target, context, collected, reads=True, writes=True)
 
 
 def _access(
-    node: Access,
-    context: _Context,
-    collected: _Found,
-    *,
-    reads: bool,
-    writes: bool,
-    taker: tuple[Call, int] | None = None,
+    node: Access, context: _Context, collected: _UseList, *, reads: bool, writes: bool, taker: Taker | None = None
 ) -> None:
     for subscript in node.subscripts:
         _add(subscript, context, collected)
     for step in node.path:
         if isinstance(step, Index):
             _add(step.index, context, collected)
-    collected.append(
-        Use(
-            node.object,
-            node.subscripts,
-            reads,
-            writes,
-            context.conditional,
-            context.loops,
-            node.range,
-            node.path,
-            taker,
-        )
-    )
+    conditional, loops = context.conditional, context.loops
+    collected.append(Use(node.object, node.subscripts, reads, writes, conditional, loops, node.range, node.path, taker))
 
 
-def _call(node: Call, context: _Context, collected: _Found) -> None:
+def _call(node: Call, context: _Context, collected: _UseList) -> None:
     function = next((f for f in context.functions if f.name == node.function and node.callee is Callee.USER), None)
     for place, argument in enumerate(node.arguments):
         target = argument.target if isinstance(argument, AddressOf) else argument
@@ -272,7 +256,7 @@ def _is_pointer(access: Access) -> bool:
     return access.object.storage is not Storage.SCALAR and len(access.subscripts) < access.object.rank
 
 
-def _conditional(node: Any, context: _Context, collected: _Found) -> None:
+def _conditional(node: Any, context: _Context, collected: _UseList) -> None:
     """Add the uses of a node whose first part always runs, and the rest perhaps."""
     inside = context if context.conditional else replace(context, conditional=True)
     if isinstance(node, ForLoop):
@@ -294,7 +278,7 @@ def _conditional(node: Any, context: _Context, collected: _Found) -> None:
         _add(child, inside, collected)
 
 
-def _either(node: If | Conditional, context: _Context, collected: _Found) -> None:
+def _either(node: If | Conditional, context: _Context, collected: _UseList) -> None:
     """Add the uses of both branches; of equal uses in both, the later one counts as certain."""
     start = len(collected.uses)
     then = collected.certain_in(node.then, context)
@@ -309,7 +293,7 @@ def _either(node: If | Conditional, context: _Context, collected: _Found) -> Non
         collected.become_conditional(places)
 
 
-def _changes(use: Use, collected: _Found, start: int) -> bool:
+def _changes(use: Use, collected: _UseList, start: int) -> bool:
     """Whether objects in a use's subscripts are written by uses from index `start` on."""
     steps = (step.index for step in use.path if isinstance(step, Index))
     places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
@@ -321,7 +305,7 @@ def _done(use: Use) -> tuple[object, ...]:
     return use.object, use.subscripts, use.path, use.reads, use.writes, len(use.loops)
 
 
-def _loop(node: Loop, context: _Context, collected: _Found) -> None:
+def _loop(node: Loop, context: _Context, collected: _UseList) -> None:
     for bound in (node.lower, node.upper, node.step):
         _add(bound, context, collected)
     collected.append(Use(node.iterator, (), False, True, context.conditional, context.loops, node.header))
@@ -329,7 +313,7 @@ def _loop(node: Loop, context: _Context, collected: _Found) -> None:
     _add(node.body, replace(context, conditional=conditional, loops=(*context.loops, node)), collected)
 
 
-def _nest(node: TileNest, context: _Context, collected: _Found) -> None:
+def _nest(node: TileNest, context: _Context, collected: _UseList) -> None:
     inner = context
     for tiled in node.loops:
         loop = tiled.loop
@@ -342,7 +326,7 @@ def _nest(node: TileNest, context: _Context, collected: _Found) -> None:
     _add(node.body, inner, collected)
 
 
-def _declarator(node: Declarator, context: _Context, collected: _Found) -> None:
+def _declarator(node: Declarator, context: _Context, collected: _UseList) -> None:
     for length in node.object.lengths:
         if length is not None:
             _add(length, context, collected)
@@ -353,7 +337,7 @@ def _declarator(node: Declarator, context: _Context, collected: _Found) -> None:
 
 
 #: Kinds of nodes whose uses are more than those of their children.
-_OF_KIND: dict[type, Callable[[Any, _Context, _Found], None]] = {
+_OF_KIND: dict[type, Callable[[Any, _Context, _UseList], None]] = {
     Access: _read,
     Assignment: _assignment,
     Increment: _changed_in_place,

@@ -255,7 +255,7 @@ class TileKind(Enum):
 
 @dataclass(frozen=True)
 class TileClause:
-    """`tile[order](kind, argument)`: `argument` is a count or extent, `dimension` an axis'."""
+    """`tile[order](kind, argument)`; `argument`: count or extent, `dimension`: of the axis."""
 
     kind: TileKind
     order: int | None

@@ -218,7 +218,7 @@ class Callee(Enum):
     USER = "user"
     """defined in the same translation unit; carried into the kernel"""
     HELPER = "helper"
-    """of tilek.h, for the planner: tilek_minimum, tilek_maximum and two 64-bit quotients"""
+    """of tilek.h, 64-bit, for the planner: tilek_minimum, tilek_maximum and two quotients"""
 
 
 @hashed_once

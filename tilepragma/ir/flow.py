@@ -174,11 +174,8 @@ class _Flow:
         """Of bytes passed by address: those a call may read first, and those it surely writes."""
         function = next(function for function in self._functions if function.name == call.function)
         parameter = function.parameters[place]
-        if (
-            parameter.rank != 1
-            or parameter.storage is Storage.ROWS
-            or any(isinstance(step, Index) for step in use.path)
-        ):
+        indexed = any(isinstance(step, Index) for step in use.path)
+        if parameter.rank != 1 or parameter.storage is Storage.ROWS or indexed:
             return EVERYTHING, 0
         inside = _Flow(parameter, self._functions, arguments=self._arguments(function, call))
         end = 0

@@ -51,8 +51,5 @@ class KernelVersion:
             if directive.unroll is not None:
                 raise RefusalError("has an 'unroll' clause already")
             directive = replace(directive, unroll=self.unroll)
-        return (
-            loop
-            if loop.directive is None and directive == LoopDirective(loop.header)
-            else replace(loop, directive=directive)
-        )
+        unchanged = loop.directive is None and directive == LoopDirective(loop.header)
+        return loop if unchanged else replace(loop, directive=directive)

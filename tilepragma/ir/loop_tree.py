@@ -286,8 +286,8 @@ class Barrier:
 class StagedTerm:
     """`coefficient * iterator` in a subscript.
 
-    In one tile of a gang the iterator has consecutive values: `points` for each worker of an axis
-    at most.
+    In a gang's tile the iterator has consecutive values, at most `extent`: `points` for each worker
+    of an axis, or a number.
     """
 
     iterator: DataObject

@@ -22,10 +22,8 @@ T = TypeVar("T")
 def with_guarded_quotients(value: T) -> T:
     """`value` with guards at all integer quotients and remainders by a divisor that is no number.
 
-    A guard is `d && (d != -1
-
-    n >= -INT_MAX) ? n / d : 0`, with LONG_MAX for longs, and `d ? n / d : 0` for unsigned numbers.
-    Guarded quotients stay.
+    A guard is `d && (d != -1 || n >= -INT_MAX) ? n / d : 0`, with LONG_MAX for longs, and
+    `d ? n / d : 0` for unsigned numbers. Guarded quotients stay.
     """
     return with_each(with_each(value, Conditional, _quotient), Binary, _guarded)
 

@@ -134,7 +134,7 @@ _CLAUSES = {"fmin": "min", "fmax": "max"}
 def reduction_updates(
     object_: DataObject, body: Any, floating: FloatingRules = _STRICT, signs: Signs | None = None
 ) -> Updates | NoReduction:
-    """The updates that all uses of `object_` in `body` are; without `signs`, in any order."""
+    """The updates that all uses of `object_` in `body` are; `signs` tell if their order matters."""
     element = object_.element
     best = NoReduction(object_.range)
     if not isinstance(element, ScalarType) or object_.rank:

@@ -1,6 +1,6 @@
 """Unrolls short loops over a stencil's points, inside the loops over a mesh.
 
-    for (dy = -1; dy <= 1; dy++) if (dy) s += u[y + dy];    s += u[y - 1]; s += u[y + 1];
+    for (dy = -1; dy <= 1; dy++) if (dy) s += u[y + dy];  →  s += u[y - 1]; s += u[y + 1];
 
 These loops have numbers as bounds, and only update numbers. Order stays; conditions are decided.
 """

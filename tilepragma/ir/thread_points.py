@@ -12,7 +12,7 @@ def points_tile(tiled: TiledLoop) -> Tile | None:
 
 
 def points_of(tiled: TiledLoop) -> int:
-    """The points of a worker, which lie as far apart as all workers reach; 0 if no literal."""
+    """The points of a worker, apart by the number of workers; 0 if the count is no literal."""
     tile = points_tile(tiled)
     if tile is None:
         return 1

@@ -99,7 +99,7 @@ def leaves(type_: Type, path: Path = (), offset: int = 0) -> Iterator[tuple[Path
 
 
 def known_value(index: Expression, values: Mapping[DataObject, int]) -> int | None:
-    """The value of an integer expression, given those of some objects, or None."""
+    """The value of an integer expression, given the values of some objects, or None."""
 
     def known(access: Access) -> Expression:
         plain = access.object in values and not access.subscripts and not access.path

@@ -138,7 +138,7 @@ def floating_rules(flags: CompilerFlags, answer: CompilerAnswer) -> FloatingRule
 
 
 def is_c90(answer: CompilerAnswer) -> bool:
-    """Whether the flags ask for C90, in which `__STDC_VERSION__` is undefined or small (1994)."""
+    """Whether the flags ask for C90: `__STDC_VERSION__` is undefined, or that of 1994."""
     return dict(answer.macros).get("__STDC_VERSION__", "0") < "199901L"
 
 

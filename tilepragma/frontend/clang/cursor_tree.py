@@ -166,7 +166,7 @@ class Node:
         return match.group().decode(errors="replace")
 
     def evaluate(self) -> int | float | None:
-        """The value of a constant expression, or None where clang does not know one."""
+        """The value of a constant expression, or None if clang does not know it."""
         return self.unit.evaluate(self.cursor)
 
     def walk(self) -> Iterator[Node]:

@@ -47,7 +47,7 @@ class ElementWrites:
         return ElementWrites(tuple(nodes))
 
     def meeting(self, element: Node) -> Node | None:
-        """The first write that may hit the element, or None (C99 6.5p7: types differ)."""
+        """The first write that may hit the element by types (C99 6.5p7) and arrays, or None."""
         types, root = set(types_in(element.type)), plain_root(element)
         for write in self.nodes:
             write_root = plain_root(write)

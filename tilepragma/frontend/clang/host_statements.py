@@ -76,7 +76,7 @@ class HostText:
         return HostText(frozenset(types), ElementWrites.of(region), _read_first=read)
 
     def refusal(self, node: Node) -> SourceError | None:
-        """Why a statement or expression cannot run on the host as it is; None where it can."""
+        """Why a statement or expression cannot run on the host as it is, or None."""
         try:
             self._look(node)
         except SourceError as refusal:

@@ -69,9 +69,7 @@ class Liveness:
     path: tuple[Node, ...]
 
     def read_after(self, declaration: Node, members: tuple[str, ...] = ()) -> bool:
-        """Whether the value of the variable, or member, may be read after the region; true in
-        doubt.
-        """
+        """Whether the variable's or member's value may be read after the region; true in doubt."""
         parent = declaration.cursor.semantic_parent
         automatic = parent is not None and parent.kind == CursorKind.FUNCTION_DECL
         if not automatic or declaration.cursor.storage_class.name in ("STATIC", "EXTERN"):

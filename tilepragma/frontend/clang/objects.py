@@ -104,7 +104,7 @@ def is_variable_length(declaration: Node) -> bool:
 
 
 def known_number(declaration: Node) -> int | None:
-    """The value of a constant integer, if known and in [0, 2^31): 6 of n with `n = 2 * 3`."""
+    """The value of a constant made of numbers and constants, if known and in [0, 2^31)."""
     initializer = declaration.unit.initializer(declaration) if declaration.kind == CursorKind.VAR_DECL else None
     if initializer is None or not _is_integer(declaration.type) or not is_constant(declaration):
         return None
