@@ -76,18 +76,13 @@ def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNes
     first = around.sweeps[0]
     around.check_alike()
     around.check_borders()
+    accumulated = frozenset(accumulation.object for accumulation in around.accumulations)
     return SorNest(
         array=first.array,
         sweep_loop=loop,
         sweeps=tuple(around.sweeps),
         accumulations=tuple(dict.fromkeys(around.accumulations)),
-        varying=tuple(
-            dict.fromkeys(
-                _varying(
-                    first, around.changing, frozenset(accumulation.object for accumulation in around.accumulations)
-                )
-            )
-        ),
+        varying=tuple(dict.fromkeys(_varying(first, around.changing, accumulated))),
         range=statement.range,
         borders=tuple(statement_range(border) for border, _ in around.borders),
     )
