@@ -179,7 +179,7 @@ def _motion(object_: DataObject, writes: bool, said: _Said, kernel: Kernel) -> t
         return False, False
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
         return _is_initialized(object_, kernel), False
-    leaves = live in (Live.OUT, Live.IN_OUT) or (live is None and object_.name not in kernel.forgotten)
+    leaves = live in (Live.OUT, Live.IN_OUT) or (live is None and object_.name not in kernel.dead_arrays)
     return live is not Live.NOT, writes and leaves
 
 

@@ -48,8 +48,8 @@ def held_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[ArrayArg
     ]
     for group in parts.exchanged:
         argument = arguments.get(group.used[0])
-        if argument is not None and all(_are_alike(one, argument.object) for one in (*group.used, *group.there)):
-            found += [_as(argument, one) for one in group.there]
+        if argument is not None and all(_are_alike(one, argument.object) for one in (*group.used, *group.live_in)):
+            found += [_as(argument, one) for one in group.live_in]
     return tuple(found)
 
 

@@ -151,7 +151,7 @@ class MadePrograms:
         arrays hold, and a second call on what the first one left launches this one as often as a
         call did `once`. A loop of the function around it may end when a residual is small.
         """
-        if not self.calling.is_as_much_work_again:
+        if not self.calling.has_fixed_work:
             return False
         words = self.command("", numbers, 2, calls_a_fill=2)
         try:

@@ -70,7 +70,7 @@ def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
     scalars = [one for one in written if one.storage is Storage.SCALAR and one.scope is not Scope.LOCAL]
     numbers = all(isinstance(scalar.element, ScalarType) for scalar in scalars)
-    if not numbers or len(scalars) > MOST_RESTORED or kernel.swept or not _can_run_again(kernel):
+    if not numbers or len(scalars) > MOST_RESTORED or kernel.original_sweeps or not _can_run_again(kernel):
         return
     for scalar in scalars:
         if scalar.host not in named:

@@ -20,7 +20,7 @@ from tilepragma.ir.expressions import (
     is_local_index,
 )
 from tilepragma.ir.loop_tree import Block, Function, Kernel, Return
-from tilepragma.ir.stencil_unrolling import with_short_loops_written_out
+from tilepragma.ir.stencil_unrolling import with_unrolled_stencil_loops
 from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import ScalarType
@@ -118,7 +118,7 @@ def with_stencils_written_out(kernel: Kernel) -> Kernel:
     they hide from the planner which points wait for which. What users say of their loops keeps
     these.
     """
-    changed = with_short_loops_written_out(kernel)
+    changed = with_unrolled_stencil_loops(kernel)
     if changed is kernel or loop_directives(kernel.body):
         return kernel
     return changed if any(isinstance(relaxation, SorNest) for relaxation in relaxations(kernel)) else kernel

@@ -240,7 +240,7 @@ class _Privatization:
         loop = self._current(chain[-1])
         if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
             whole = self._is_own(loop.body, array)
-            forgotten = array.scope is Scope.REGION or array.name in self.kernel.forgotten
+            forgotten = array.scope is Scope.REGION or array.name in self.kernel.dead_arrays
             dead = forgotten and not self._is_used_outside(loop, array)
             if whole is not None and (dead or (whole and _is_rectangular(chain))):
                 self._declare(loop, array, () if dead else chain)

@@ -26,7 +26,7 @@ from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.function_reach import with_reach
-from tilepragma.ir.invariance import host_evaluable, steady_members, written_objects
+from tilepragma.ir.invariance import host_evaluable, invariant_members, written_objects
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.normalise.delinearisation import flattened
@@ -114,7 +114,7 @@ def assemble_plan(
     # Sections are of the arrays as the user has them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    reached = without_names(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
+    reached = without_names(with_reach(all_uses, kernel.functions, invariant_members(flat)), flat, on_host)
     automatic = region.automatic is not None
     data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic)
 

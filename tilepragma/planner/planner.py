@@ -72,7 +72,7 @@ def _planned(region: NormalisedRegion, floating: FloatingRules, diagnostics: Dia
     if tiled.user or not targets or diagnostics.has_errors:
         planned = Planned(assemble_plan(kernel, tiled, floating, diagnostics, targets))
     else:  # the search loads every strategy, which regions with tiles of the user's do not need
-        from tilepragma.planner.search import searched_plan, vouched_plan
+        from tilepragma.planner.candidate_search import searched_plan, vouched_plan
 
         make = vouched_plan if tiled.clauses else searched_plan
         planned = make(kernel, tiled, floating, diagnostics, targets)

@@ -364,7 +364,7 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
     owned = _owned(plan)
     written = written_objects(plan.kernel)
     for nest in nests:
-        if plan.kernel.swept and keeps_order(nest):
+        if plan.kernel.original_sweeps and keeps_order(nest):
             problem = (
                 "What it runs are nests one after another, each proven by itself: none of them is moved beyond another."
             )

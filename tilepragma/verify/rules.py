@@ -278,7 +278,7 @@ def _constants_sound(plan: KernelPlan) -> Iterator[str]:
 
 def _results_go_back(plan: KernelPlan) -> Iterator[str]:
     """What is written goes back, unless the user says that it is not wanted, or nobody can read it after the region."""
-    unwanted = set(plan.kernel.forgotten)
+    unwanted = set(plan.kernel.dead_arrays)
     for clause in plan.kernel.directive.data:
         if clause.live in (Live.IN, Live.NOT):
             unwanted |= {"".join(section.path.split()) for section in clause.sections}
