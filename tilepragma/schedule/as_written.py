@@ -33,11 +33,11 @@ from tilepragma.schedule.in_order import keeps_order
 from tilepragma.schedule.independence import NestDependences, loops_of, nest_dependences
 from tilepragma.schedule.index_set_splitting import with_split_loops
 from tilepragma.schedule.launch_tree import (
-    ConditionPiece,
-    Drafting,
-    LaunchPiece,
-    LoopPiece,
-    Piece,
+    PlannedCondition,
+    PlannedHostLoop,
+    PlannedLaunch,
+    PlannedStep,
+    TreeBuilder,
     any_waits,
     is_parallel,
     is_repeatable,
@@ -131,9 +131,9 @@ def _as_it_stands(region: Region) -> ScheduleCandidate | Refusal:
     steps = None if region.ordered else _steps(region)
 
     def made(jam: bool) -> ScheduleCandidate | Refusal:
-        numbering = Drafting(region, turned.next_index)
-        drafts = (numbering.drafts(host, device=False, jam=jam), numbering.drafts(device, device=True))
-        answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
+        numbering = TreeBuilder(region, turned.next_index)
+        nodes = (numbering.nodes(host, device=False, jam=jam), numbering.nodes(device, device=True))
+        answer = make_automatic(STRUCTURE, region, *nodes, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
         if isinstance(answer, Refusal):
             return answer
         return dataclasses.replace(answer, steps=steps, strips=bool(strips.sizes))
@@ -174,7 +174,7 @@ def _without_loops(kernel: Kernel) -> str:
 
 @dataclass
 class _Planner:
-    """Makes the pieces for one kind of target. `nests` are the dependences of nests, by identity,
+    """Makes the steps for one kind of target. `nests` are the dependences of nests, by identity,
     for both kinds.
 
     `reasons` collects why loops are not independent, `notes` what the user could say to make them
@@ -190,11 +190,11 @@ class _Planner:
 
     # -- statements
 
-    def statements(self, statements: tuple[Statement, ...], at: _At) -> tuple[Piece, ...]:
-        """The pieces of statements that run one after another."""
+    def statements(self, statements: tuple[Statement, ...], at: _At) -> tuple[PlannedStep, ...]:
+        """The steps of statements that run one after another."""
         unit = tuple(flat(statements))
         after = self._after(unit, at.live)
-        pieces: list[Piece] = []
+        steps: list[PlannedStep] = []
         place = 0
         while place < len(unit):
             statement, rest = unit[place], unit[place + 1 :]
@@ -206,9 +206,9 @@ class _Planner:
             if isinstance(statement, Declaration):
                 end += needing(statement, rest)
             here = dataclasses.replace(at, live=after[end - 1])
-            pieces += self._statement(unit[place:end], here)
+            steps += self._statement(unit[place:end], here)
             place = end
-        return joined(pieces)
+        return joined(steps)
 
     def _after(self, statements: tuple[Statement, ...], live: frozenset[str]) -> list[frozenset[str]]:
         """The scalars wanted after each of the statements."""
@@ -221,7 +221,7 @@ class _Planner:
     def _effect(self, node: Statement) -> ScalarEffect:
         return scalar_effect(node, self.region.scalars, self.region.kernel.functions)
 
-    def _statement(self, unit: tuple[Statement, ...], at: _At) -> tuple[Piece, ...]:
+    def _statement(self, unit: tuple[Statement, ...], at: _At) -> tuple[PlannedStep, ...]:
         """A statement, or a declaration with all that needs it."""
         statement = unit[0]
         if len(unit) == 1 and isinstance(statement, Loop):
@@ -232,15 +232,15 @@ class _Planner:
             return self._loop(statement, at)
         if len(unit) == 1 and isinstance(statement, If) and self._on_host(at, statement.condition):
             return self._if(statement, at)
-        return (LaunchPiece(scoped(Block(unit), at.scope)),)
+        return (PlannedLaunch(scoped(Block(unit), at.scope)),)
 
-    def _if(self, statement: If, at: _At) -> tuple[Piece, ...]:
-        pieces: list[Piece] = [ConditionPiece(statement.condition, self.statements((statement.then,), at))]
+    def _if(self, statement: If, at: _At) -> tuple[PlannedStep, ...]:
+        steps: list[PlannedStep] = [PlannedCondition(statement.condition, self.statements((statement.then,), at))]
         if statement.otherwise is not None:
-            pieces.append(ConditionPiece(negated(statement.condition), self.statements((statement.otherwise,), at)))
-        if not is_parallel(tuple(pieces)):
-            return (LaunchPiece(scoped(Block((statement,)), at.scope)),)
-        return tuple(pieces)
+            steps.append(PlannedCondition(negated(statement.condition), self.statements((statement.otherwise,), at)))
+        if not is_parallel(tuple(steps)):
+            return (PlannedLaunch(scoped(Block((statement,)), at.scope)),)
+        return tuple(steps)
 
     # -- loops
 
@@ -250,26 +250,26 @@ class _Planner:
             self.nests[id(root)] = nest_dependences(root, self.region, named)
         return self.nests[id(root)]
 
-    def _loop(self, loop: Loop, at: _At) -> tuple[Piece, ...]:
+    def _loop(self, loop: Loop, at: _At) -> tuple[PlannedStep, ...]:
         assert at.nest is not None
         whole = self._dealt(loop, at)
         if whole is not None and not self.device:
             return (whole,)
         parts = distributed(loop, len(at.around), at.nest, lambda part: self._axes(part, at))
-        pieces = tuple(self._dealt(part, at) or self._ordered(part, at) for part in parts)
-        return pieces if self.device else self.strips.of(loop, pieces)
+        steps = tuple(self._dealt(part, at) or self._ordered(part, at) for part in parts)
+        return steps if self.device else self.strips.of(loop, steps)
 
-    def _ordered(self, loop: Loop, at: _At) -> Piece:
+    def _ordered(self, loop: Loop, at: _At) -> PlannedStep:
         """The loop on the host, where that leads to launches worth the name; else in one instance."""
         bounds = (loop.lower, loop.upper, loop.step)
         if self._on_host(at, *bounds) and not leaves_early(loop.body):
             inner = dataclasses.replace(
                 at, around=(*at.around, loop), live=at.live | self._effect(loop.body).before(at.live)
             )
-            pieces = self.statements((loop.body,), inner)
-            if is_parallel(pieces):
-                return LoopPiece(loop, pieces)
-        return LaunchPiece(scoped(Block((loop,)), at.scope))
+            steps = self.statements((loop.body,), inner)
+            if is_parallel(steps):
+                return PlannedHostLoop(loop, steps)
+        return PlannedLaunch(scoped(Block((loop,)), at.scope))
 
     def _axes(self, loop: Loop, at: _At) -> int:
         """How many axes the loop is dealt out over: neighbouring elements can then be neighbouring workers'."""
@@ -281,7 +281,7 @@ class _Planner:
         on_host = partial(self._on_host, at)
         return len(device_clauses(launchable(boxed(loop, dealt.loops, on_host).loops, on_host)))
 
-    def _dealt(self, loop: Loop, at: _At) -> LaunchPiece | None:
+    def _dealt(self, loop: Loop, at: _At) -> PlannedLaunch | None:
         """The launch of a loop, if it or a loop nested perfectly in it carries nothing."""
         assert at.nest is not None
         leaves = at.nest.leaves_under(loop)
@@ -311,7 +311,7 @@ class _Planner:
             self.reasons.insert(said, self.reasons.pop())
             return None
         waiting = () if self.device else tuple(self._waiting(loops[-1], at))
-        return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions, waiting)
+        return PlannedLaunch(scoped(Block((loop,)), at.scope), tuple(loops), reductions, waiting)
 
     def _waiting(self, outer: Loop, at: _At) -> Iterator[int]:
         """The innermost loops under a loop that carry dependences, as all between do, by their

@@ -40,8 +40,15 @@ from tilepragma.schedule.reduction_detection import FreedReductions, freed_reduc
 from tilepragma.schedule.register_tile import ALONE_ROWS, block_extent, register_tiles
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.strip_rows import RowStrip, StripLoop, strip_loop
-from tilepragma.schedule.tree import Draft, DraftLaunch, DraftLoop, counts_as_work, draft_launches, make_automatic
-from tilepragma.schedule.wavefront import inner_tiles, wavefront_draft
+from tilepragma.schedule.tree import (
+    HostLoopNode,
+    LaunchNode,
+    ScheduleNode,
+    counts_as_work,
+    launch_nodes,
+    make_automatic,
+)
+from tilepragma.schedule.wavefront import inner_tiles, wavefront_node
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
@@ -62,7 +69,7 @@ ALONG_UNIT = 16
 
 
 def hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
-    """Drafts of the whole region, or why hyperplanes do not help."""
+    """OverlappedTree of the whole region, or why hyperplanes do not help."""
     from tilepragma.poly.operation_limit import OperationLimitError
 
     try:
@@ -114,16 +121,15 @@ def _answer(
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
-        host_drafts, device_drafts, sizes = _both_drafts(region, apart, host, device, sharing)
-    host_drafts, device_drafts = (
-        tuple(with_reductions(draft, apart.freed.clauses) for draft in drafts)
-        for drafts in (host_drafts, device_drafts)
+        host_nodes, device_nodes, sizes = _both_trees(region, apart, host, device, sharing)
+    host_nodes, device_nodes = (
+        tuple(with_reductions(node, apart.freed.clauses) for node in nodes) for nodes in (host_nodes, device_nodes)
     )
-    answer = make_automatic("hyperplanes", region, host_drafts, device_drafts, sizes, depths=apart.depths())
+    answer = make_automatic("hyperplanes", region, host_nodes, device_nodes, sizes, depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
-    strips = any(isinstance(draft, StripLoop) for draft in host_drafts)
-    shared = any(isinstance(launch, SharedLaunch) for launch in draft_launches(host_drafts))
+    strips = any(isinstance(node, StripLoop) for node in host_nodes)
+    shared = any(isinstance(launch, SharedLaunch) for launch in launch_nodes(host_nodes))
     return replace(
         answer,
         steps=_steps(answer, apart, host),
@@ -142,27 +148,27 @@ def _steps(answer: ScheduleCandidate, apart: _TakenApart, planned: Parts) -> Ste
     return replace(steps, reloading=max(0, steps.reloading - kept))
 
 
-class SharedLaunch(DraftLaunch):
+class SharedLaunch(LaunchNode):
     """A launch of several parts in blocks that they share."""
 
 
-def _both_drafts(
+def _both_trees(
     region: Region, apart: _TakenApart, host: Parts, device: Parts, sharing: bool
-) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
-    """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
+) -> tuple[tuple[ScheduleNode, ...], tuple[ScheduleNode, ...], tuple[TileSize, ...]]:
+    """The nodes for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
     from tilepragma.lower.band_ast import BandCode
 
     code = BandCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     vectors = region.kernel.directive.vectors
-    drafts = []
+    nodes = []
     for planned, on_device in ((host, False), (device, True)):
         by_part = {id(each.found): each for each in planned}
         loops = BandLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
-        drafts.append(
-            _Drafts(loops, by_part, sharing and not on_device).drafts(apart.parts, Around((), code.nothing_known))
+        nodes.append(
+            _TreeBuilder(loops, by_part, sharing and not on_device).nodes(apart.parts, Around((), code.nothing_known))
         )
-    return drafts[0], drafts[1], tuple(sizes.found.values())
+    return nodes[0], nodes[1], tuple(sizes.found.values())
 
 
 def _not_affine(scop: Scop) -> str:
@@ -262,8 +268,8 @@ def _taken_apart(region: Region, tied: MacroStatements, *, any_order: bool = Fal
 
 
 @dataclass(frozen=True)
-class _Drafts:
-    """Makes drafts of parts for one kind of target; `planned` says more of them, by their identity.
+class _TreeBuilder:
+    """Makes nodes of parts for one kind of target; `planned` says more of them, by their identity.
     `sharing`: parts share blocks where they can.
     """
 
@@ -271,10 +277,10 @@ class _Drafts:
     planned: dict[int, PlannedBand]
     sharing: bool
 
-    def drafts(self, parts: Iterable[Part | OuterLoop], around: Around) -> tuple[Draft, ...]:
+    def nodes(self, parts: Iterable[Part | OuterLoop], around: Around) -> tuple[ScheduleNode, ...]:
         """The parts one after another, for each value of the iterators of host loops `around`."""
         apart = [one for each in parts for one in self._on_their_own(each)]
-        found: list[Draft] = []
+        found: list[ScheduleNode] = []
         while apart:
             if rows := self._strips(apart, around):
                 found.append(self._in_strips(rows))
@@ -283,7 +289,7 @@ class _Drafts:
                 found.append(self._in_blocks(together, around))
                 del apart[: len(together)]
             else:
-                found.append(self._draft(apart.pop(0), around))
+                found.append(self._node(apart.pop(0), around))
         return tuple(found)
 
     def _strips(self, apart: list[Part | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
@@ -307,20 +313,20 @@ class _Drafts:
             same.append(bounds)
         return found[: len(same)] if len(same) > 1 else ()
 
-    def _in_strips(self, rows: tuple[BandStrip, ...]) -> Draft:
+    def _in_strips(self, rows: tuple[BandStrip, ...]) -> ScheduleNode:
         """Parts taking turns on strips of these rows."""
         first = next(row for row in rows if row.dealt)
         base = base_name(first.part.statements, first.level)
         size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ALONE_ROWS, ALONE_ROWS)
         loop, strip = strip_loop(self.loops, first, size)
         nowhere = Around((), self.loops.code.nothing_known)
-        drafts = (
+        nodes = (
             self._on_host(row.part, nowhere, strip)
             if row.dealt
             else self._on_host(row.part, strip.around(self.loops, row))
             for row in rows
         )
-        return StripLoop(loop, tuple(drafts))
+        return StripLoop(loop, tuple(nodes))
 
     def _on_their_own(self, part: Part | OuterLoop) -> tuple[Part | OuterLoop, ...]:
         """On cores what keeps elements in registers runs alone."""
@@ -329,25 +335,25 @@ class _Drafts:
         alone = isinstance(part, Part) and part.alone and not self.loops.device
         return part.alone if isinstance(part, Part) and alone else (part,)
 
-    def _draft(self, part: Part | OuterLoop, around: Around) -> Draft:
+    def _node(self, part: Part | OuterLoop, around: Around) -> ScheduleNode:
         from tilepragma.poly.bands import BandKind, OuterLoop
         from tilepragma.poly.intra_tile_schedule import original_order
 
         if isinstance(part, OuterLoop):
             return self._stepped(part, around)
         if part.kind is BandKind.WAVEFRONT:
-            return wavefront_draft(self.loops, self.planned[id(part)], around)
+            return wavefront_node(self.loops, self.planned[id(part)], around)
         if part.kind is BandKind.DOALL:
             return self._on_device(part, around) if self.loops.device else self._on_host(part, around)
-        return DraftLaunch(Block(self.loops.points(part, original_order(part), around.rows, around.known)))
+        return LaunchNode(Block(self.loops.points(part, original_order(part), around.rows, around.known)))
 
-    def _stepped(self, row: OuterLoop, around: Around) -> Draft:
+    def _stepped(self, row: OuterLoop, around: Around) -> ScheduleNode:
         bounds = self.loops.row_range(row.statements, row.level, around.rows)
         iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
         loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
-        return DraftLoop(loop, self.drafts(row.parts, around.inside(self.loops, row, iterator)))
+        return HostLoopNode(loop, self.nodes(row.parts, around.inside(self.loops, row, iterator)))
 
-    def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> Draft:
+    def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> ScheduleNode:
         """Blocks of the first row that runs at once, those of a strip where one is given, dealt to threads in turn."""
         from tilepragma.poly.intra_tile_schedule import by_strides
         from tilepragma.poly.tile_fusion import MappedBand
@@ -355,7 +361,7 @@ class _Drafts:
         dealt = MappedBand(part, by_strides(part, part.at_once)[0])
         return self._in_blocks((dealt,), around, strip)
 
-    def _in_blocks(self, dealt: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> Draft:
+    def _in_blocks(self, dealt: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> ScheduleNode:
         """The same of parts that share their blocks, which are as large as suits the deepest."""
         deepest = max(dealt, key=lambda one: one.depth)
         statements, level = deepest.part.statements, deepest.level
@@ -367,7 +373,7 @@ class _Drafts:
         points = (each for one in dealt for each in self._in_block(one, first, size, around))
         body = (declared(first, term(block) * term(size)), *points)
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
-        kind = SharedLaunch if len(dealt) > 1 else DraftLaunch
+        kind = SharedLaunch if len(dealt) > 1 else LaunchNode
         return kind(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
 
     def _block_size(self, dealt: MappedBand, base: str) -> DataObject:
@@ -400,7 +406,7 @@ class _Drafts:
             inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
         return inner
 
-    def _on_device(self, part: Part, around: Around) -> Draft:
+    def _on_device(self, part: Part, around: Around) -> ScheduleNode:
         """Single values of up to three rows that run at once, dealt to workers and gangs."""
         from tilepragma.lower.band_ast import Restriction
         from tilepragma.poly.intra_tile_schedule import row_order
@@ -422,7 +428,7 @@ class _Drafts:
             kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
             tiles[loop.index] = clauses(*kinds, dimension=dimension)
             body = (loop,)
-        return DraftLaunch(Block(body), tiles)
+        return LaunchNode(Block(body), tiles)
 
 
 def _coming_back(planned: PlannedBand, level: int) -> tuple[int, ...]:

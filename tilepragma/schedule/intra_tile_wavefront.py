@@ -6,7 +6,7 @@ tile's gang (Figure 3.17).
             for (rows that run at once)    workers
                 the points that have them
 
-Barriers stand where drafts are finished (user_tiles/barrier_placement.py): what stands here are the
+Barriers stand where nodes are finished (user_tiles/barrier_placement.py): what stands here are the
 loops between which workers must wait.
 """
 

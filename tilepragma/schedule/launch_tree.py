@@ -1,4 +1,4 @@
-"""The pieces of strategy S1, which keeps the user's loops, and their way to drafts."""
+"""The steps of strategy S1, which keeps the user's loops, and their way to nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.schedule.coalescing import worker_loop
 from tilepragma.schedule.rectangular_hull import with_boxes
 from tilepragma.schedule.strategy import Region
-from tilepragma.schedule.tree import Draft, DraftCondition, DraftLaunch, DraftLoop
+from tilepragma.schedule.tree import ConditionNode, HostLoopNode, LaunchNode, ScheduleNode
 from tilepragma.schedule.unroll_and_jam import JammedBody, JammedLoop, with_jammed_rows
 from tilepragma.user_tiles.mapping import Clauses, device_clauses, host_clauses, launchable
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LaunchPiece:
+class PlannedLaunch:
     """`loops` of `body` are dealt out; none: one instance runs it. `waiting` are the numbers of the
     innermost loops in them that carry dependences, as far as that is asked.
     """
@@ -38,54 +38,54 @@ class LaunchPiece:
 
 
 @dataclass(frozen=True)
-class LoopPiece:
-    """A loop that runs on the host around its pieces."""
+class PlannedHostLoop:
+    """A loop that runs on the host around its steps."""
 
     loop: Loop
-    pieces: tuple[Piece, ...]
+    steps: tuple[PlannedStep, ...]
 
 
 @dataclass(frozen=True)
-class ConditionPiece:
+class PlannedCondition:
     """A condition that the host evaluates."""
 
     condition: Expression
-    pieces: tuple[Piece, ...]
+    steps: tuple[PlannedStep, ...]
 
 
-#: Loops are the user's own, or have some of their statements: a loop may stand in several pieces.
-Piece = LaunchPiece | LoopPiece | ConditionPiece
+#: Loops are the user's own, or have some of their statements: a loop may stand in several steps.
+PlannedStep = PlannedLaunch | PlannedHostLoop | PlannedCondition
 
 
-def is_parallel(pieces: tuple[Piece, ...]) -> bool:
+def is_parallel(steps: tuple[PlannedStep, ...]) -> bool:
     """Whether any launch of them is dealt out."""
-    return any(bool(piece.loops) if isinstance(piece, LaunchPiece) else is_parallel(piece.pieces) for piece in pieces)
+    return any(bool(step.loops) if isinstance(step, PlannedLaunch) else is_parallel(step.steps) for step in steps)
 
 
-def any_waits(pieces: tuple[Piece, ...]) -> bool:
+def any_waits(steps: tuple[PlannedStep, ...]) -> bool:
     """Whether a loop of them that waits for itself stands in one that is dealt out."""
-    return any(bool(piece.waiting) if isinstance(piece, LaunchPiece) else any_waits(piece.pieces) for piece in pieces)
+    return any(bool(step.waiting) if isinstance(step, PlannedLaunch) else any_waits(step.steps) for step in steps)
 
 
-def joined(pieces: list[Piece]) -> tuple[Piece, ...]:
+def joined(steps: list[PlannedStep]) -> tuple[PlannedStep, ...]:
     """Launches of one instance that follow each other are one."""
-    result: list[Piece] = []
-    for piece in pieces:
+    result: list[PlannedStep] = []
+    for step in steps:
         last = result[-1] if result else None
-        if _is_single(piece) and last is not None and _is_single(last):
-            assert isinstance(piece, LaunchPiece) and isinstance(last, LaunchPiece)
-            result[-1] = LaunchPiece(Block((*last.body.statements, *piece.body.statements), last.body.range))
+        if _is_single(step) and last is not None and _is_single(last):
+            assert isinstance(step, PlannedLaunch) and isinstance(last, PlannedLaunch)
+            result[-1] = PlannedLaunch(Block((*last.body.statements, *step.body.statements), last.body.range))
         else:
-            result.append(piece)
+            result.append(step)
     return tuple(result)
 
 
-def _is_single(piece: Piece) -> bool:
-    return isinstance(piece, LaunchPiece) and not piece.loops
+def _is_single(step: PlannedStep) -> bool:
+    return isinstance(step, PlannedLaunch) and not step.loops
 
 
-class Drafting:
-    """Gives pieces the default mapping, and loops that stand in several pieces numbers of their own
+class TreeBuilder:
+    """Gives steps the default mapping, and loops that stand in several steps numbers of their own
     from `first_index` on: no two loops of the plan share one.
     """
 
@@ -96,53 +96,53 @@ class Drafting:
         self.jam = False
         self.seen: set[int] = set()
 
-    def drafts(self, pieces: tuple[Piece, ...], *, device: bool, jam: bool = False) -> tuple[Draft, ...]:
-        """The pieces for one kind of target; with rows jammed into loops that wait where that can be and `jam` says so."""
+    def nodes(self, steps: tuple[PlannedStep, ...], *, device: bool, jam: bool = False) -> tuple[ScheduleNode, ...]:
+        """The steps for one kind of target; with rows jammed into loops that wait where that can be and `jam` says so."""
         self.device = device
         self.jam = jam
         self.seen = set()
-        return self._all(pieces, ())
+        return self._all(steps, ())
 
-    def _all(self, pieces: tuple[Piece, ...], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
-        return tuple(self._one(piece, around) for piece in pieces)
+    def _all(self, steps: tuple[PlannedStep, ...], around: tuple[DataObject, ...]) -> tuple[ScheduleNode, ...]:
+        return tuple(self._one(step, around) for step in steps)
 
-    def _one(self, piece: Piece, around: tuple[DataObject, ...]) -> Draft:
-        if isinstance(piece, ConditionPiece):
-            return DraftCondition(piece.condition, self._all(piece.pieces, around))
-        if isinstance(piece, LoopPiece):
-            numbers = self._numbers(dataclasses.replace(piece.loop, body=Block(())))
-            loop = dataclasses.replace(piece.loop, index=numbers[piece.loop.index])
-            return DraftLoop(loop, self._all(piece.pieces, (*around, loop.iterator)))
+    def _one(self, step: PlannedStep, around: tuple[DataObject, ...]) -> ScheduleNode:
+        if isinstance(step, PlannedCondition):
+            return ConditionNode(step.condition, self._all(step.steps, around))
+        if isinstance(step, PlannedHostLoop):
+            numbers = self._numbers(dataclasses.replace(step.loop, body=Block(())))
+            loop = dataclasses.replace(step.loop, index=numbers[step.loop.index])
+            return HostLoopNode(loop, self._all(step.steps, (*around, loop.iterator)))
         if self.device:
             on_host = host_evaluable(self.region.written, around)
-            boxes, loops = with_boxes(piece.body, piece.loops, on_host)
-            piece = dataclasses.replace(piece, body=boxes, loops=loops)
-        numbers = self._numbers(piece.body)
-        body = _numbered_block(piece.body, numbers)
-        jammed = self._jammed(piece, body, numbers) if self.jam and piece.waiting else None
+            boxes, loops = with_boxes(step.body, step.loops, on_host)
+            step = dataclasses.replace(step, body=boxes, loops=loops)
+        numbers = self._numbers(step.body)
+        body = _numbered_block(step.body, numbers)
+        jammed = self._jammed(step, body, numbers) if self.jam and step.waiting else None
         if jammed is not None:
             self.next_index = jammed.next_index
-            return DraftLaunch(jammed.body, host_clauses((jammed.dealt,)), piece.reductions)
-        mapping = self._mapping(piece, around)
-        return DraftLaunch(body, {numbers[index]: tiles for index, tiles in mapping.items()}, piece.reductions)
+            return LaunchNode(jammed.body, host_clauses((jammed.dealt,)), step.reductions)
+        mapping = self._mapping(step, around)
+        return LaunchNode(body, {numbers[index]: tiles for index, tiles in mapping.items()}, step.reductions)
 
-    def _jammed(self, piece: LaunchPiece, body: Block, numbers: dict[int, int]) -> JammedBody | None:
-        last = piece.loops[-1]
+    def _jammed(self, step: PlannedLaunch, body: Block, numbers: dict[int, int]) -> JammedBody | None:
+        last = step.loops[-1]
         base = Names(set(names_in(self.region.kernel))).scalar(f"{last.iterator.host}_block")
         blocks = dataclasses.replace(base, element=last.iterator.element)
-        chosen = JammedLoop(numbers[last.index], frozenset(numbers[index] for index in piece.waiting), blocks)
+        chosen = JammedLoop(numbers[last.index], frozenset(numbers[index] for index in step.waiting), blocks)
         functions = self.region.kernel.functions
-        return with_jammed_rows(body, numbers[piece.loops[0].index], chosen, functions, self.next_index)
+        return with_jammed_rows(body, numbers[step.loops[0].index], chosen, functions, self.next_index)
 
-    def _mapping(self, piece: LaunchPiece, around: tuple[DataObject, ...]) -> Clauses:
+    def _mapping(self, step: PlannedLaunch, around: tuple[DataObject, ...]) -> Clauses:
         if not self.device:
-            return host_clauses(piece.loops)
-        loops = launchable(piece.loops, host_evaluable(self.region.written, around))
+            return host_clauses(step.loops)
+        loops = launchable(step.loops, host_evaluable(self.region.written, around))
         if self.region.ordered:
             # Neighbours along the innermost of these loops lie side by side
             # (storage/dimension_lifting.py).
             return device_clauses(loops, loops[-1] if len(loops) > 1 else None)
-        return device_clauses(loops, worker_loop(loops, self._inside(piece.body)) if len(loops) > 1 else None)
+        return device_clauses(loops, worker_loop(loops, self._inside(step.body)) if len(loops) > 1 else None)
 
     def _inside(self, body: Block) -> Iterator[ScopStatement]:
         """The statements of the region that stand in the body."""

@@ -45,7 +45,7 @@ from tilepragma.lower.band_loops import clauses, counted_loop, declared, term
 from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.tree import DraftLaunch, DraftLoop, make_automatic
+from tilepragma.schedule.tree import HostLoopNode, LaunchNode, make_automatic
 
 NAME = "subdomains in memory of gangs"
 """The strategy's name."""
@@ -61,11 +61,11 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
         return staged
     (group,) = region.statements
     assert isinstance(group, Loop)
-    drafts = _Drafts(region, Names(set(names_in(region.kernel))), staged)
-    draft = DraftLoop(group, tuple(drafts.launch(tile) for tile in tiles))
+    tree = _TreeBuilder(region, Names(set(names_in(region.kernel))), staged)
+    node = HostLoopNode(group, tuple(tree.launch(tile) for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
-    made = make_automatic(NAME, region, (), (draft,), depths=Depths(depth, 0, depth))
-    return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(drafts.note,))
+    made = make_automatic(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
+    return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(tree.note,))
 
 
 # -- the region
@@ -259,7 +259,7 @@ def _offset(subscript: Expression, tile: TileLoops) -> tuple[int, int] | None:
 
 
 @dataclass
-class _Drafts:
+class _TreeBuilder:
     region: Region
     names: Names
     staged: tuple[_Staged, ...]
@@ -269,11 +269,11 @@ class _Drafts:
     def __post_init__(self) -> None:
         self.next_index = self.region.first_index
 
-    def launch(self, tile: TileLoops) -> DraftLaunch:
+    def launch(self, tile: TileLoops) -> LaunchNode:
         """All subdomains, over gangs."""
         made = _TileLaunch(self, tile)
         self.most = max(self.most, sum(one.bytes(tile) for one in self.staged))
-        return made.draft()
+        return made.node()
 
     @property
     def note(self) -> str:
@@ -291,7 +291,7 @@ class _Drafts:
 
 @dataclass
 class _TileLaunch:
-    drafts: _Drafts
+    tree: _TreeBuilder
     tile: TileLoops
     tiles: dict[int, tuple[TileClause, ...]] = field(default_factory=dict)
     declarations: list[Declaration] = field(default_factory=list)
@@ -302,11 +302,11 @@ class _TileLaunch:
         self.layers = self._constant("layers", minimum((tile.left, number(tile.layers))))
         self.base = [self._constant(f"{name}_base", tile.base(k)) for k, name in enumerate(bases)]
         self.count = [self._constant(f"{name}_count", way.count) for name, way in zip(bases, tile.ways, strict=True)]
-        self.scratchpads = {one.array: self._scratchpad(one, bases) for one in self.drafts.staged}
+        self.scratchpads = {one.array: self._scratchpad(one, bases) for one in self.tree.staged}
 
     def _constant(self, name: str, value: Polynomial) -> Polynomial:
         """A number that a tile declares once."""
-        made = self.drafts.names.scalar(name, INDEX)
+        made = self.tree.names.scalar(name, INDEX)
         self.declarations.append(declared(made, value))
         return term(made)
 
@@ -315,33 +315,33 @@ class _TileLaunch:
         for dimension in staged.along:
             way, (first, last) = self.tile.ways[dimension], staged.side(self.tile, dimension)
             least = way.at(self.base[dimension] + number(first if way.sign > 0 else last))
-            made = self.drafts.names.scalar(f"{bases[dimension]}_origin", INDEX)
+            made = self.tree.names.scalar(f"{bases[dimension]}_origin", INDEX)
             self.declarations.append(declared(made, least))
             origin.append(made)
-        name = self.drafts.names.scalar(f"{staged.array.name}_scratchpad").name
+        name = self.tree.names.scalar(f"{staged.array.name}_scratchpad").name
         lengths = tuple(map(integer, staged.lengths(self.tile)))
         own = DataObject(name, name, staged.array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
         return Scratchpad(own, staged.array, tuple(origin))
 
-    def draft(self) -> DraftLaunch:
+    def node(self) -> LaunchNode:
         """The launch."""
-        fills = [self._fill(one) for one in self.drafts.staged]
-        written = [one for one in self.drafts.staged if one.array in self.drafts.region.written]
+        fills = [self._fill(one) for one in self.tree.staged]
+        written = [one for one in self.tree.staged if one.array in self.tree.region.written]
         body: tuple[Statement, ...] = (*fills, self._fronts(), *map(self._store, written))
         body = (*self.declarations, *body, Barrier())
         for dimension, loop in enumerate(reversed(self.tile.over)):
             made = replace(
-                loop, index=self.drafts.numbered(), body=Block(body), range=NOWHERE, header=NOWHERE, directive=None
+                loop, index=self.tree.numbered(), body=Block(body), range=NOWHERE, header=NOWHERE, directive=None
             )
             self.tiles[made.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
             body = (made,)
-        return DraftLaunch(Block(body), self.tiles, scratchpads=tuple(self.scratchpads.values()))
+        return LaunchNode(Block(body), self.tiles, scratchpads=tuple(self.scratchpads.values()))
 
     def _dealt(self, steps: list[DataObject], trips: list[int], body: Iterable[Statement]) -> Statement:
         """Loops from 0, dealt out over workers, the last one over neighbouring ones."""
         inner = tuple(body)
         for dimension, (step, trip) in enumerate(reversed(list(zip(steps, trips, strict=True)))):
-            loop = counted_loop(self.drafts.numbered(), step, number(0), number(trip - 1), inner)
+            loop = counted_loop(self.tree.numbered(), step, number(0), number(trip - 1), inner)
             self.tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.WORKER, dimension=dimension)
             inner = (loop,)
         return inner[0]
@@ -409,9 +409,9 @@ class _TileLaunch:
         declarations: list[Declaration] = []
         for dimension, (first, last) in zip(staged.along, sides, strict=True):
             way, name = self.tile.ways[dimension], self.tile.ways[dimension].loop.iterator.name
-            step = self.drafts.names.scalar(f"{name}_step", INDEX)
+            step = self.tree.names.scalar(f"{name}_step", INDEX)
             place = term(step) + number(first) if way.sign > 0 else number(last) - term(step)
-            point = self.drafts.names.scalar(f"{name}_point", INDEX)
+            point = self.tree.names.scalar(f"{name}_point", INDEX)
             scratchpad = self.scratchpads[staged.array]
             origin = scratchpad.origin[len(points)]
             assert origin is not None
@@ -438,7 +438,7 @@ class _TileLaunch:
     @cached_property
     def weights(self) -> tuple[int, tuple[int, ...]]:
         """Of a layer, and of a place along each dimension: 1 for the last one."""
-        if not any(one.corners for one in self.drafts.staged):
+        if not any(one.corners for one in self.tree.staged):
             return 2, (1,) * self.tile.dimensions
         weights = tuple(2 ** (self.tile.dimensions - 1 - k) for k in range(self.tile.dimensions))
         return 1 + sum(weights), weights
@@ -447,13 +447,13 @@ class _TileLaunch:
         """One front after the other: the points on it, over workers."""
         tile = self.tile
         rise, weights = self.weights
-        front = self.drafts.names.scalar("front", INDEX)
+        front = self.tree.names.scalar("front", INDEX)
         layer = replace(tile.layer.iterator, element=INDEX)
         names = [way.loop.iterator.name for way in tile.ways]
-        steps = [self.drafts.names.scalar(f"{name}_step", INDEX) for name in names[:-1]]
+        steps = [self.tree.names.scalar(f"{name}_step", INDEX) for name in names[:-1]]
         firsts = [tile.all_places(dimension)[0] for dimension in range(tile.dimensions)]
         places = [term(step) + number(first) for step, first in zip(steps, firsts, strict=False)]
-        last = self.drafts.names.scalar(f"{names[-1]}_place_of_front", INDEX)
+        last = self.tree.names.scalar(f"{names[-1]}_place_of_front", INDEX)
         before = number(rise) * term(layer)
         for weight, place in zip(weights, places, strict=False):
             before = before + number(weight) * place

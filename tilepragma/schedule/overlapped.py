@@ -27,11 +27,11 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.types import ScalarType
-from tilepragma.schedule.overlapped_tree import DEGREE, Drafts, most_steps_of
+from tilepragma.schedule.overlapped_tree import DEGREE, OverlappedTree, most_steps_of
 from tilepragma.schedule.stencils import Stencil
 from tilepragma.schedule.stencils import stencil as stencil_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.streamed import StreamedDrafts
+from tilepragma.schedule.streamed import StreamedTree
 from tilepragma.schedule.tree import make_automatic
 
 if TYPE_CHECKING:
@@ -132,32 +132,32 @@ def _against(found: Overlap) -> str | None:
     return None
 
 
-def _answer(drafts: Drafts, notes: tuple[str, ...], *, asking: bool) -> ScheduleCandidate | Refusal:
-    draft, stencil = drafts.pairs(asking=asking), drafts.stencil
+def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, asking: bool) -> ScheduleCandidate | Refusal:
+    node, stencil = tree.pairs(asking=asking), tree.stencil
     depth = max(len(point.statement.loops) for point in stencil.points)
     depths = Depths(depth, 0, depth)
-    made = make_automatic(drafts.name, drafts.region, (draft,), (draft,), drafts.sizes, notes, depths)
+    made = make_automatic(tree.name, tree.region, (node,), (node,), tree.sizes, notes, depths)
     if isinstance(made, Refusal):
         return made
-    pairs = " and ".join(f"'{one.host}' and '{copy.host}'" for one, copy in drafts.copies.items())
+    pairs = " and ".join(f"'{one.host}' and '{copy.host}'" for one, copy in tree.copies.items())
     note = (
-        f"{drafts.name}: gangs of devices compute up to {drafts.most_steps} time steps ({drafts.degree.name} says how many) in memory of their "
-        f"own, {drafts.manner}what they need of other tiles again; values go to and fro between {pairs}"
+        f"{tree.name}: gangs of devices compute up to {tree.most_steps} time steps ({tree.degree.name} says how many) in memory of their "
+        f"own, {tree.manner}what they need of other tiles again; values go to and fro between {pairs}"
     )
-    return replace(made, storage=tuple(drafts.copies.values()), kept=(note,))
+    return replace(made, storage=tuple(tree.copies.values()), kept=(note,))
 
 
 # -- boxes or rings, and how large
 
 
-Maker = Callable[[Iterable[str]], Drafts]
-"""Makes drafts without names that are taken."""
+Maker = Callable[[Iterable[str]], OverlappedTree]
+"""Makes tree without names that are taken."""
 
 
 def _forms(
     region: Region, stencil: Stencil, found: Overlap, streams: tuple[Stream, ...] | str
 ) -> tuple[list[Maker], tuple[str, ...]]:
-    """Makers of drafts of either form, of which scratchpads fit, the cheaper first, or streamed ones
+    """Makers of tree of either form, of which scratchpads fit, the cheaper first, or streamed ones
     where they are asked for; and why there are no streamed ones.
     """
     measure = _Measure(len(stencil.points), found)
@@ -165,12 +165,12 @@ def _forms(
     lengths = _lengths(found, stencil.rank, memory)
     forms: list[tuple[float, Maker]] = []
 
-    def boxes(taken: Iterable[str]) -> Drafts:
-        return Drafts(region, stencil, found, Names(set(taken)), lengths)
+    def boxes(taken: Iterable[str]) -> OverlappedTree:
+        return OverlappedTree(region, stencil, found, Names(set(taken)), lengths)
 
-    drafts, there_are = boxes(()), most_steps_of(stencil, _MOST_STREAMED)
-    if drafts.most_steps >= 1:
-        forms.append((measure.boxes(lengths, drafts.steps_unasked), boxes))
+    tree, there_are = boxes(()), most_steps_of(stencil, _MOST_STREAMED)
+    if tree.most_steps >= 1:
+        forms.append((measure.boxes(lengths, tree.steps_unasked), boxes))
     against = streams if isinstance(streams, str) else None
     if streams and not isinstance(streams, str):
         fitting = [_streamed(found, stream, measure, there_are, memory) for stream in streams]
@@ -180,8 +180,8 @@ def _forms(
         else:
             cost, planes, degree, rings = best
 
-            def walked(taken: Iterable[str]) -> Drafts:
-                return StreamedDrafts(region, stencil, found, Names(set(taken)), rings, planes, degree)
+            def walked(taken: Iterable[str]) -> OverlappedTree:
+                return StreamedTree(region, stencil, found, Names(set(taken)), rings, planes, degree)
 
             forms.append((-1.0 if region.kernel.directive.temporal is TemporalTiles.STREAMED else cost, walked))
     notes: tuple[str, ...] = () if against is None else (f"streamed tiles: {against}",)

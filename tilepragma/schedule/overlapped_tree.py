@@ -42,7 +42,7 @@ from tilepragma.lower.band_loops import clauses, counted_loop, declared, floor_q
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.schedule.stencils import Point, Stencil
 from tilepragma.schedule.strategy import Region
-from tilepragma.schedule.tree import DraftCondition, DraftLaunch, DraftLoop
+from tilepragma.schedule.tree import ConditionNode, HostLoopNode, LaunchNode
 from tilepragma.user_tiles.chain_checks import literal_trip
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def most_steps_of(stencil: Stencil, otherwise: int) -> int:
 
 
 @dataclass
-class Drafts:
+class OverlappedTree:
     """Makes the launches; `lengths` are those of the scratchpads."""
 
     shape: ClassVar[str] = "overlapped tiles of time steps, there and back"
@@ -158,17 +158,17 @@ class Drafts:
 
     # -- the host's loop
 
-    def pairs(self, *, asking: bool) -> DraftLoop | DraftCondition:
+    def pairs(self, *, asking: bool) -> HostLoopNode | ConditionNode:
         """Two launches for each round; with `asking`, where something is written."""
         pair = self.names.scalar("pair")
         steps = self.stencil.steps
         rounds = floor_quotient(steps.greatest - steps.least, expression(number(2) * self.steps))
-        launches = tuple(self.launch(pair, place).draft() for place in range(2))
-        loop = DraftLoop(self.loop(pair, number(0), rounds), launches, self.shape)
+        launches = tuple(self.launch(pair, place).node() for place in range(2))
+        loop = HostLoopNode(self.loop(pair, number(0), rounds), launches, self.shape)
         if not asking:
             return loop
         tests = (at_least(side.greatest, side.least) for array in self.found.arrays for side in array.written)
-        return DraftCondition(conjunction(dict.fromkeys(tests)), (loop,))
+        return ConditionNode(conjunction(dict.fromkeys(tests)), (loop,))
 
     def launch(self, pair: DataObject, second: int) -> TileLaunch:
         """One of the two launches of a round: `second` is 1 for the one that goes back to the arrays."""
@@ -194,44 +194,44 @@ class Drafts:
 class TileLaunch:
     """Makes one of the two launches of a round."""
 
-    def __init__(self, drafts: Drafts, pair: DataObject, second: int) -> None:
-        self.drafts = drafts
+    def __init__(self, tree: OverlappedTree, pair: DataObject, second: int) -> None:
+        self.tree = tree
         self.second = second
         self.pair = pair
-        self.rank = drafts.stencil.rank
-        scalar = drafts.names.scalar
-        self.time = scalar(f"{drafts.stencil.time.iterator.name}_first")
-        self.steps = scalar(f"{drafts.stencil.time.iterator.name}_steps", INDEX)
-        self.home = [scalar(f"{base}_home", INDEX) for base in drafts.bases]
-        self.first = [scalar(f"{base}_first", INDEX) for base in drafts.bases]
-        self.origin = [scalar(f"{base}_origin", INDEX) for base in drafts.bases]
+        self.rank = tree.stencil.rank
+        scalar = tree.names.scalar
+        self.time = scalar(f"{tree.stencil.time.iterator.name}_first")
+        self.steps = scalar(f"{tree.stencil.time.iterator.name}_steps", INDEX)
+        self.home = [scalar(f"{base}_home", INDEX) for base in tree.bases]
+        self.first = [scalar(f"{base}_first", INDEX) for base in tree.bases]
+        self.origin = [scalar(f"{base}_origin", INDEX) for base in tree.bases]
         self.limits: dict[tuple[str, Polynomial], DataObject] = {}
-        self.scratchpads = {array.object: self.scratchpad(array.object) for array in drafts.found.arrays}
+        self.scratchpads = {array.object: self.scratchpad(array.object) for array in tree.found.arrays}
 
     def scratchpad(self, array: DataObject) -> Scratchpad:
         """What a gang keeps of an array."""
-        return self.scratchpad_of(array, self.drafts.lengths, self.origin)
+        return self.scratchpad_of(array, self.tree.lengths, self.origin)
 
     def scratchpad_of(
         self, array: DataObject, lengths: Iterable[int], origin: Iterable[DataObject | None]
     ) -> Scratchpad:
         """A scratchpad of these lengths."""
-        name = self.drafts.names.scalar(f"{array.name}_scratchpad").name
+        name = self.tree.names.scalar(f"{array.name}_scratchpad").name
         own = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, tuple(map(integer, lengths)))
         return Scratchpad(own, array, tuple(origin))
 
-    def draft(self) -> DraftLaunch:
+    def node(self) -> LaunchNode:
         """The launch: all tiles, over gangs."""
-        drafts, dimensions = self.drafts, range(self.rank)
-        blocks = [drafts.names.scalar(f"{base}_block") for base in drafts.bases]
+        tree, dimensions = self.tree, range(self.rank)
+        blocks = [tree.names.scalar(f"{base}_block") for base in tree.bases]
         steps = term(self.steps)
-        start = drafts.stencil.steps.least + (number(2) * term(self.pair) + number(self.second)) * steps
-        homes = [drafts.home(place) for place in dimensions]
-        grid = [drafts.grid(place) for place in dimensions]
-        reach, growth = drafts.found.reach, drafts.found.growth
+        start = tree.stencil.steps.least + (number(2) * term(self.pair) + number(self.second)) * steps
+        homes = [tree.home(place) for place in dimensions]
+        grid = [tree.grid(place) for place in dimensions]
+        reach, growth = tree.found.reach, tree.found.growth
         work = tuple(self.work())
         body = (
-            declared(self.steps, drafts.steps),
+            declared(self.steps, tree.steps),
             declared(self.time, start),
             *(declared(self.home[k], homes[k]) for k in dimensions),
             *(declared(self.first[k], grid[k][0] + term(blocks[k]) * term(self.home[k])) for k in dimensions),
@@ -247,9 +247,9 @@ class TileLaunch:
             Barrier(),
         )
         last = [floor_quotient(grid[k][1] - grid[k][0], expression(homes[k])) for k in dimensions]
-        nest = drafts.nest(blocks, last, body, TileKind.DYNAMIC, TileKind.GANG)
+        nest = tree.nest(blocks, last, body, TileKind.DYNAMIC, TileKind.GANG)
         scratchpads = tuple(self.scratchpads.values())
-        return DraftLaunch(Block((nest,)), dict(drafts.tiles), scratchpads=scratchpads, waits=self.waits)
+        return LaunchNode(Block((nest,)), dict(tree.tiles), scratchpads=scratchpads, waits=self.waits)
 
     @property
     def waits(self) -> bool:
@@ -278,12 +278,12 @@ class TileLaunch:
 
     def dealt(self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool) -> Statement:
         """Loops over the points along these dimensions of the scratchpad, or of its home alone, dealt out over workers."""
-        drafts = self.drafts
-        steps = [drafts.names.scalar(f"{drafts.bases[k]}_step", INDEX) for k in dimensions]
+        tree = self.tree
+        steps = [tree.names.scalar(f"{tree.bases[k]}_step", INDEX) for k in dimensions]
         starts = self.first if home else self.origin
-        last = [drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in dimensions]
+        last = [tree.home(k) - number(1) if home else tree.home(k) + tree.halo(k) - number(1) for k in dimensions]
         placed = (declared(points[k], term(starts[k]) + term(step)) for k, step in zip(dimensions, steps, strict=True))
-        return drafts.nest(steps, last, (*placed, *body), TileKind.DYNAMIC, TileKind.WORKER)
+        return tree.nest(steps, last, (*placed, *body), TileKind.DYNAMIC, TileKind.WORKER)
 
     @property
     def store_delay(self) -> Polynomial:
@@ -296,19 +296,19 @@ class TileLaunch:
 
     def points(self) -> list[DataObject]:
         """New scalars for the subscripts of an element."""
-        return [self.drafts.names.scalar(f"{base}_point", INDEX) for base in self.drafts.bases]
+        return [self.tree.names.scalar(f"{base}_point", INDEX) for base in self.tree.bases]
 
     def limit(self, base: str, value: Polynomial) -> Polynomial:
         """What short numbers of this name are compared with: a number, or a scalar as short that a tile declares once."""
         if short_or_long(value) == INDEX:
             return value
         if (base, value) not in self.limits:
-            self.limits[base, value] = self.drafts.names.scalar(f"{base}_limit", INDEX)
+            self.limits[base, value] = self.tree.names.scalar(f"{base}_limit", INDEX)
         return term(self.limits[base, value])
 
     def box(self, sides: Iterable[Side]) -> list[tuple[Polynomial, Polynomial]]:
         """The inclusive limits of subscripts."""
-        pairs = zip(self.drafts.bases, sides, strict=True)
+        pairs = zip(self.tree.bases, sides, strict=True)
         return [(self.limit(base, side.least), self.limit(base, side.greatest)) for base, side in pairs]
 
     # -- copies
@@ -317,9 +317,9 @@ class TileLaunch:
         """Copies of what steps read of before, into the scratchpads."""
         points = self.points()
         copies: list[Statement] = []
-        for array in self.drafts.found.arrays:
+        for array in self.tree.found.arrays:
             if array.carried or array.border:
-                source = self.drafts.copies[array.object] if array.carried and self.second else array.object
+                source = self.tree.copies[array.object] if array.carried and self.second else array.object
                 inside = within(points, self.box(array.touched))
                 if not array.carried:
                     inside = (*inside, _outside(points, self.box(array.written)))
@@ -332,8 +332,8 @@ class TileLaunch:
         points = self.points()
         always: list[Statement] = []
         last: list[Statement] = []
-        for array in self.drafts.found.arrays:
-            target = self.drafts.copies[array.object] if array.carried and not self.second else array.object
+        for array in self.tree.found.arrays:
+            target = self.tree.copies[array.object] if array.carried and not self.second else array.object
             box = array.written if target == array.object else array.touched
             inside = within(points, self.box(box))
             kept = where(
@@ -344,7 +344,7 @@ class TileLaunch:
         yield from self.workers(points, always, delay=self.store_delay, home=True)
         if last:
             # What no later step reads is wanted of the last step alone.
-            end = self.drafts.stencil.steps.greatest
+            end = self.tree.stencil.steps.greatest
             is_last = (
                 at_least(end, term(self.time)),
                 at_least(term(self.time) + term(self.steps) - number(1), end),
@@ -369,35 +369,35 @@ class TileLaunch:
 
     def time_loop(self) -> Statement:
         """The statements, step by step."""
-        drafts = self.drafts
-        name = drafts.stencil.time.iterator.name
-        row, left = drafts.names.scalar(f"{name}_row"), drafts.names.scalar(f"{name}_left", INDEX)
+        tree = self.tree
+        name = tree.stencil.time.iterator.name
+        row, left = tree.names.scalar(f"{name}_row"), tree.names.scalar(f"{name}_left", INDEX)
         after = term(self.time) + term(self.steps) - number(1)
         step = term(row) - term(self.time)
         body = (declared(left, after - term(row)), *self.step_of_time(term(row), left, step))
-        return drafts.loop(row, term(self.time), minimum((after, drafts.stencil.steps.greatest)), body)
+        return tree.loop(row, term(self.time), minimum((after, tree.stencil.steps.greatest)), body)
 
     def step_of_time(self, row: Polynomial, left: DataObject, step: Polynomial) -> Iterable[Statement]:
         """The statements of time step `row`, `step` after the launch's first and `left` before its last."""
-        return (each for point in self.drafts.stencil.points for each in self._statement(point, row, left, step))
+        return (each for point in self.tree.stencil.points for each in self._statement(point, row, left, step))
 
     def _statement(self, point: Point, row: Polynomial, left: DataObject, step: Polynomial) -> tuple[Statement, ...]:
-        points, drafts = self.points(), self.drafts
-        margins = drafts.found.margins[point.statement.name]
+        points, tree = self.points(), self.tree
+        margins = tree.found.margins[point.statement.name]
         conditions: list[tuple[Expression, ...]] = []
-        own = {drafts.stencil.time.iterator: row}
+        own = {tree.stencil.time.iterator: row}
         for k, place in enumerate(point.places):
-            (low, high), (more, most) = margins[k], drafts.found.growth[k]
+            (low, high), (more, most) = margins[k], tree.found.growth[k]
             at, home = term(points[k]), term(self.home[k])
             reached = (
                 at_least(at, term(self.first[k]) - number(low) - number(more) * term(left)),
                 at_least(term(self.first[k]) + home - number(1) + number(high) + number(most) * term(left), at),
             )
             if place.iterator is None or place.bounds is None:
-                conditions.append((*reached, _compared("==", at, self.limit(drafts.bases[k], place.shift))))
+                conditions.append((*reached, _compared("==", at, self.limit(tree.bases[k], place.shift))))
                 continue
             ends = (place.bounds.least, place.bounds.greatest)
-            first, last = (self.limit(drafts.bases[k], end + place.shift) for end in ends)
+            first, last = (self.limit(tree.bases[k], end + place.shift) for end in ends)
             conditions.append((*reached, at_least(at, first), at_least(last, at)))
             own[place.iterator] = at - place.shift
         instead = {one: replace(one, scope=Scope.LOCAL, const=True) for one in own}

@@ -22,7 +22,7 @@ from tilepragma.ir.reductions import NoReduction, Updates, reduction_updates
 from tilepragma.ir.traversal import loop_directives
 from tilepragma.schedule.macro_statements import written_scalars
 from tilepragma.schedule.strategy import Region
-from tilepragma.schedule.tree import Draft, DraftLaunch
+from tilepragma.schedule.tree import LaunchNode, ScheduleNode
 
 if TYPE_CHECKING:
     from tilepragma.poly.dependences import Dependence
@@ -103,10 +103,10 @@ def _said(region: Region) -> Iterator[tuple[str, str]]:
             yield from ((name, clause.operator) for name in clause.names)
 
 
-def with_reductions(draft: Draft, clauses: tuple[ReductionClause, ...]) -> Draft:
-    """The draft whose launches reduce what they update, by these clauses."""
-    if not isinstance(draft, DraftLaunch):
-        return dataclasses.replace(draft, drafts=tuple(with_reductions(draft, clauses) for draft in draft.drafts))
-    written = {use.object.host for use in uses(draft.body) if use.writes}
+def with_reductions(node: ScheduleNode, clauses: tuple[ReductionClause, ...]) -> ScheduleNode:
+    """The node whose launches reduce what they update, by these clauses."""
+    if not isinstance(node, LaunchNode):
+        return dataclasses.replace(node, nodes=tuple(with_reductions(node, clauses) for node in node.nodes))
+    written = {use.object.host for use in uses(node.body) if use.writes}
     own = tuple(clause for clause in clauses if written.issuperset(clause.names))
-    return dataclasses.replace(draft, reductions=(*draft.reductions, *own))
+    return dataclasses.replace(node, reductions=(*node.reductions, *own))

@@ -1,7 +1,7 @@
 """What strategies of the automatic planner are given, and what they answer.
 
-A strategy turns a region that nobody gave tiles into drafts: launches without their nests, with
-host loops around. It vouches for them: `schedule/tree.py` makes launches of drafts and looks at
+A strategy turns a region that nobody gave tiles into nodes: launches without their nests, with
+host loops around. It vouches for them: `schedule/tree.py` makes launches of nodes and looks at
 scalars, not at dependences; the plan verifier proves the result.
 """
 

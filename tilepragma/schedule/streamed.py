@@ -30,7 +30,7 @@ from tilepragma.lower.band_loops import declared, term
 from tilepragma.schedule.overlapped_tree import (
     AT_ONCE,
     NO_TESTS,
-    Drafts,
+    OverlappedTree,
     Tests,
     TileLaunch,
     at_least,
@@ -50,7 +50,7 @@ _MOST_PLANES = 1 << 29
 
 
 @dataclass
-class StreamedDrafts(Drafts):
+class StreamedTree(OverlappedTree):
     """`lengths` are those of what a tile keeps along the first dimension where nobody says another
     number, and of the scratchpads in the others; `degree_limit` the time steps that the rings have room
     for.
@@ -86,11 +86,11 @@ class StreamedDrafts(Drafts):
 
 
 class _StreamedLaunch(TileLaunch):
-    def __init__(self, drafts: StreamedDrafts, pair: DataObject, second: int) -> None:
-        self.stream = drafts.stream
-        self.degree = drafts.degree_limit
-        self.position = drafts.names.scalar(f"{drafts.bases[0]}_front", INDEX)
-        super().__init__(drafts, pair, second)
+    def __init__(self, tree: StreamedTree, pair: DataObject, second: int) -> None:
+        self.stream = tree.stream
+        self.degree = tree.degree_limit
+        self.position = tree.names.scalar(f"{tree.bases[0]}_front", INDEX)
+        super().__init__(tree, pair, second)
 
     @property
     def waits(self) -> bool:
@@ -99,10 +99,10 @@ class _StreamedLaunch(TileLaunch):
 
     def scratchpad(self, array: DataObject) -> Scratchpad:
         planes = self.stream.planes(array, self.degree)
-        made = self.scratchpad_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
-        if not self.stream.once or not any(_reads_own(point, array) for point in self.drafts.stencil.points):
+        made = self.scratchpad_of(array, (planes, *self.tree.lengths[1:]), (None, *self.origin[1:]))
+        if not self.stream.once or not any(_reads_own(point, array) for point in self.tree.stencil.points):
             return made
-        name = self.drafts.names.scalar(f"{array.name}_column").name
+        name = self.tree.names.scalar(f"{array.name}_column").name
         own = replace(made.object, name=name, host=name)
         return replace(made, column=RegisterQueue(own, self.position, self.stream.behind(array, self.degree)))
 
@@ -115,12 +115,12 @@ class _StreamedLaunch(TileLaunch):
         return replace(found, object=scratchpad.column.object)
 
     def work(self) -> tuple[Statement, ...]:
-        base, (least, greatest) = self.drafts.bases[0], self.drafts.grid(0)
+        base, (least, greatest) = self.tree.bases[0], self.tree.grid(0)
         last = minimum((term(self.first[0]) + term(self.home[0]) - number(1), greatest)) + self.store_delay
         first = self.limit(base, maximum((term(self.origin[0]), least)))
         last = self.limit(base, last)
         barriers = (Barrier(),) if self.stream.once else ()
-        return (self.drafts.loop(self.position, first, last, (*super().work(), *barriers)),)
+        return (self.tree.loop(self.position, first, last, (*super().work(), *barriers)),)
 
     def workers(
         self,
@@ -149,15 +149,15 @@ class _StreamedLaunch(TileLaunch):
         """The statements, step by step; where workers do not wait between them the number of steps is one that compilers know."""
         if not self.stream.once:
             return super().time_loop()
-        drafts, names = self.drafts, self.drafts.names
-        name = drafts.stencil.time.iterator.name
+        tree, names = self.tree, self.tree.names
+        name = tree.stencil.time.iterator.name
         step, left = names.scalar(f"{name}_step", INDEX), names.scalar(f"{name}_left", INDEX)
         last = term(self.steps) - number(1)
         row = term(self.time) + term(step)
         body = (declared(left, last - term(step)), *self.step_of_time(row, left, term(step)))
-        left_at_all = self.limit(name, drafts.stencil.steps.greatest - term(self.time))
+        left_at_all = self.limit(name, tree.stencil.steps.greatest - term(self.time))
         there_is = where((at_least(left_at_all, term(step)),), *body)
-        return drafts.loop(step, number(0), last, there_is)
+        return tree.loop(step, number(0), last, there_is)
 
     @property
     def store_delay(self) -> Polynomial:

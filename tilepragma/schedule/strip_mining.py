@@ -22,7 +22,7 @@ from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import floor_quotient
 from tilepragma.plan.kernel_plan import TileSize
-from tilepragma.schedule.launch_tree import LaunchPiece, LoopPiece, Piece
+from tilepragma.schedule.launch_tree import PlannedHostLoop, PlannedLaunch, PlannedStep
 from tilepragma.schedule.strategy import Region
 from tilepragma.user_tiles.chain_checks import literal_trip
 
@@ -42,15 +42,15 @@ class Strips:
         """The first number that no loop has."""
         return self.region.first_index + len(self.sizes)
 
-    def of(self, loop: Loop, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-        """The pieces of the distributed loop in strips, where they stream through the same array;
+    def of(self, loop: Loop, steps: Sequence[PlannedStep]) -> tuple[PlannedStep, ...]:
+        """The steps of the distributed loop in strips, where they stream through the same array;
         else as they are.
 
         Raises OperationLimitError.
         """
-        launches = [piece for piece in pieces if isinstance(piece, LaunchPiece) and piece.loops]
-        if not 1 < len(launches) == len(pieces) or not _is_simple(loop) or not self._share(loop, launches):
-            return tuple(pieces)
+        launches = [step for step in steps if isinstance(step, PlannedLaunch) and step.loops]
+        if not 1 < len(launches) == len(steps) or not _is_simple(loop) or not self._share(loop, launches):
+            return tuple(steps)
         names = Names(set(names_in(self.region.kernel)) | {size.object.name for size in self.sizes})
         strip = names.scalar(f"{loop.iterator.host}_strip")
         size = TileSize(names.scalar(f"{loop.iterator.host}_size"), STRIP, STRIP)
@@ -71,9 +71,9 @@ class Strips:
         self.sizes.append(size)
         first = lower + of_atom(access_to(strip)) * extent
         bounds = _Bounds(loop.index, expression(first), expression(minimum((end, first + extent))))
-        return (LoopPiece(around, tuple(bounds.piece(launch) for launch in launches)),)
+        return (PlannedHostLoop(around, tuple(bounds.step(launch) for launch in launches)),)
 
-    def _share(self, loop: Loop, launches: Sequence[LaunchPiece]) -> bool:
+    def _share(self, loop: Loop, launches: Sequence[PlannedLaunch]) -> bool:
         from tilepragma.poly.streams import has_shared, streams
 
         parts = []
@@ -101,7 +101,7 @@ class _Bounds:
     lower: Expression
     upper: Expression
 
-    def piece(self, one: LaunchPiece) -> LaunchPiece:
+    def step(self, one: PlannedLaunch) -> PlannedLaunch:
         loops = tuple(self._loop(loop) for loop in one.loops)
         return dataclasses.replace(one, body=self._block(one.body), loops=loops)
 

@@ -18,7 +18,7 @@ from tilepragma.ir.expressions import DataObject, integer
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number
 from tilepragma.lower.band_loops import Around, BandLoops, Bounds, base_name, floor_quotient, term
-from tilepragma.schedule.tree import DraftLoop
+from tilepragma.schedule.tree import HostLoopNode
 
 if TYPE_CHECKING:
     from tilepragma.poly.band_strips import BandStrip
@@ -27,7 +27,7 @@ STRIP_BLOCKS = 8
 """Blocks of the first part in a strip: as many threads find work in it, and its rows stay in the cache that the cores share."""
 
 
-class StripLoop(DraftLoop):
+class StripLoop(HostLoopNode):
     """A host's loop over strips."""
 
 

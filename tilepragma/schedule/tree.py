@@ -1,6 +1,6 @@
-"""From drafts to launches: what a strategy of the automatic planner leaves open is settled here.
+"""From nodes to launches: what a strategy of the automatic planner leaves open is settled here.
 
-A draft says which statements run in which order, inside which host loops, and which loops are dealt
+A node says which statements run in which order, inside which host loops, and which loops are dealt
 out. Nests, barriers, names, scalars and values of host loops follow from that. Whatever cannot be
 settled is a refusal of the strategy, never an error: nobody asked for it.
 """
@@ -37,11 +37,11 @@ from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 
 @dataclass(frozen=True)
-class DraftLaunch:
+class LaunchNode:
     """One launch: `clauses` has the tiles of loops under `body`, by index; with none that is
     distributed one instance runs it.
 
-    Iterators of DraftLoops around and tile sizes may stand anywhere in it. `reductions` are those
+    Iterators of HostLoopNodes around and tile sizes may stand anywhere in it. `reductions` are those
     of this launch besides the user's; `scratchpads` what its gangs keep for themselves. `waits`:
     barriers are put in where workers must wait; else `body` has what it needs.
     """
@@ -58,46 +58,46 @@ class DraftLaunch:
 
 
 @dataclass(frozen=True)
-class DraftLoop:
+class HostLoopNode:
     """A loop that the host runs around launches; its own body is not looked at. An iterator from outside becomes one of the loop's own."""
 
     loop: Loop
-    drafts: tuple[Draft, ...]
+    nodes: tuple[ScheduleNode, ...]
     shape: str = ""
     band: TiledBand | None = None
 
 
 @dataclass(frozen=True)
-class DraftCondition:
-    """`drafts` run where `condition`, which the host can evaluate, is not 0."""
+class ConditionNode:
+    """`nodes` run where `condition`, which the host can evaluate, is not 0."""
 
     condition: Expression
-    drafts: tuple[Draft, ...]
+    nodes: tuple[ScheduleNode, ...]
 
 
 #: Fewer iterations are no measure of how much work a loop is.
 WORTH_COUNTING = 8
 
-#: Loops of all drafts for one kind of target have different indices.
-Draft = DraftLaunch | DraftLoop | DraftCondition
+#: Loops of all nodes for one kind of target have different indices.
+ScheduleNode = LaunchNode | HostLoopNode | ConditionNode
 
 
 def make_automatic(
     strategy: str,
     region: Region,
-    host: tuple[Draft, ...],
-    device: tuple[Draft, ...],
+    host: tuple[ScheduleNode, ...],
+    device: tuple[ScheduleNode, ...],
     sizes: tuple[TileSize, ...] = (),
     notes: tuple[str, ...] = (),
     depths: Depths | None = None,
 ) -> ScheduleCandidate | Refusal:
-    """The strategy's answer, where the drafts can be launched. Without `depths`, all loops of the
+    """The strategy's answer, where the nodes can be launched. Without `depths`, all loops of the
     host's tree count as the user's but those over tiles.
     """
     results = []
-    for drafts in (host, device):
+    for nodes in (host, device):
         builder = _Builder(region, frozenset(size.object for size in sizes))
-        made = builder.steps(drafts)
+        made = builder.steps(nodes)
         if isinstance(made, Refusal):
             return made
         results.append((made, builder.shared))
@@ -148,9 +148,9 @@ def counts_as_work(node: Any) -> int:
 
 @dataclass(frozen=True)
 class _Place:
-    """A launch's draft with its nests built, and the iterators of the host's loops around it."""
+    """A launch's node with its nests built, and the iterators of the host's loops around it."""
 
-    draft: DraftLaunch
+    node: LaunchNode
     body: Block
     around: tuple[DataObject, ...]
 
@@ -167,24 +167,24 @@ class _Builder:
     staged: dict[str, StagedForm] = field(default_factory=dict)
     symbols: dict[int, str] = field(default_factory=dict)
 
-    def steps(self, drafts: tuple[Draft, ...]) -> tuple[Step, ...] | Refusal:
-        for problem in _iterators_left(drafts, self.region):
+    def steps(self, nodes: tuple[ScheduleNode, ...]) -> tuple[Step, ...] | Refusal:
+        for problem in _iterators_left(nodes, self.region):
             return Refusal(problem)
-        drafts = tuple(_own_iterators(draft) for draft in drafts)
-        launches = tuple(draft_launches(drafts))
-        boxes = [draft.boxed.body for draft in launches if draft.boxed is not None]
-        self.symbols = loop_symbols(self.region.kernel, [*(draft.body for draft in launches), *boxes])
-        self._build_nests(drafts, ())
+        nodes = tuple(_own_iterators(node) for node in nodes)
+        launches = tuple(launch_nodes(nodes))
+        boxes = [node.boxed.body for node in launches if node.boxed is not None]
+        self.symbols = loop_symbols(self.region.kernel, [*(node.body for node in launches), *boxes])
+        self._build_nests(nodes, ())
         live = _Liveness(self.region, [place.body for place in self.places])
-        needed = live.after(drafts, self.region.live_out)
-        inside = live.after(drafts, frozenset())
+        needed = live.after(nodes, self.region.live_out)
+        inside = live.after(nodes, frozenset())
         made = [self._launch(place, number, needed[number], inside[number]) for number, place in enumerate(self.places)]
         for item in self.diagnostics:
             if item.severity is Severity.ERROR:
                 return Refusal(item.message)
-        return _with_launches(drafts, iter(made))
+        return _with_launches(nodes, iter(made))
 
-    def _build_nests(self, drafts: tuple[Draft, ...], around: tuple[DataObject, ...]) -> None:
+    def _build_nests(self, nodes: tuple[ScheduleNode, ...], around: tuple[DataObject, ...]) -> None:
         on_host = host_evaluable(self.region.written, (*around, *self.sizes))
         directive = self.region.kernel.directive
         counts = {
@@ -192,16 +192,16 @@ class _Builder:
             for count in directive.counts
             if count.count.literal is not None
         }
-        for draft in drafts:
-            if isinstance(draft, DraftLaunch):
-                context = ChainContext(draft.clauses, self.symbols, on_host, counts, self.diagnostics)
-                self.places.append(_Place(draft, build_nests(draft.body, context), around))
-            elif isinstance(draft, DraftLoop):
-                self._check_on_host((draft.loop.lower, draft.loop.upper, draft.loop.step), around)
-                self._build_nests(draft.drafts, (*around, draft.loop.iterator))
+        for node in nodes:
+            if isinstance(node, LaunchNode):
+                context = ChainContext(node.clauses, self.symbols, on_host, counts, self.diagnostics)
+                self.places.append(_Place(node, build_nests(node.body, context), around))
+            elif isinstance(node, HostLoopNode):
+                self._check_on_host((node.loop.lower, node.loop.upper, node.loop.step), around)
+                self._build_nests(node.nodes, (*around, node.loop.iterator))
             else:
-                self._check_on_host((draft.condition,), around)
-                self._build_nests(draft.drafts, around)
+                self._check_on_host((node.condition,), around)
+                self._build_nests(node.nodes, around)
 
     def _check_on_host(self, values: tuple[Expression, ...], around: tuple[DataObject, ...]) -> None:
         on_host = host_evaluable(self.region.written, (*around, *self.sizes))
@@ -214,7 +214,7 @@ class _Builder:
 
     def _launch(self, place: _Place, number: int, needed: frozenset[str], inside: frozenset[str]) -> Launch:
         kernel = self.region.kernel
-        reductions = (*kernel.directive.reductions, *place.draft.reductions)
+        reductions = (*kernel.directive.reductions, *place.node.reductions)
         context = ScalarContext(
             dataclasses.replace(kernel.directive, reductions=reductions),
             kernel.functions,
@@ -230,75 +230,75 @@ class _Builder:
         used = {use.object for use in uses(place.body, kernel.functions, launch=True)}
         values = tuple(iterator for iterator in place.around if iterator in used)
         name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
-        launch = finished_launch(name, place.body, found, context, values, waits=place.draft.waits)
-        pipelined = place.draft.pipelined and columns_nest(launch) is not None
-        if place.draft.boxed is not None:
-            form = staged_form(place.body, place.draft.boxed, self.symbols, kernel.functions, frozenset(found.privates))
+        launch = finished_launch(name, place.body, found, context, values, waits=place.node.waits)
+        pipelined = place.node.pipelined and columns_nest(launch) is not None
+        if place.node.boxed is not None:
+            form = staged_form(place.body, place.node.boxed, self.symbols, kernel.functions, frozenset(found.privates))
             self.staged |= {} if form is None else {name: form}
-        return dataclasses.replace(launch, scratchpads=place.draft.scratchpads, pipelined=pipelined)
+        return dataclasses.replace(launch, scratchpads=place.node.scratchpads, pipelined=pipelined)
 
 
-def draft_launches(drafts: tuple[Draft, ...]) -> Iterator[DraftLaunch]:
-    """All launches of drafts, in order."""
-    for draft in drafts:
-        if isinstance(draft, DraftLaunch):
-            yield draft
+def launch_nodes(nodes: tuple[ScheduleNode, ...]) -> Iterator[LaunchNode]:
+    """All launches of nodes, in order."""
+    for node in nodes:
+        if isinstance(node, LaunchNode):
+            yield node
         else:
-            yield from draft_launches(draft.drafts)
+            yield from launch_nodes(node.nodes)
 
 
-def _with_launches(drafts: tuple[Draft, ...], launches: Iterator[Launch]) -> tuple[Step, ...]:
+def _with_launches(nodes: tuple[ScheduleNode, ...], launches: Iterator[Launch]) -> tuple[Step, ...]:
     steps: list[Step] = []
-    for draft in drafts:
-        if isinstance(draft, DraftLaunch):
+    for node in nodes:
+        if isinstance(node, LaunchNode):
             steps.append(next(launches))
-        elif isinstance(draft, DraftLoop):
-            empty = dataclasses.replace(draft.loop, body=Block((), draft.loop.body.range))
-            steps.append(HostLoop(empty, _with_launches(draft.drafts, launches), draft.shape, draft.band))
+        elif isinstance(node, HostLoopNode):
+            empty = dataclasses.replace(node.loop, body=Block((), node.loop.body.range))
+            steps.append(HostLoop(empty, _with_launches(node.nodes, launches), node.shape, node.band))
         else:
-            steps.append(HostCondition(draft.condition, _with_launches(draft.drafts, launches)))
+            steps.append(HostCondition(node.condition, _with_launches(node.nodes, launches)))
     return tuple(steps)
 
 
 # -- iterators of the host's loops
 
 
-def _own_iterators(draft: Draft) -> Draft:
+def _own_iterators(node: ScheduleNode) -> ScheduleNode:
     """Host loops with iterators of their own: the user's variable gets its last value after the region."""
-    if isinstance(draft, DraftLaunch):
-        return draft
-    inner = tuple(_own_iterators(draft) for draft in draft.drafts)
-    if isinstance(draft, DraftCondition):
-        return dataclasses.replace(draft, drafts=inner)
-    outer = draft.loop.iterator
+    if isinstance(node, LaunchNode):
+        return node
+    inner = tuple(_own_iterators(node) for node in node.nodes)
+    if isinstance(node, ConditionNode):
+        return dataclasses.replace(node, nodes=inner)
+    outer = node.loop.iterator
     if outer.scope is Scope.LOCAL:
-        return dataclasses.replace(draft, drafts=inner)
+        return dataclasses.replace(node, nodes=inner)
     own = dataclasses.replace(outer, scope=Scope.LOCAL)
-    loop = dataclasses.replace(draft.loop, iterator=own, declares_iterator=True)
-    return dataclasses.replace(draft, loop=loop, drafts=tuple(_renamed(one, {outer: own}) for one in inner))
+    loop = dataclasses.replace(node.loop, iterator=own, declares_iterator=True)
+    return dataclasses.replace(node, loop=loop, nodes=tuple(_renamed(one, {outer: own}) for one in inner))
 
 
-def _renamed(draft: Draft, replaced: dict[DataObject, DataObject]) -> Draft:
-    if isinstance(draft, DraftLaunch):
-        return dataclasses.replace(draft, body=with_objects(draft.body, replaced))
-    inner = tuple(_renamed(draft, replaced) for draft in draft.drafts)
-    if isinstance(draft, DraftCondition):
-        return DraftCondition(with_objects(draft.condition, replaced), inner)
-    return dataclasses.replace(draft, loop=with_objects(draft.loop, replaced), drafts=inner)
+def _renamed(node: ScheduleNode, replaced: dict[DataObject, DataObject]) -> ScheduleNode:
+    if isinstance(node, LaunchNode):
+        return dataclasses.replace(node, body=with_objects(node.body, replaced))
+    inner = tuple(_renamed(node, replaced) for node in node.nodes)
+    if isinstance(node, ConditionNode):
+        return ConditionNode(with_objects(node.condition, replaced), inner)
+    return dataclasses.replace(node, loop=with_objects(node.loop, replaced), nodes=inner)
 
 
-def _iterators_left(drafts: tuple[Draft, ...], region: Region) -> Iterator[str]:
+def _iterators_left(nodes: tuple[ScheduleNode, ...], region: Region) -> Iterator[str]:
     """Whose last value, that of a host loop's iterator, is wanted but not known after the region, or is read inside it."""
-    for draft in drafts:
-        if isinstance(draft, DraftLaunch):
+    for node in nodes:
+        if isinstance(node, LaunchNode):
             continue
-        if isinstance(draft, DraftLoop):
-            iterator = draft.loop.iterator
+        if isinstance(node, HostLoopNode):
+            iterator = node.loop.iterator
             if iterator.name in region.live_out and iterator.name not in region.final:
                 yield f"'{iterator.host}' may be read after the kernel, but its last value there cannot be computed at launch"
             if iterator.scope is not Scope.LOCAL and _read_outside(iterator, region):
                 yield f"the value that the loop over '{iterator.host}' leaves behind is used in the kernel"
-        yield from _iterators_left(draft.drafts, region)
+        yield from _iterators_left(node.nodes, region)
 
 
 def _read_outside(iterator: DataObject, region: Region) -> bool:
@@ -318,27 +318,27 @@ class _Liveness:
     def __init__(self, region: Region, bodies: list[Block]) -> None:
         self._effects = [scalar_effect(body, region.scalars, region.kernel.functions) for body in bodies]
 
-    def after(self, drafts: tuple[Draft, ...], live: frozenset[str]) -> dict[int, frozenset[str]]:
+    def after(self, nodes: tuple[ScheduleNode, ...], live: frozenset[str]) -> dict[int, frozenset[str]]:
         """For each launch, by its number, the scalars that someone may read after it; `live` are those read after all."""
         found: dict[int, frozenset[str]] = {}
-        self._before(drafts, live, 0, found)
+        self._before(nodes, live, 0, found)
         return found
 
     def _before(
-        self, drafts: tuple[Draft, ...], live: frozenset[str], first: int, found: dict[int, frozenset[str]]
+        self, nodes: tuple[ScheduleNode, ...], live: frozenset[str], first: int, found: dict[int, frozenset[str]]
     ) -> frozenset[str]:
-        """The scalars wanted before `drafts`, whose launches are numbered from `first`."""
+        """The scalars wanted before `nodes`, whose launches are numbered from `first`."""
         firsts = []
-        for draft in drafts:
+        for node in nodes:
             firsts.append(first)
-            first += sum(1 for _ in draft_launches((draft,)))
-        for draft, number in zip(reversed(drafts), reversed(firsts), strict=True):
-            if isinstance(draft, DraftLaunch):
+            first += sum(1 for _ in launch_nodes((node,)))
+        for node, number in zip(reversed(nodes), reversed(firsts), strict=True):
+            if isinstance(node, LaunchNode):
                 found[number] = live
                 live = self._effects[number].before(live)
                 continue
-            once = self._before(draft.drafts, live, number, found)
-            if isinstance(draft, DraftLoop):
-                once = self._before(draft.drafts, live | once, number, found)
+            once = self._before(node.nodes, live, number, found)
+            if isinstance(node, HostLoopNode):
+                once = self._before(node.nodes, live | once, number, found)
             live |= once
         return live

@@ -21,7 +21,7 @@ from tilepragma.ir.loop_tree import Block, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.lower.band_loops import floor_quotient
-from tilepragma.schedule.launch_tree import LaunchPiece, LoopPiece, Piece
+from tilepragma.schedule.launch_tree import PlannedHostLoop, PlannedLaunch, PlannedStep
 
 
 @dataclass
@@ -30,28 +30,28 @@ class VectorLoops:
 
     next_index: int
 
-    def of(self, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-        """The pieces with the loops over lanes innermost."""
-        return tuple(map(self._one, pieces))
+    def of(self, steps: tuple[PlannedStep, ...]) -> tuple[PlannedStep, ...]:
+        """The steps with the loops over lanes innermost."""
+        return tuple(map(self._one, steps))
 
-    def _one(self, piece: Piece) -> Piece:
-        if isinstance(piece, LoopPiece):
-            return replace(piece, pieces=self.of(piece.pieces))
-        if not isinstance(piece, LaunchPiece) or len(piece.loops) < 2:
-            return piece
-        *outer, lanes = piece.loops
-        bodies = (piece.body, *(one.body for one in outer))
-        if any(body.statements != (loop,) for body, loop in zip(bodies, piece.loops, strict=True)):
-            return piece
+    def _one(self, step: PlannedStep) -> PlannedStep:
+        if isinstance(step, PlannedHostLoop):
+            return replace(step, steps=self.of(step.steps))
+        if not isinstance(step, PlannedLaunch) or len(step.loops) < 2:
+            return step
+        *outer, lanes = step.loops
+        bodies = (step.body, *(one.body for one in outer))
+        if any(body.statements != (loop,) for body, loop in zip(bodies, step.loops, strict=True)):
+            return step
         nests = [self._turned(nest, lanes) for nest in lanes.body.statements]
         if None in nests:
-            return piece
+            return step
         body = Block(tuple(nest for nest in nests if nest is not None))
         turned: tuple[Loop, ...] = ()
         for loop in reversed(outer):
             turned = (replace(loop, body=body), *turned)
             body = Block(turned[:1])
-        return replace(piece, body=body, loops=turned)
+        return replace(step, body=body, loops=turned)
 
     def _turned(self, nest: Statement, lanes: Loop) -> Statement | None:
         """A nest that stands in the loop over lanes, with that loop innermost; None where it cannot go there."""

@@ -37,7 +37,7 @@ from tilepragma.lower.band_loops import (
 from tilepragma.plan.kernel_plan import TiledBand, TiledStatement
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile, point_wavefronts
 from tilepragma.schedule.register_tile import with_full_tiles
-from tilepragma.schedule.tree import Draft, DraftLaunch, DraftLoop
+from tilepragma.schedule.tree import HostLoopNode, LaunchNode, ScheduleNode
 from tilepragma.schedule.wavefront_array_tiles import array_tiles
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class _TiledRow:
         return declared(self.first, term(self.tile) * term(self.size))
 
 
-def wavefront_draft(loops: BandLoops, planned: PlannedBand, around: Around) -> Draft:
+def wavefront_node(loops: BandLoops, planned: PlannedBand, around: Around) -> ScheduleNode:
     """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
     part, outside = planned.part, around.rows
     # The row that vectors run along has the longest tiles, hence the fewest.
@@ -160,7 +160,9 @@ def wavefront_draft(loops: BandLoops, planned: PlannedBand, around: Around) -> D
     dealt = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
     launch = replace(_launch(loops, wavefront, rows, dealt, inner, tiles), boxed=boxed)
     band = _tiled_band(loops, part, (*summed, *inner_levels), len(summed))
-    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "", band)
+    return HostLoopNode(
+        loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "", band
+    )
 
 
 def _tiled_band(loops: BandLoops, part: Part, levels: tuple[int, ...], summed: int) -> TiledBand:
@@ -302,7 +304,7 @@ def _launch(
     dealt: list[Bounds],
     inner: tuple[Statement, ...],
     inner_tiles: dict[int, tuple[TileClause, ...]],
-) -> DraftLaunch:
+) -> LaunchNode:
     """The tiles of one wavefront: t_1, ..., t_(m-1) are `dealt` out between these bounds, t_m = w -
     t_1 - ... - t_(m-1) follows.
 
@@ -322,4 +324,4 @@ def _launch(
         else:
             tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.THREAD)
         body = (loop,)
-    return DraftLaunch(Block(body), tiles, pipelined=True)
+    return LaunchNode(Block(body), tiles, pipelined=True)
