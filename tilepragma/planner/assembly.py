@@ -37,7 +37,7 @@ from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.targets import check_axes, check_counts, preferred_target
 from tilepragma.planner.as_written_warnings import warn_as_written
 from tilepragma.planner.overflow_guards import launch_conditions
-from tilepragma.schedule.coalescing import vouched_worker_loop
+from tilepragma.schedule.coalescing import assumed_worker_loop
 from tilepragma.schedule.strategy import ScheduleCandidate
 from tilepragma.schedule.user_launches import make_launches
 from tilepragma.sizes.processor_pick import processor_choices
@@ -188,7 +188,7 @@ def tiled_region(kernel: Kernel, diagnostics: Diagnostics) -> TiledRegion:
             independent = independent_loops(loop, kernel.directive)
             host |= host_clauses(independent)
             dealt = launchable(independent, on_host)
-            device |= device_clauses(dealt, vouched_worker_loop(dealt, kernel))
+            device |= device_clauses(dealt, assumed_worker_loop(dealt, kernel))
     return TiledRegion(tuple(prologue), tuple(statements), user, host, device)
 
 

@@ -31,8 +31,8 @@ from tilepragma.planner.candidates import (
     is_settled,
     reloads_less,
 )
-from tilepragma.schedule.as_written import structure
-from tilepragma.schedule.assumed_independence import keeps_elements_in_registers, without_vouching
+from tilepragma.schedule.as_written import as_written
+from tilepragma.schedule.assumed_independence import keeps_elements_in_registers, without_assumptions
 from tilepragma.schedule.hyperplane_tiles import hyperplanes
 from tilepragma.schedule.in_order import proof_in_order
 from tilepragma.schedule.multilayer_staging import with_subdomain_tiles
@@ -62,7 +62,7 @@ def vouched_plan(
     keeps elements in registers and is proven without the user's word, which then is right and says
     no more.
     """
-    plain = without_vouching(kernel)
+    plain = without_assumptions(kernel)
     if plain is not None:
         found = Diagnostics()
         planned = searched_plan(plain, tiled_region(plain, found), floating, found, targets)
@@ -248,7 +248,7 @@ def _automatic(
     attempt = Attempt(kernel, said, floating, targets)
     planned = _with_other_arrays(attempt, diagnostics)
     if attempt.region.ordered:
-        return _with_tiles(planned or attempt.planned(attempt.choice((structure,)), diagnostics), attempt)
+        return _with_tiles(planned or attempt.planned(attempt.choice((as_written,)), diagnostics), attempt)
     if planned is not None:
         return planned
     planned = _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
@@ -259,7 +259,7 @@ def _with_other_arrays(attempt: Attempt, diagnostics: Diagnostics) -> Planned | 
     """The plan of sweeps in another order on arrays for it; None of all else."""
     own = with_array_copies(attempt.region)
     other = None if own is None else attempt.instead(own)
-    choice = None if other is None else other.choice((structure,) if other.region.ordered else STRATEGIES)
+    choice = None if other is None else other.choice((as_written,) if other.region.ordered else STRATEGIES)
     return None if other is None or choice is None or choice.taken is None else other.planned(choice, diagnostics)
 
 

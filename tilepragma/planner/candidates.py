@@ -20,7 +20,7 @@ from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.summary import all_steps, are_wavefronts, buffered, used_sizes
-from tilepragma.schedule.as_written import structure
+from tilepragma.schedule.as_written import as_written
 from tilepragma.schedule.hyperplane_tiles import hyperplanes
 from tilepragma.schedule.overlapped import OVERLAPPING, overlapped
 from tilepragma.schedule.strategy import Refusal, Region, ScheduleCandidate, Strategy
@@ -32,7 +32,7 @@ from tilepragma.verify.messages import rows_that_meet
 #: Why an answer cannot become a plan, if it cannot.
 Objection = Callable[[ScheduleCandidate], str | None]
 
-STRATEGIES: tuple[Strategy, ...] = (structure, hyperplanes)
+STRATEGIES: tuple[Strategy, ...] = (as_written, hyperplanes)
 
 
 @dataclass(frozen=True)

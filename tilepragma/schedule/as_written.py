@@ -7,7 +7,7 @@ Statements are taken in order, loops from the outside in:
   3. one that can be distributed (schedule/distribution.py) becomes several loops, each planned so;
   4. any other runs on the host around the launches of its body, unless all of these would be sequential.
 Whatever is left is a launch of one instance. For devices a loop of the first two kinds is distributed too, where some part of it can then
-be dealt out over more axes; on the host it stays together, for locality, and where it cannot its parts take turns (schedule/strip_mining.py).
+be launch out over more axes; on the host it stays together, for locality, and where it cannot its parts take turns (schedule/strip_mining.py).
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from tilepragma.schedule.launch_tree import (
     needing,
     scoped,
 )
-from tilepragma.schedule.rectangular_hull import boxed
+from tilepragma.schedule.rectangular_hull import rectangular_hull
 from tilepragma.schedule.reduction_detection import handed_on, in_order
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.strip_mining import Strips
-from tilepragma.schedule.tree import make_automatic
+from tilepragma.schedule.tree import schedule_candidate
 from tilepragma.schedule.vector_interchange import VectorLoops
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.mapping import device_clauses, host_clauses, launchable
@@ -59,18 +59,18 @@ from tilepragma.verify.messages import dependence_reason
 if TYPE_CHECKING:
     from tilepragma.poly.intra_tile_schedule import Steps
 
-STRUCTURE = "loops as written"
+NAME = "loops as written"
 """The strategy's name."""
 
-SPLIT = "loops taken apart"
+SPLIT_NAME = "loops taken apart"
 """Its name where `schedule/index_set_splitting.py` had to help."""
 
-#: The fewest iterations for which a loop is dealt out although loops around it run in order.
-_WORTH_TURNING = 8
+#: The fewest iterations for which a loop is launch out although loops around it run in order.
+_LEAST_INNER_TRIP = 8
 
 
 @dataclass(frozen=True)
-class _At:
+class _Context:
     """Where a statement stands: under which host loops, of which nest, which scalars are wanted
     after it, and which declarations around it each launch repeats that needs them.
     """
@@ -81,12 +81,12 @@ class _At:
     scope: tuple[Declaration, ...] = ()
 
 
-def structure(region: Region) -> ScheduleCandidate | Refusal:
+def as_written(region: Region) -> ScheduleCandidate | Refusal:
     """Launches of what is independent, host loops around them; of loops that are taken apart where
     only that leaves nothing in order that is as deep as what is parallel, or where launches then do
     the work of more loops.
     """
-    answer = _as_it_stands(region)
+    answer = _candidate(region)
     if region.ordered:
         return answer
     depths = answer.depths if isinstance(answer, ScheduleCandidate) and answer.is_settled else Depths()
@@ -100,15 +100,21 @@ def structure(region: Region) -> ScheduleCandidate | Refusal:
         return answer
     if apart is None:
         return answer
-    other = _as_it_stands(apart.region)
-    if isinstance(other, Refusal) or not other.is_settled or other.depths.launched <= depths.launched:
+    split_answer = _candidate(apart.region)
+    if (
+        isinstance(split_answer, Refusal)
+        or not split_answer.is_settled
+        or split_answer.depths.launched <= depths.launched
+    ):
         return answer
     # What the parts of a statement step through is what the statement does, once.
     plainer = None if isinstance(answer, Refusal) else lambda: answer
-    return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region), split=apart.places, plainer=plainer)
+    return dataclasses.replace(
+        split_answer, strategy=SPLIT_NAME, steps=_steps(region), split=apart.places, plainer=plainer
+    )
 
 
-def _as_it_stands(region: Region) -> ScheduleCandidate | Refusal:
+def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     outside = {use.object for use in function_uses(region.kernel.functions)}
     if any(scalar in outside for scalar in region.scalars):
         return Refusal("a function that the kernel calls uses a scalar that the kernel writes")
@@ -119,7 +125,8 @@ def _as_it_stands(region: Region) -> ScheduleCandidate | Refusal:
     planners = [_Planner(region, device, nests, strips) for device in (False, True)]
     try:
         host, device = (
-            planner.statements(region.statements, _At((), None, region.live_out - region.final)) for planner in planners
+            planner.statements(region.statements, _Context((), None, region.live_out - region.final))
+            for planner in planners
         )
         turned = VectorLoops(strips.next_index)
         host = turned.of(host) if region.ordered else host
@@ -133,7 +140,7 @@ def _as_it_stands(region: Region) -> ScheduleCandidate | Refusal:
     def made(jam: bool) -> ScheduleCandidate | Refusal:
         numbering = TreeBuilder(region, turned.next_index)
         nodes = (numbering.nodes(host, device=False, jam=jam), numbering.nodes(device, device=True))
-        answer = make_automatic(STRUCTURE, region, *nodes, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
+        answer = schedule_candidate(NAME, region, *nodes, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
         if isinstance(answer, Refusal):
             return answer
         return dataclasses.replace(answer, steps=steps, strips=bool(strips.sizes))
@@ -168,7 +175,7 @@ def _without_loops(kernel: Kernel) -> str:
         return f"kernel '{kernel.name}' has no loop that could be distributed"
     loop = uncounted[-1]
     what = f" ({loop.reason.rstrip('.')})" if isinstance(loop, ForLoop) else ""
-    inside = "" if kernel.parts is None else ", and no loop inside it can be dealt out"
+    inside = "" if kernel.parts is None else ", and no loop inside it can be launch out"
     return f"the iterations of the loop on line {loop.range.start.line} cannot be counted{what}{inside}"
 
 
@@ -190,23 +197,23 @@ class _Planner:
 
     # -- statements
 
-    def statements(self, statements: tuple[Statement, ...], at: _At) -> tuple[PlannedStep, ...]:
+    def statements(self, statements: tuple[Statement, ...], context: _Context) -> tuple[PlannedStep, ...]:
         """The steps of statements that run one after another."""
         unit = tuple(flat(statements))
-        after = self._after(unit, at.live)
+        after = self._after(unit, context.live)
         steps: list[PlannedStep] = []
         place = 0
         while place < len(unit):
             statement, rest = unit[place], unit[place + 1 :]
             if isinstance(statement, Declaration) and is_repeatable(statement, rest, self.region.kernel.functions):
-                at = dataclasses.replace(at, scope=(*at.scope, statement))
+                context = dataclasses.replace(context, scope=(*context.scope, statement))
                 place += 1
                 continue
             end = place + 1
             if isinstance(statement, Declaration):
                 end += needing(statement, rest)
-            here = dataclasses.replace(at, live=after[end - 1])
-            steps += self._statement(unit[place:end], here)
+            inner = dataclasses.replace(context, live=after[end - 1])
+            steps += self._statement(unit[place:end], inner)
             place = end
         return joined(steps)
 
@@ -221,25 +228,27 @@ class _Planner:
     def _effect(self, node: Statement) -> ScalarEffect:
         return scalar_effect(node, self.region.scalars, self.region.kernel.functions)
 
-    def _statement(self, unit: tuple[Statement, ...], at: _At) -> tuple[PlannedStep, ...]:
+    def _statement(self, unit: tuple[Statement, ...], context: _Context) -> tuple[PlannedStep, ...]:
         """A statement, or a declaration with all that needs it."""
         statement = unit[0]
         if len(unit) == 1 and isinstance(statement, Loop):
-            if at.nest is None and self.region.ordered and not at.around and keeps_order(statement):
-                return (self._ordered(statement, at),)
-            if at.nest is None:
-                at = dataclasses.replace(at, nest=self._nest(statement))
-            return self._loop(statement, at)
-        if len(unit) == 1 and isinstance(statement, If) and self._on_host(at, statement.condition):
-            return self._if(statement, at)
-        return (PlannedLaunch(scoped(Block(unit), at.scope)),)
+            if context.nest is None and self.region.ordered and not context.around and keeps_order(statement):
+                return (self._ordered(statement, context),)
+            if context.nest is None:
+                context = dataclasses.replace(context, nest=self._nest(statement))
+            return self._loop(statement, context)
+        if len(unit) == 1 and isinstance(statement, If) and self._on_host(context, statement.condition):
+            return self._if(statement, context)
+        return (PlannedLaunch(scoped(Block(unit), context.scope)),)
 
-    def _if(self, statement: If, at: _At) -> tuple[PlannedStep, ...]:
-        steps: list[PlannedStep] = [PlannedCondition(statement.condition, self.statements((statement.then,), at))]
+    def _if(self, statement: If, context: _Context) -> tuple[PlannedStep, ...]:
+        steps: list[PlannedStep] = [PlannedCondition(statement.condition, self.statements((statement.then,), context))]
         if statement.otherwise is not None:
-            steps.append(PlannedCondition(negated(statement.condition), self.statements((statement.otherwise,), at)))
+            steps.append(
+                PlannedCondition(negated(statement.condition), self.statements((statement.otherwise,), context))
+            )
         if not is_parallel(tuple(steps)):
-            return (PlannedLaunch(scoped(Block((statement,)), at.scope)),)
+            return (PlannedLaunch(scoped(Block((statement,)), context.scope)),)
         return tuple(steps)
 
     # -- loops
@@ -250,78 +259,82 @@ class _Planner:
             self.nests[id(root)] = nest_dependences(root, self.region, named)
         return self.nests[id(root)]
 
-    def _loop(self, loop: Loop, at: _At) -> tuple[PlannedStep, ...]:
-        assert at.nest is not None
-        whole = self._dealt(loop, at)
+    def _loop(self, loop: Loop, context: _Context) -> tuple[PlannedStep, ...]:
+        assert context.nest is not None
+        whole = self._parallel_launch(loop, context)
         if whole is not None and not self.device:
             return (whole,)
-        parts = distributed(loop, len(at.around), at.nest, lambda part: self._axes(part, at))
-        steps = tuple(self._dealt(part, at) or self._ordered(part, at) for part in parts)
+        parts = distributed(loop, len(context.around), context.nest, lambda part: self._axes(part, context))
+        steps = tuple(self._parallel_launch(part, context) or self._ordered(part, context) for part in parts)
         return steps if self.device else self.strips.of(loop, steps)
 
-    def _ordered(self, loop: Loop, at: _At) -> PlannedStep:
+    def _ordered(self, loop: Loop, context: _Context) -> PlannedStep:
         """The loop on the host, where that leads to launches worth the name; else in one instance."""
         bounds = (loop.lower, loop.upper, loop.step)
-        if self._on_host(at, *bounds) and not leaves_early(loop.body):
+        if self._on_host(context, *bounds) and not leaves_early(loop.body):
             inner = dataclasses.replace(
-                at, around=(*at.around, loop), live=at.live | self._effect(loop.body).before(at.live)
+                context,
+                around=(*context.around, loop),
+                live=context.live | self._effect(loop.body).before(context.live),
             )
             steps = self.statements((loop.body,), inner)
             if is_parallel(steps):
                 return PlannedHostLoop(loop, steps)
-        return PlannedLaunch(scoped(Block((loop,)), at.scope))
+        return PlannedLaunch(scoped(Block((loop,)), context.scope))
 
-    def _axes(self, loop: Loop, at: _At) -> int:
-        """How many axes the loop is dealt out over: neighbouring elements can then be neighbouring workers'."""
-        dealt = self._dealt(loop, at)
-        if dealt is None:
+    def _axes(self, loop: Loop, context: _Context) -> int:
+        """How many axes the loop is launch out over: neighbouring elements can then be neighbouring workers'."""
+        launch = self._parallel_launch(loop, context)
+        if launch is None:
             return 0
         if not self.device:
-            return len(host_clauses(dealt.loops))
-        on_host = partial(self._on_host, at)
-        return len(device_clauses(launchable(boxed(loop, dealt.loops, on_host).loops, on_host)))
+            return len(host_clauses(launch.loops))
+        on_host = partial(self._on_host, context)
+        return len(device_clauses(launchable(rectangular_hull(loop, launch.loops, on_host).loops, on_host)))
 
-    def _dealt(self, loop: Loop, at: _At) -> PlannedLaunch | None:
+    def _parallel_launch(self, loop: Loop, context: _Context) -> PlannedLaunch | None:
         """The launch of a loop, if it or a loop nested perfectly in it carries nothing."""
-        assert at.nest is not None
-        leaves = at.nest.leaves_under(loop)
+        assert context.nest is not None
+        leaves = context.nest.leaves_under(loop)
         chain = chain_from(loop)
         loops: list[Loop] = []
         leading = True
-        said = len(self.reasons)
-        for one in chain:
-            said_so = one.directive is not None and one.directive.sequential
-            if said_so or leaves_early(one.body):
-                self.reasons.append(f"the loop over '{one.iterator.host}' runs in order, {_why_in_order(one)}")
+        reasons_before = len(self.reasons)
+        for candidate in chain:
+            is_sequential = candidate.directive is not None and candidate.directive.sequential
+            if is_sequential or leaves_early(candidate.body):
+                self.reasons.append(
+                    f"the loop over '{candidate.iterator.host}' runs in order, {_why_in_order(candidate)}"
+                )
                 break
-            vouched = one.directive is not None and one.directive.independent
-            carried = None if vouched else at.nest.between(one, len(at.around), leaves)
+            is_assumed = candidate.directive is not None and candidate.directive.independent
+            carried = None if is_assumed else context.nest.between(candidate, len(context.around), leaves)
             if carried is not None:
-                self.reasons.append(dependence_reason(one, carried))
+                self.reasons.append(dependence_reason(candidate, carried))
                 leading = False
-            elif leading or self._on_host(at, one.lower, one.upper, one.step):
-                trip = literal_trip(one)
-                if trip is None or trip >= (2 if leading else _WORTH_TURNING):
-                    loops.append(one)
-        if not loops or any(loop.iterator.name in at.live for loop in loops):
+            elif leading or self._on_host(context, candidate.lower, candidate.upper, candidate.step):
+                trip = literal_trip(candidate)
+                if trip is None or trip >= (2 if leading else _LEAST_INNER_TRIP):
+                    loops.append(candidate)
+        if not loops or any(loop.iterator.name in context.live for loop in loops):
             return None
-        reductions = self._scalars(loops[-1], at)
+        reductions = self._scalars(loops[-1], context)
         if reductions is None:
             # It matters more than what loops further in carry.
-            self.reasons.insert(said, self.reasons.pop())
+            self.reasons.insert(reasons_before, self.reasons.pop())
             return None
-        waiting = () if self.device else tuple(self._waiting(loops[-1], at))
-        return PlannedLaunch(scoped(Block((loop,)), at.scope), tuple(loops), reductions, waiting)
+        waiting = () if self.device else tuple(self._waiting(loops[-1], context))
+        return PlannedLaunch(scoped(Block((loop,)), context.scope), tuple(loops), reductions, waiting)
 
-    def _waiting(self, outer: Loop, at: _At) -> Iterator[int]:
+    def _waiting(self, outer: Loop, context: _Context) -> Iterator[int]:
         """The innermost loops under a loop that carry dependences, as all between do, by their
         numbers: compilers cannot make vectors of them, nor turn them with a loop around.
         """
-        assert at.nest is not None
+        assert context.nest is not None
         loops = tuple(loops_of(outer.body))
-        free = [one for one in loops if not self._carries(one, at.nest)]
+        free = [loop for loop in loops if not self._carries(loop, context.nest)]
         for loop in loops:
-            if not any(loops_in(loop.body)) and not any(loop in loops_in(other) for other in free):
+            if not any(loops_in(loop.body)) and not any(loop in loops_in(free_loop) for free_loop in free):
                 yield loop.index
 
     def _carries(self, loop: Loop, nest: NestDependences) -> bool:
@@ -329,8 +342,8 @@ class _Planner:
 
     # -- scalars
 
-    def _scalars(self, loop: Loop, at: _At) -> tuple[ReductionClause, ...] | None:
-        """What must be reduced so that iterations of `loop` may be dealt out; None where some scalar forbids it."""
+    def _scalars(self, loop: Loop, context: _Context) -> tuple[ReductionClause, ...] | None:
+        """What must be reduced so that iterations of `loop` may be launch out; None where some scalar forbids it."""
         named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
         written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
         reductions = []
@@ -338,7 +351,7 @@ class _Planner:
             if scalar not in written or scalar.host in named or scalar == loop.iterator:
                 continue
             exposed = exposed_read(loop.body, scalar, self.region.kernel.functions)
-            if exposed is None and scalar.name not in at.live:
+            if exposed is None and scalar.name not in context.live:
                 continue
             if exposed is None:
                 self.reasons.append(
@@ -356,8 +369,8 @@ class _Planner:
             reductions.append(ReductionClause(updates.operator, (scalar.host,), loop.header))
         return tuple(reductions)
 
-    def _on_host(self, at: _At, *values: Expression) -> bool:
-        on_host = host_evaluable(self.region.written, [loop.iterator for loop in at.around])
+    def _on_host(self, context: _Context, *values: Expression) -> bool:
+        on_host = host_evaluable(self.region.written, [loop.iterator for loop in context.around])
         return all(on_host(value) for value in values)
 
 

@@ -13,7 +13,7 @@ from tilepragma.plan.summary import buffered
 from tilepragma.user_tiles.mapping import independent_loops, top_loops
 
 
-def without_vouching(kernel: Kernel) -> Kernel | None:
+def without_assumptions(kernel: Kernel) -> Kernel | None:
     """The kernel without `independent`, where the engine may make more of its loops than the
     default mapping of a user's word does: nothing else is said of them, and independent ones have
     others inside. None elsewhere.
@@ -34,9 +34,9 @@ def keeps_elements_in_registers(plan: KernelPlan) -> bool:
 
 
 def _says_no_more(loop: Loop) -> bool:
-    said = loop.directive
-    made = said is not None and said.range is NOWHERE  # by `privatization`
-    return said is None or made or said == LoopDirective(said.range, independent=said.independent)
+    directive = loop.directive
+    made = directive is not None and directive.range is NOWHERE  # by `privatization`
+    return directive is None or made or directive == LoopDirective(directive.range, independent=directive.independent)
 
 
 def _block(block: Block) -> Block:

@@ -37,7 +37,7 @@ def worker_loop(loops: Sequence[Loop], statements: Iterable[ScopStatement]) -> L
     return min(reversed(loops), key=lambda loop: _transactions(loop, inside))
 
 
-def vouched_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
+def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
     """The same for loops that the user calls independent; None where there is no choice or nothing is known."""
     if len(loops) < 2:
         return None
@@ -59,7 +59,7 @@ def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int,
     counted: Counter[int] = Counter()
     by = polynomial(loop.step).constant
     for each in statements:
-        place = next((at for at, one in enumerate(each.loops) if one.index == loop.index), None)
+        place = next((depth for depth, around in enumerate(each.loops) if around.index == loop.index), None)
         if place is None:
             continue
         direction = [0] * len(each.loops)

@@ -34,14 +34,14 @@ def ways_to_tile(
     host = planned
     if on_cores is not TemporalTiles.SKEWED:
         host = tuple(
-            _beginning_together(each, dependences)
+            _concurrent_start(each, dependences)
             if on_cores is TemporalTiles.DIAMOND or len(each.part.band) <= _MOST_ROWS
             else each
             for each in planned
         )
     if on_devices is TemporalTiles.DIAMOND:
-        diamonds = tuple(_beginning_together(each, dependences) for each in planned) if host == planned else host
-        device = tuple(_in_steps(one, each, dependences) for one, each in zip(diamonds, planned, strict=True))
+        diamonds = tuple(_concurrent_start(each, dependences) for each in planned) if host == planned else host
+        device = tuple(_in_steps(diamond, each, dependences) for diamond, each in zip(diamonds, planned, strict=True))
         if device != planned:
             yield host, device
     if host != planned:
@@ -49,11 +49,11 @@ def ways_to_tile(
     yield planned, planned
 
 
-def _beginning_together(planned: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
+def _concurrent_start(planned: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
     from tilepragma.poly.concurrent_start import concurrent_start
 
-    found = concurrent_start(planned.part, dependences, planned.points.along)
-    return planned if found is None else replace(planned, part=found.part, concurrent=found)
+    start = concurrent_start(planned.part, dependences, planned.points.along)
+    return planned if start is None else replace(planned, part=start.part, concurrent=start)
 
 
 def _in_steps(diamond: PlannedBand, skewed: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:

@@ -48,7 +48,7 @@ def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
         return node if nest.leaves_under(node) & keep else None
 
     def block(node: Block) -> Block:
-        parts = (statement(one) for one in node.statements)
+        parts = (statement(inner) for inner in node.statements)
         return dataclasses.replace(node, statements=tuple(part for part in parts if part is not None))
 
     return dataclasses.replace(loop, body=block(loop.body))
@@ -64,8 +64,8 @@ def _components(leaves: list[int], links: tuple[tuple[int, int], ...]) -> list[L
     from tilepragma.poly.strongly_connected import strongly_connected
 
     nodes = [_Leaf(str(number), number) for number in leaves]
-    found = strongly_connected(nodes, [(str(one), str(other)) for one, other in links])
-    return [frozenset(leaf.number for leaf in component) for component in found]
+    components = strongly_connected(nodes, [(str(source), str(sink)) for source, sink in links])
+    return [frozenset(leaf.number for leaf in component) for component in components]
 
 
 def _tied(loop: Loop, nest: NestDependences) -> Iterator[tuple[int, int]]:
@@ -77,8 +77,8 @@ def _tied(loop: Loop, nest: NestDependences) -> Iterator[tuple[int, int]]:
         if isinstance(unit, Declaration):
             declared = {declarator.object for declarator in unit.declarators}
             together |= {min(others) for others, _, needed in needs if declared & needed}
-        for other in together - {first}:
-            yield from ((first, other), (other, first))
+        for leaf in together - {first}:
+            yield from ((first, leaf), (leaf, first))
 
 
 def _with_needs(node: Statement, around: frozenset[DataObject]) -> Iterator[tuple[Statement, frozenset[DataObject]]]:
@@ -108,9 +108,9 @@ def _grouped(
         ready = [(part, axes) for part, axes in waiting if not _waits(part, left, links)]
         group, width = groups[-1] if groups else (frozenset(), -1)
         for part, axes in ready if groups else ():
-            own = axes_of(restricted(loop, group | part, nest)) if axes and width else 0
-            if bool(axes) == bool(width) and own >= max(axes, width):
-                groups[-1] = (group | part, own)
+            joined_axes = axes_of(restricted(loop, group | part, nest)) if axes and width else 0
+            if bool(axes) == bool(width) and joined_axes >= max(axes, width):
+                groups[-1] = (group | part, joined_axes)
                 waiting.remove((part, axes))
                 break
         else:
@@ -120,4 +120,6 @@ def _grouped(
 
 
 def _waits(part: Leaves, left: list[Leaves], links: tuple[tuple[int, int], ...]) -> bool:
-    return any(sink in part and source not in part and any(source in other for other in left) for source, sink in links)
+    return any(
+        sink in part and source not in part and any(source in waiting for waiting in left) for source, sink in links
+    )

@@ -2,7 +2,7 @@
 several wavefronts may run at once.
 
     for (w ...)                          the host's loop
-        launch: for (c_1 ...) ... for (c_n ...)    dealt out to threads or gangs, one loop an axis: the tile (w, c)
+        launch: for (c_1 ...) ... for (c_n ...)    mapped out to threads or gangs, one loop an axis: the tile (w, c)
 
 A column is all tiles of one c, one of each wavefront at most. Where every dependence goes from (w,
 c) to a (w', c') with
@@ -48,13 +48,13 @@ def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
     """Those of the plan's device launches that devices with all gangs of a launch there at once may run so, in order."""
     if plan.divisions:
         return ()
-    found = (_persistent(plan, launch, loop) for launch, loop in _in_loops(plan.device_steps))
-    return tuple(one for one in found if one is not None)
+    launches = (_persistent(plan, launch, loop) for launch, loop in _in_loops(plan.device_steps))
+    return tuple(launch for launch in launches if launch is not None)
 
 
 def columns_nest(launch: Launch) -> TileNest | None:
     """The nest that is all of the launch and deals its tiles out, one loop an axis of threads or
-    gangs, and each such axis here; None where instances are dealt out in another way, or keep what
+    gangs, and each such axis here; None where instances are mapped out in another way, or keep what
     others of the wavefront need until their end.
     """
     body = launch.body
@@ -67,12 +67,12 @@ def columns_nest(launch: Launch) -> TileNest | None:
         or any(isinstance(node, PackedPanels) for node in walk(launch.body))
     ):
         return None
-    dealt = [tile.axis for loop in nest.loops for tile in loop.tiles if tile.kind in _INSTANCES]
+    mapped = [tile.axis for loop in nest.loops for tile in loop.tiles if tile.kind in _INSTANCES]
     instances = [axis for axis in launch.axes if axis.kind is not AxisKind.WORKER]
     if (launch.reductions or launch.privates) and any(axis.kind is AxisKind.THREAD for axis in launch.axes):
         return None  # the pool has no room for what threads keep of several wavefronts
-    alone = all(_is_column(loop) for loop in nest.loops) and len(dealt) == len(set(instances))
-    return nest if alone and set(dealt) == set(instances) else None
+    alone = all(_is_column(loop) for loop in nest.loops) and len(mapped) == len(set(instances))
+    return nest if alone and set(mapped) == set(instances) else None
 
 
 def _is_column(loop: TiledLoop) -> bool:
@@ -101,10 +101,12 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persisten
     others = [tiled.loop for tiled in launch.loops if tiled not in nest.loops]
     if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(_reads(loop, wavefront) for loop in others):
         return None
-    own = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])
+    persistent = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])
     number = plan.device.index(launch)
     return (
-        None if own.name in {one.name for one in plan.device} else Persistent(number, launch.name, own, nest, wavefront)
+        None
+        if persistent.name in {device_launch.name for device_launch in plan.device}
+        else Persistent(number, launch.name, persistent, nest, wavefront)
     )
 
 

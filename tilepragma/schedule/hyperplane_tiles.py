@@ -46,7 +46,7 @@ from tilepragma.schedule.tree import (
     ScheduleNode,
     counts_as_work,
     launch_nodes,
-    make_automatic,
+    schedule_candidate,
 )
 from tilepragma.schedule.wavefront import inner_tiles, wavefront_node
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
@@ -85,37 +85,39 @@ def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
     bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
-    apart = _most_parallel(_taken_apart(region, body) for body in bodies)
+    apart = _most_parallel(_distribution(region, body) for body in bodies)
     if all(each.kind is BandKind.SERIAL for each in parts_in(apart.parts)):
-        scalars = _scalars_in_the_way(region, apart)
+        scalars = _blocking_scalars(region, apart)
         if scalars is not None:
             return Refusal(scalars, decisive=True)
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
-        said = region.kernel.directive
+        directive = region.kernel.directive
         ways = tuple(
-            ways_to_tile(planned, said.host_temporal or said.temporal, said.temporal, apart.program.dependences)
+            ways_to_tile(
+                planned, directive.host_temporal or directive.temporal, directive.temporal, apart.program.dependences
+            )
         )
     answers = (_answer(region, apart, *way) for way in ways[:-1])
     answer = next((answer for answer in answers if isinstance(answer, ScheduleCandidate)), None)
     return answer or _answer(region, apart, *ways[-1])
 
 
-def _scalars_in_the_way(region: Region, apart: _TakenApart) -> str | None:
+def _blocking_scalars(region: Region, apart: _Distribution) -> str | None:
     """Why scalars keep in order what runs in wavefronts without them; None where they do not."""
     from tilepragma.poly.bands import BandKind, parts_in
 
     if not apart.freed.held:
         return None
-    other = _taken_apart(region, apart.tied, any_order=True)
+    unordered = _distribution(region, apart.tied, any_order=True)
     # Without any dependence the loops would be the structure's, which says so itself.
-    wavefronts = any(each.kind is BandKind.WAVEFRONT for each in parts_in(other.parts))
+    wavefronts = any(each.kind is BandKind.WAVEFRONT for each in parts_in(unordered.parts))
     return apart.freed.held[0] if wavefronts else None
 
 
 def _answer(
-    region: Region, apart: _TakenApart, host: Parts, device: Parts, *, sharing: bool = True
+    region: Region, apart: _Distribution, host: Parts, device: Parts, *, sharing: bool = True
 ) -> ScheduleCandidate | Refusal:
     """The answer with these parts for cores and for devices; `sharing`: on cores some share blocks where they can."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
@@ -125,7 +127,7 @@ def _answer(
     host_nodes, device_nodes = (
         tuple(with_reductions(node, apart.freed.clauses) for node in nodes) for nodes in (host_nodes, device_nodes)
     )
-    answer = make_automatic("hyperplanes", region, host_nodes, device_nodes, sizes, depths=apart.depths())
+    answer = schedule_candidate("hyperplanes", region, host_nodes, device_nodes, sizes, depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
     strips = any(isinstance(node, StripLoop) for node in host_nodes)
@@ -139,7 +141,7 @@ def _answer(
     )
 
 
-def _steps(answer: ScheduleCandidate, apart: _TakenApart, planned: Parts) -> Steps | None:
+def _steps(answer: ScheduleCandidate, apart: _Distribution, planned: Parts) -> Steps | None:
     """Those of the parts, less what register tiles spare."""
     steps = apart.steps(planned)
     if steps is None:
@@ -153,7 +155,7 @@ class SharedLaunch(LaunchNode):
 
 
 def _both_trees(
-    region: Region, apart: _TakenApart, host: Parts, device: Parts, sharing: bool
+    region: Region, apart: _Distribution, host: Parts, device: Parts, sharing: bool
 ) -> tuple[tuple[ScheduleNode, ...], tuple[ScheduleNode, ...], tuple[TileSize, ...]]:
     """The nodes for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
     from tilepragma.lower.band_ast import BandCode
@@ -178,7 +180,7 @@ def _not_affine(scop: Scop) -> str:
 
 
 @dataclass(frozen=True)
-class _TakenApart:
+class _Distribution:
     """A way to take the region's statements apart, and what became of them."""
 
     scop: Scop
@@ -207,7 +209,7 @@ class _TakenApart:
         from tilepragma.poly.intra_tile_schedule import point_order
 
         parts = tuple(parts_in(self.parts))
-        parts += tuple(one for each in parts for one in each.alone)
+        parts += tuple(single for each in parts for single in each.alone)
         return tuple(
             PlannedBand(each, place, point_order(each, self.program.dependences)) for place, each in enumerate(parts)
         )
@@ -221,18 +223,18 @@ class _TakenApart:
         deepest = max((each.depth for each in self.program.statements), default=0)
         return sum(
             (
-                one.points.steps
-                for one in planned
-                if not one.part.alone and any(each.statement.depth == deepest for each in one.part.statements)
+                band.points.steps
+                for band in planned
+                if not band.part.alone and any(each.statement.depth == deepest for each in band.part.statements)
             ),
             Steps(),
         )
 
 
-def _most_parallel(ways: Iterable[_TakenApart]) -> _TakenApart:
+def _most_parallel(ways: Iterable[_Distribution]) -> _Distribution:
     """The way that leaves least in order; of those the one with the deepest loops that run at once."""
 
-    def cost(way: _TakenApart) -> tuple[int, int]:
+    def cost(way: _Distribution) -> tuple[int, int]:
         depths = way.depths()
         return depths.sequential, -depths.parallel
 
@@ -245,7 +247,7 @@ def _work(statement: ScopStatement) -> int:
     return sum(counts_as_work(loop) for loop in around)
 
 
-def _taken_apart(region: Region, tied: MacroStatements, *, any_order: bool = False) -> _TakenApart:
+def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = False) -> _Distribution:
     """The parts that are found where these bodies move as wholes; `any_order` as if no scalar's order mattered. Raises OperationLimitError."""
     from tilepragma.poly.bands import parallel_parts
     from tilepragma.poly.dependences import memory_dependences
@@ -264,7 +266,7 @@ def _taken_apart(region: Region, tied: MacroStatements, *, any_order: bool = Fal
             if dependence.source.object not in private and not freed.frees(dependence)
         )
         program = program_of(scop, tuple(ordering))
-        return _TakenApart(scop, program, parallel_parts(program.statements, program.dependences), tied, freed)
+        return _Distribution(scop, program, parallel_parts(program.statements, program.dependences), tied, freed)
 
 
 @dataclass(frozen=True)
@@ -279,18 +281,18 @@ class _TreeBuilder:
 
     def nodes(self, parts: Iterable[Part | OuterLoop], around: Around) -> tuple[ScheduleNode, ...]:
         """The parts one after another, for each value of the iterators of host loops `around`."""
-        apart = [one for each in parts for one in self._on_their_own(each)]
-        found: list[ScheduleNode] = []
+        apart = [part for each in parts for part in self._split_alone(each)]
+        nodes: list[ScheduleNode] = []
         while apart:
             if rows := self._strips(apart, around):
-                found.append(self._in_strips(rows))
+                nodes.append(self._in_strips(rows))
                 del apart[: len(rows)]
-            elif together := self._together(apart, around):
-                found.append(self._in_blocks(together, around))
-                del apart[: len(together)]
+            elif fused := self._fused(apart, around):
+                nodes.append(self._in_blocks(fused, around))
+                del apart[: len(fused)]
             else:
-                found.append(self._node(apart.pop(0), around))
-        return tuple(found)
+                nodes.append(self._node(apart.pop(0), around))
+        return tuple(nodes)
 
     def _strips(self, apart: list[Part | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
         """The first of the parts, that take turns on strips."""
@@ -298,20 +300,20 @@ class _TreeBuilder:
 
         return () if around.rows or self.loops.device else rows_in_strips(apart, self.loops.code.program.dependences)
 
-    def _together(self, apart: list[Part | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
+    def _fused(self, apart: list[Part | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
         """The first of the parts, that share blocks in one launch on cores: their rows have the same values, and none begins strips."""
         from tilepragma.poly.tile_fusion import parts_in_blocks
 
         if not self.sharing:
             return ()
-        found = parts_in_blocks(apart, self.loops.code.program.dependences)
+        fused = parts_in_blocks(apart, self.loops.code.program.dependences)
         same: list[Bounds] = []
-        for place, one in enumerate(found):
-            bounds = self.loops.row_range(one.part.statements, one.level, around.rows)
+        for place, band in enumerate(fused):
+            bounds = self.loops.row_range(band.part.statements, band.level, around.rows)
             if place and (bounds != same[0] or self._strips(apart[place:], around)):
                 break
             same.append(bounds)
-        return found[: len(same)] if len(same) > 1 else ()
+        return fused[: len(same)] if len(same) > 1 else ()
 
     def _in_strips(self, rows: tuple[BandStrip, ...]) -> ScheduleNode:
         """Parts taking turns on strips of these rows."""
@@ -328,7 +330,7 @@ class _TreeBuilder:
         )
         return StripLoop(loop, tuple(nodes))
 
-    def _on_their_own(self, part: Part | OuterLoop) -> tuple[Part | OuterLoop, ...]:
+    def _split_alone(self, part: Part | OuterLoop) -> tuple[Part | OuterLoop, ...]:
         """On cores what keeps elements in registers runs alone."""
         from tilepragma.poly.bands import Part
 
@@ -340,61 +342,61 @@ class _TreeBuilder:
         from tilepragma.poly.intra_tile_schedule import original_order
 
         if isinstance(part, OuterLoop):
-            return self._stepped(part, around)
+            return self._outer_loop(part, around)
         if part.kind is BandKind.WAVEFRONT:
             return wavefront_node(self.loops, self.planned[id(part)], around)
         if part.kind is BandKind.DOALL:
             return self._on_device(part, around) if self.loops.device else self._on_host(part, around)
         return LaunchNode(Block(self.loops.points(part, original_order(part), around.rows, around.known)))
 
-    def _stepped(self, row: OuterLoop, around: Around) -> ScheduleNode:
+    def _outer_loop(self, row: OuterLoop, around: Around) -> ScheduleNode:
         bounds = self.loops.row_range(row.statements, row.level, around.rows)
         iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
         loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
         return HostLoopNode(loop, self.nodes(row.parts, around.inside(self.loops, row, iterator)))
 
     def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> ScheduleNode:
-        """Blocks of the first row that runs at once, those of a strip where one is given, dealt to threads in turn."""
+        """Blocks of the first row that runs at once, those of a strip where one is given, mapped to threads in turn."""
         from tilepragma.poly.intra_tile_schedule import by_strides
         from tilepragma.poly.tile_fusion import MappedBand
 
-        dealt = MappedBand(part, by_strides(part, part.at_once)[0])
-        return self._in_blocks((dealt,), around, strip)
+        mapped = MappedBand(part, by_strides(part, part.at_once)[0])
+        return self._in_blocks((mapped,), around, strip)
 
-    def _in_blocks(self, dealt: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> ScheduleNode:
+    def _in_blocks(self, mapped: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> ScheduleNode:
         """The same of parts that share their blocks, which are as large as suits the deepest."""
-        deepest = max(dealt, key=lambda one: one.depth)
+        deepest = max(mapped, key=lambda band: band.depth)
         statements, level = deepest.part.statements, deepest.level
         base = base_name(statements, level)
         size = self._block_size(deepest, base) if strip is None else strip.size
         blocks = self.loops.tile_range(statements, level, size, around.rows)
         blocks = blocks if strip is None else strip.blocks(blocks)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
-        points = (each for one in dealt for each in self._in_block(one, first, size, around))
+        points = (each for band in mapped for each in self._in_block(band, first, size, around))
         body = (declared(first, term(block) * term(size)), *points)
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
-        kind = SharedLaunch if len(dealt) > 1 else LaunchNode
+        kind = SharedLaunch if len(mapped) > 1 else LaunchNode
         return kind(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
 
-    def _block_size(self, dealt: MappedBand, base: str) -> DataObject:
-        """The symbol for the size of blocks of the part's dealt row."""
+    def _block_size(self, mapped: MappedBand, base: str) -> DataObject:
+        """The symbol for the size of blocks of the part's mapped row."""
         from tilepragma.poly.bands import registers_of
 
-        planned = self.planned[id(dealt.part)]
-        registers = registers_of(dealt.part, dealt.level)
-        extent, unit = _host_extent(dealt.part, dealt.level, planned.points.along)
+        planned = self.planned[id(mapped.part)]
+        registers = registers_of(mapped.part, mapped.level)
+        extent, unit = _host_extent(mapped.part, mapped.level, planned.points.along)
         if registers is not None:
-            extent, unit = block_extent(self.loops, planned, registers, dealt.level)
-        return self.loops.sizes.of(planned.number, dealt.level, base, extent, extent, unit)
+            extent, unit = block_extent(self.loops, planned, registers, mapped.level)
+        return self.loops.sizes.of(planned.number, mapped.level, base, extent, extent, unit)
 
     def _in_block(
-        self, dealt: MappedBand, first: DataObject, size: DataObject, around: Around
+        self, mapped: MappedBand, first: DataObject, size: DataObject, around: Around
     ) -> tuple[Statement, ...]:
-        """The points of a part in the block of `size` values of its dealt row from `first` on."""
+        """The points of a part in the block of `size` values of its mapped row from `first` on."""
         from tilepragma.lower.band_ast import Restriction
         from tilepragma.poly.bands import registers_of
 
-        part, level, outside = dealt.part, dealt.level, around.rows
+        part, level, outside = mapped.part, mapped.level, around.rows
         planned, registers = self.planned[id(part)], registers_of(part, level)
         tile = (*outside, Restriction(level, access_to(first), access_to(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
@@ -403,11 +405,11 @@ class _TreeBuilder:
             known = around.known.also(self.loops.code.known_tile(part.statements, outside, tile[-1]))
             inner = register_tiles(self.loops, planned, registers, replace(bounded, known=known))
         if inner is None:
-            inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
+            inner, _ = inner_tiles(self.loops, planned, _reused_rows(planned, level), bounded)
         return inner
 
     def _on_device(self, part: Part, around: Around) -> ScheduleNode:
-        """Single values of up to three rows that run at once, dealt to workers and gangs."""
+        """Single values of up to three rows that run at once, mapped to workers and gangs."""
         from tilepragma.lower.band_ast import Restriction
         from tilepragma.poly.intra_tile_schedule import row_order
         from tilepragma.poly.thread_mapping import by_transactions
@@ -416,10 +418,10 @@ class _TreeBuilder:
         ordered = by_transactions(part.statements, part.at_once, every, private_names(self.loops.code.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
-        tile = tuple(Restriction(level, access_to(one)) for level, one in zip(levels, iterators, strict=True))
+        tile = tuple(Restriction(level, access_to(iterator)) for level, iterator in zip(levels, iterators, strict=True))
         known = around.known
-        for own in tile:
-            known = known.also(self.loops.code.known_sum(part.statements, (own.level,), outside, own))
+        for restriction in tile:
+            known = known.also(self.loops.code.known_sum(part.statements, (restriction.level,), outside, restriction))
         body = self.loops.points(part, row_order(part), (*outside, *tile), known)
         tiles: dict[int, tuple[TileClause, ...]] = {}
         for dimension, (level, iterator) in enumerate(reversed(tuple(zip(levels, iterators, strict=True)))):
@@ -431,7 +433,7 @@ class _TreeBuilder:
         return LaunchNode(Block(body), tiles)
 
 
-def _coming_back(planned: PlannedBand, level: int) -> tuple[int, ...]:
+def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:
     """The rows to be tiled within a block of the row at `level`: those whose tiles every value of
     it comes back to.
 

@@ -59,8 +59,8 @@ def parts_in_order(
     from tilepragma.verify.layouts import moved_dependences
 
     written = written_objects(kernel)
-    twins = (one for one in before if one.loop is not None)
-    found = []
+    twins = (part for part in before if part.loop is not None)
+    parts = []
     for loop, nest in _nests(statements):
         settled = set() if loop is None else {loop.iterator}
         twin = None if loop is None else next(twins, None)
@@ -70,8 +70,8 @@ def parts_in_order(
             known = None
             if twin is not None:
                 known = moved_dependences(twin.original.scop, twin.original.dependences, scop, instead)
-            found.append(Part(loop, nest, Original(scop, memory_dependences(scop) if known is None else known)))
-    return tuple(found)
+            parts.append(Part(loop, nest, Original(scop, memory_dependences(scop) if known is None else known)))
+    return tuple(parts)
 
 
 def proof_in_order(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Proof:
@@ -94,7 +94,7 @@ def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Pa
         if run is None:
             yield Fault(_RULE, "the launches are not those of the nests, one after another", False)
             return
-    scratchpads = any(one.scratchpads for one in plan.device)
+    scratchpads = any(launch.scratchpads for launch in plan.device)
     for part, *steps in zip(parts, *(run for run in runs if run is not None), strict=True):
         touching = _touching(plan.kernel, part) if scratchpads else None
         yield from faults_of_part(plan, (part.nest, part.loop), part.original, tuple(dict.fromkeys(steps)), touching)
@@ -113,29 +113,29 @@ def _touching(kernel: Kernel, part: Part) -> Scop | None:
 def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) -> tuple[tuple[Step, ...], ...] | None:
     """The steps of each nest, one after another; None where the host's loops are not those around the nests, or the order is another."""
     left = list(steps)
-    found: list[tuple[Step, ...]] = []
+    result: list[tuple[Step, ...]] = []
     for statement in statements:
         if not keeps_order(statement):
-            found.append(_taken(left, statement))
+            result.append(_taken(left, statement))
             continue
         step = left.pop(0) if left else None
         if not isinstance(step, HostLoop) or replace(step.loop, body=statement.body) != statement:
             return None
         inside = list(step.steps)
-        found += (_taken(inside, nest) for nest in statement.body.statements)
+        result += (_taken(inside, nest) for nest in statement.body.statements)
         if inside:
             return None
-    return None if left else tuple(found)
+    return None if left else tuple(result)
 
 
 def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
     """The first steps of those left that run loops of the nest, which are then gone."""
     known = {loop.index for loop in loops_in(nest)}
-    own = 0
-    while own < len(left) and _loops(left[own]) & known:
-        own += 1
-    taken = tuple(left[:own])
-    del left[:own]
+    count = 0
+    while count < len(left) and _loops(left[count]) & known:
+        count += 1
+    taken = tuple(left[:count])
+    del left[:count]
     return taken
 
 
@@ -143,5 +143,5 @@ def _loops(step: Step) -> set[int]:
     """The loops of the region that the step runs, and those that a planner put in their place."""
     launches = (step,) if isinstance(step, Launch) else launches_in((step,))
     nodes = [node for launch in launches for node in walk(launch.body)]
-    found = {node.index for node in nodes if isinstance(node, Loop)}
-    return found | {tiled.loop.index for node in nodes if isinstance(node, TileNest) for tiled in node.loops}
+    loops = {node.index for node in nodes if isinstance(node, Loop)}
+    return loops | {tiled.loop.index for node in nodes if isinstance(node, TileNest) for tiled in node.loops}

@@ -59,7 +59,7 @@ class NestDependences:
 
     def loops_around(self, loop: Loop) -> int:
         """The loops of the nest that stand around one of its loops."""
-        return sum(any(inner.index == loop.index for inner in loops_in(one.body)) for one in loops_in(self.root))
+        return sum(any(inner.index == loop.index for inner in loops_in(outer.body)) for outer in loops_in(self.root))
 
     def between(self, loop: Loop, around: int, leaves: Leaves) -> Dependence | None:
         """A dependence between different iterations of `loop`, inside the outermost `around` loops, that arrays or locals make."""
@@ -76,14 +76,14 @@ class NestDependences:
 
     def order(self, loop: Loop, around: int, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         """Which leaves must follow which in some iteration of `loop`, inside the outermost `around` loops: (source, sink)."""
-        found: dict[tuple[int, int], None] = {}
+        order: dict[tuple[int, int], None] = {}
         for number, edge in enumerate(self._edges):
-            pairs = [(one, other) for one in edge.sources & leaves for other in edge.sinks & leaves]
-            if not pairs or all(pair in found for pair in pairs) or _place(edge.dependence, loop) is None:
+            pairs = [(source, sink) for source in edge.sources & leaves for sink in edge.sinks & leaves]
+            if not pairs or all(pair in order for pair in pairs) or _place(edge.dependence, loop) is None:
                 continue
             if not self._inside(number, around).is_empty():
-                found |= dict.fromkeys(pairs)
-        return tuple(found)
+                order |= dict.fromkeys(pairs)
+        return tuple(order)
 
     def _inside(self, number: int, around: int) -> Any:
         """{ d in distances : d_1 = ... = d_around = 0 }"""
@@ -142,26 +142,26 @@ def loops_of(node: Statement) -> Iterator[Loop]:
         yield from loops_of(node.body)
     elif isinstance(node, (Block, If)):
         inside = node.statements if isinstance(node, Block) else (node.then, node.otherwise)
-        for one in inside:
-            yield from loops_of(one) if one is not None else ()
+        for statement in inside:
+            yield from loops_of(statement) if statement is not None else ()
 
 
 def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
     """For every node of the nest, by its identity, the leaves that it stands in or holds."""
     numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
-    found: dict[int, Leaves] = {}
+    holding: dict[int, Leaves] = {}
     for leaf in leaves:
         inside = (leaf.condition,) if isinstance(leaf, If) else (leaf,)
-        found |= {id(node): frozenset({numbers[id(leaf)]}) for part in inside for node in walk(part)}
-        found[id(leaf)] = frozenset({numbers[id(leaf)]})
+        holding |= {id(node): frozenset({numbers[id(leaf)]}) for part in inside for node in walk(part)}
+        holding[id(leaf)] = frozenset({numbers[id(leaf)]})
     for loop in loops_in(root):
-        if id(loop) not in found:
-            found[id(loop)] = frozenset(numbers[id(leaf)] for leaf in leaves_of(loop))
-    return found
+        if id(loop) not in holding:
+            holding[id(loop)] = frozenset(numbers[id(leaf)] for leaf in leaves_of(loop))
+    return holding
 
 
 def _place(dependence: Dependence, loop: Loop) -> int | None:
-    return next((place for place, one in enumerate(dependence.loops) if one.index == loop.index), None)
+    return next((place for place, around in enumerate(dependence.loops) if around.index == loop.index), None)
 
 
 def _is_outside_scalar(object_: DataObject) -> bool:

@@ -44,10 +44,10 @@ _MOST_STATEMENTS = 32
 
 @dataclass(frozen=True)
 class _Split:
-    """A loop is taken apart at `value`, which it passes through as `met` says."""
+    """A loop is taken apart at `value`, which it passes through as `passing_` says."""
 
     value: Polynomial
-    met: Passing
+    passing_: Passing
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class SplitRegion:
 def with_split_loops(region: Region) -> SplitRegion | None:
     """The region with loops taken apart, all iterations in their order; None where there is no such loop. Raises OperationLimitError."""
     loops = {loop.index: loop for loop in _loops(region)}
-    found = {index: split for index, loop in loops.items() if (split := _split(loop, region)) is not None}
-    if not found:
+    splits = {index: split for index, loop in loops.items() if (split := _split(loop, region)) is not None}
+    if not splits:
         return None
-    parts = _Parts(found, region.first_index)
+    parts = _Parts(splits, region.first_index)
     statements = tuple(part for statement in region.statements for part in parts.of(statement))
     if sum(1 for statement in statements for _ in _simple(statement)) > _MOST_STATEMENTS:
         return None
     kernel = replace(region.kernel, body=Block(statements, region.kernel.body.range))
-    places = tuple(_place(loops[index], split) for index, split in found.items())
+    places = tuple(_place(loops[index], split) for index, split in splits.items())
     return SplitRegion(replace(region, kernel=kernel, statements=statements, known=None), places)
 
 
@@ -90,12 +90,12 @@ def _split(loop: Loop, region: Region) -> _Split | None:
     """The one value of the loop that statements in it meet again and again; None where there is none, or more."""
     from tilepragma.poly.loop_carried_values import passing
 
-    found: list[_Split] = []
+    splits: list[_Split] = []
     for value in dict.fromkeys(_values(loop, region)):
-        met = passing(region.scop, loop, value)
-        if met is not None and (met.before or met.after):
-            found.append(_Split(value, met))
-    return found[0] if len(found) == 1 else None
+        passing_ = passing(region.scop, loop, value)
+        if passing_ is not None and (passing_.before or passing_.after):
+            splits.append(_Split(value, passing_))
+    return splits[0] if len(splits) == 1 else None
 
 
 def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
@@ -105,41 +105,41 @@ def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
     staying: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
     atom = access_to(loop.iterator)
     for object_, place, subscript, writes in dict.fromkeys(  # each once: there may be thousands of uses alike
-        (one.object, place, subscript, one.writes) for one in inside for place, subscript in enumerate(one.subscripts)
+        (use.object, place, subscript, use.writes) for use in inside for place, subscript in enumerate(use.subscripts)
     ):
         there = polynomial(subscript)
         if atom not in there.atoms:
             staying.setdefault((object_, place), {})[there] = None
         elif writes:
             moving.setdefault((object_, place), {})[there] = None
-    met = [
+    passing_ = [
         value
         for dimension, subscripts in moving.items()
-        for mine in subscripts
-        for value in _meetings(atom, mine, staying.get(dimension, {}))
+        for subscript in subscripts
+        for value in _solutions(atom, subscript, staying.get(dimension, {}))
     ]
-    if not met:  # of most loops, and what follows goes through the whole region
+    if not passing_:  # of most loops, and what follows goes through the whole region
         return
     varying = region.written - _around(loop, region) | {loop.iterator, *(loop.iterator for loop in loops_in(loop.body))}
 
     def varies(atom: Expression) -> bool:
         return not (isinstance(atom, Access) and is_scalar(atom)) or atom.object in varying
 
-    yield from (value for value in met if not any(map(varies, value.atoms)))
+    yield from (value for value in passing_ if not any(map(varies, value.atoms)))
 
 
 def _around(loop: Loop, region: Region) -> set[DataObject]:
     """The iterators of the loops around, which have one value while the loop runs."""
     return {
-        one.iterator
-        for one in loops_in(Block(region.statements))
-        if any(inner.index == loop.index for inner in loops_in(one.body))
+        outer.iterator
+        for outer in loops_in(Block(region.statements))
+        if any(inner.index == loop.index for inner in loops_in(outer.body))
     }
 
 
-def _meetings(atom: Expression, mine: Polynomial, others: Iterable[Polynomial]) -> Iterator[Polynomial]:
+def _solutions(atom: Expression, subscript: Polynomial, others: Iterable[Polynomial]) -> Iterator[Polynomial]:
     """The values of an iterator (`atom`) at which a subscript that it moves is equal to others, which it doesn't."""
-    parts = mine.split(atom)
+    parts = subscript.split(atom)
     if parts is not None and parts[0].constant in (1, -1):
         for there in others:  # parts[0] x + parts[1] = there
             yield (there - parts[1]) * parts[0]
@@ -148,8 +148,8 @@ def _meetings(atom: Expression, mine: Polynomial, others: Iterable[Polynomial]) 
 def _simple(statement: Statement) -> Iterator[Statement]:
     """What is neither a loop nor braces."""
     if isinstance(statement, (Loop, Block)):
-        for one in (statement.body if isinstance(statement, Loop) else statement).statements:
-            yield from _simple(one)
+        for inner in (statement.body if isinstance(statement, Loop) else statement).statements:
+            yield from _simple(inner)
     else:
         yield statement
 
@@ -167,16 +167,16 @@ class _Parts:
     def of(self, statement: Statement) -> tuple[Statement, ...]:
         """The statement as statements that run one after another; each is a node of its own."""
         if not isinstance(statement, Loop) or statement.index not in self.splits:
-            return (self._again(statement),)
+            return (self._renumbered(statement),)
         split = self.splits[statement.index]
         return tuple(self._part(part) for part in _parts(statement, split))
 
-    def _part(self, one: Loop | If) -> Statement:
-        if isinstance(one, Loop):
-            return self._again(one)
-        return replace(one, then=Block(tuple(map(self._again, one.then.statements))))
+    def _part(self, part: Loop | If) -> Statement:
+        if isinstance(part, Loop):
+            return self._renumbered(part)
+        return replace(part, then=Block(tuple(map(self._renumbered, part.then.statements))))
 
-    def _again(self, statement: Statement) -> Statement:
+    def _renumbered(self, statement: Statement) -> Statement:
         copied = with_blocks(replace(statement), self._block)
         return replace(copied, index=self._number(copied.index)) if isinstance(copied, Loop) else copied
 
@@ -193,19 +193,19 @@ class _Parts:
 
 def _parts(loop: Loop, split: _Split) -> Iterator[Loop | If]:
     """The loops over what lies before the value, at it, and after it."""
-    value, met, one = split.value, split.met, number(1)
+    value, passing_, unit = split.value, split.passing_, number(1)
     lower, upper = polynomial(loop.lower), polynomial(loop.upper)
-    beyond = upper + one if loop.comparison == "<=" else upper
-    if met.before:
-        end = value if met.always else minimum((value, beyond))
+    beyond = upper + unit if loop.comparison == "<=" else upper
+    if passing_.before:
+        end = value if passing_.always else minimum((value, beyond))
         yield replace(loop, comparison="<", upper=typed_sum(end, loop.iterator))
-    at = typed_sum(value, loop.iterator)
-    itself = replace(loop, lower=at, comparison="<=", upper=at)
-    if met.always:
+    bound = typed_sum(value, loop.iterator)
+    itself = replace(loop, lower=bound, comparison="<=", upper=bound)
+    if passing_.always:
         yield itself
     else:
-        tests = (not_negative(value - lower), not_negative(beyond - one - value))
+        tests = (not_negative(value - lower), not_negative(beyond - unit - value))
         yield If(conjunction(tests), Block((itself,)), None, loop.header)
-    if met.after:
-        start = value + one if met.always else maximum((value + one, lower))
+    if passing_.after:
+        start = value + unit if passing_.always else maximum((value + unit, lower))
         yield replace(loop, lower=typed_sum(start, loop.iterator))

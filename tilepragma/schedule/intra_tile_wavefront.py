@@ -69,25 +69,25 @@ def point_wavefronts(
     """
     from tilepragma.lower.band_ast import Restriction
 
-    part, found = planned.part, fronts_of(loops, planned)
+    part, schedule = planned.part, fronts_of(loops, planned)
     whole = tuple(replace(each, level=_shifted(part, each.level)) for each in inside.rows)
     bounded = frozenset(_shifted(part, level) for level in inside.bounded)
-    condition, known = loops.code.has_points(found.part.statements, whole, bounded, inside.known)
+    condition, known = loops.code.has_points(schedule.part.statements, whole, bounded, inside.known)
     tile = {each.level: each for each in whole}
     front = loops.names.scalar("front")
-    fronts = _fronts(loops, found, tile)
-    step = Restriction(found.level, access_to(front))
-    rows = found.summed or (found.level,)
-    known = known.also(loops.code.known_sum(found.part.statements, rows, _outside(found, tile), step))
-    if found.summed:
-        known = known.also(loops.code.known_in_tiles(tuple(tile[level] for level in found.summed), step))
-    if len(found.summed) == 1:
-        del tile[found.summed[0]]
-    tile[found.level] = step
+    fronts = _fronts(loops, schedule, tile)
+    step = Restriction(schedule.level, access_to(front))
+    rows = schedule.summed or (schedule.level,)
+    known = known.also(loops.code.known_sum(schedule.part.statements, rows, _outside(schedule, tile), step))
+    if schedule.summed:
+        known = known.also(loops.code.known_in_tiles(tuple(tile[level] for level in schedule.summed), step))
+    if len(schedule.summed) == 1:
+        del tile[schedule.summed[0]]
+    tile[schedule.level] = step
     tiles: Tiles = {}
     groups: list[Statement] = []
-    for names in found.groups:
-        groups += _group(loops, found, names, tile, known, tiles)
+    for names in schedule.groups:
+        groups += _group(loops, schedule, names, tile, known, tiles)
     body: tuple[Statement, ...] = (loops.loop(front, fronts.lower, fronts.upper, groups),)
     return body if condition is None else (If(condition, Block(body), None),), tiles
 
@@ -99,10 +99,10 @@ def fronts_of(loops: BandLoops, planned: PlannedBand) -> IntraTile:
     dependences, private = loops.code.program.dependences, private_names(loops.code.scop)
     if planned.concurrent is None:
         return intra_tile(planned.part, dependences, private)
-    found = concurrent_tile(planned.concurrent, dependences, private)
-    if found is None:
+    schedule = concurrent_tile(planned.concurrent, dependences, private)
+    if schedule is None:
         raise ValueError("points of one time step wait for each other")
-    return found
+    return schedule
 
 
 def _shifted(part: Part, level: int) -> int:
@@ -110,18 +110,20 @@ def _shifted(part: Part, level: int) -> int:
     return level + (level >= part.outer)
 
 
-def _outside(found: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
-    return tuple(each for level, each in tile.items() if level < found.level)
+def _outside(schedule: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
+    return tuple(each for level, each in tile.items() if level < schedule.level)
 
 
-def _fronts(loops: BandLoops, found: IntraTile, tile: dict[int, Restriction]) -> Bounds:
+def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, Restriction]) -> Bounds:
     """The wavefronts of one tile: neither beyond its corners nor beyond those of the whole nest."""
-    outside = _outside(found, tile)
-    if not found.summed:
-        every, own = (loops.row_range(found.part.statements, found.level, at) for at in (outside, (*tile.values(),)))
-        return Bounds(maximum((every.lower, own.lower)), minimum((every.upper, own.upper)))
-    whole = [loops.row_range(found.part.statements, level, outside) for level in found.summed]
-    first, last = _corners([tile[level] for level in found.summed])
+    outside = _outside(schedule, tile)
+    if not schedule.summed:
+        every, inside = (
+            loops.row_range(schedule.part.statements, schedule.level, rows) for rows in (outside, (*tile.values(),))
+        )
+        return Bounds(maximum((every.lower, inside.lower)), minimum((every.upper, inside.upper)))
+    whole = [loops.row_range(schedule.part.statements, level, outside) for level in schedule.summed]
+    first, last = _corners([tile[level] for level in schedule.summed])
     lower = maximum((total(each.lower for each in whole), first))
     return Bounds(lower, minimum((total(each.upper for each in whole), last)))
 
@@ -134,7 +136,7 @@ def _corners(tiles: list[Restriction]) -> tuple[Polynomial, Polynomial]:
 
 def _group(
     loops: BandLoops,
-    found: IntraTile,
+    schedule: IntraTile,
     names: tuple[str, ...],
     tile: dict[int, Restriction],
     known: KnownFacts,
@@ -144,10 +146,10 @@ def _group(
     from tilepragma.lower.band_ast import Restriction
     from tilepragma.poly.intra_tile_schedule import row_order
 
-    group = found.of_group(names)
+    group = schedule.of_group(names)
     steps, places, fixed = [], [], []
-    for level in found.parallel[-WORKER_DIMENSIONS:]:
-        whole = loops.row_range(found.part.statements, level, _outside(found, tile))
+    for level in schedule.parallel[-WORKER_DIMENSIONS:]:
+        whole = loops.row_range(schedule.part.statements, level, _outside(schedule, tile))
         base = base_name(group.statements, level)
         step, point = loops.names.scalar(f"{base}_step"), loops.names.scalar(f"{base}_point")
         last, start = whole.upper - whole.lower, whole.lower
@@ -158,8 +160,8 @@ def _group(
             last = minimum((whole.upper - least, polynomial(size) - number(1)))
             known = known.also(loops.code.known_in_tiles((tile[level],), fixed[-1]))
         else:
-            outside = _outside(found, tile)
-            known = known.also(loops.code.known_sum(found.part.statements, (level,), outside, fixed[-1]))
+            outside = _outside(schedule, tile)
+            known = known.also(loops.code.known_sum(schedule.part.statements, (level,), outside, fixed[-1]))
         steps.append((step, last))
         places.append(declared(point, start + term(step)))
     points = loops.points(group, row_order(group), (*tile.values(), *fixed), known)

@@ -15,7 +15,7 @@ from tilepragma.ir.invariance import host_evaluable
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Function, Loop, Statement
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.schedule.coalescing import worker_loop
-from tilepragma.schedule.rectangular_hull import with_boxes
+from tilepragma.schedule.rectangular_hull import with_hulls
 from tilepragma.schedule.strategy import Region
 from tilepragma.schedule.tree import ConditionNode, HostLoopNode, LaunchNode, ScheduleNode
 from tilepragma.schedule.unroll_and_jam import JammedBody, JammedLoop, with_jammed_rows
@@ -101,28 +101,28 @@ class TreeBuilder:
         self.device = device
         self.jam = jam
         self.seen = set()
-        return self._all(steps, ())
+        return self._nodes(steps, ())
 
-    def _all(self, steps: tuple[PlannedStep, ...], around: tuple[DataObject, ...]) -> tuple[ScheduleNode, ...]:
-        return tuple(self._one(step, around) for step in steps)
+    def _nodes(self, steps: tuple[PlannedStep, ...], around: tuple[DataObject, ...]) -> tuple[ScheduleNode, ...]:
+        return tuple(self._node(step, around) for step in steps)
 
-    def _one(self, step: PlannedStep, around: tuple[DataObject, ...]) -> ScheduleNode:
+    def _node(self, step: PlannedStep, around: tuple[DataObject, ...]) -> ScheduleNode:
         if isinstance(step, PlannedCondition):
-            return ConditionNode(step.condition, self._all(step.steps, around))
+            return ConditionNode(step.condition, self._nodes(step.steps, around))
         if isinstance(step, PlannedHostLoop):
             numbers = self._numbers(dataclasses.replace(step.loop, body=Block(())))
             loop = dataclasses.replace(step.loop, index=numbers[step.loop.index])
-            return HostLoopNode(loop, self._all(step.steps, (*around, loop.iterator)))
+            return HostLoopNode(loop, self._nodes(step.steps, (*around, loop.iterator)))
         if self.device:
             on_host = host_evaluable(self.region.written, around)
-            boxes, loops = with_boxes(step.body, step.loops, on_host)
-            step = dataclasses.replace(step, body=boxes, loops=loops)
+            hulls, loops = with_hulls(step.body, step.loops, on_host)
+            step = dataclasses.replace(step, body=hulls, loops=loops)
         numbers = self._numbers(step.body)
         body = _numbered_block(step.body, numbers)
         jammed = self._jammed(step, body, numbers) if self.jam and step.waiting else None
         if jammed is not None:
             self.next_index = jammed.next_index
-            return LaunchNode(jammed.body, host_clauses((jammed.dealt,)), step.reductions)
+            return LaunchNode(jammed.body, host_clauses((jammed.mapped,)), step.reductions)
         mapping = self._mapping(step, around)
         return LaunchNode(body, {numbers[index]: tiles for index, tiles in mapping.items()}, step.reductions)
 

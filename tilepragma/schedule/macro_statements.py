@@ -39,8 +39,8 @@ class MacroStatements:
 
 def updating_bodies(region: Region) -> MacroStatements:
     """The bodies of loops that are nothing but several updates of the same element."""
-    found = [loop.body for loop in loops_in(region.kernel.body) if _updates_one_element(loop.body)]
-    return MacroStatements(tuple(found))
+    bodies = [loop.body for loop in loops_in(region.kernel.body) if _updates_one_element(loop.body)]
+    return MacroStatements(tuple(bodies))
 
 
 def _updates_one_element(body: Block) -> bool:
@@ -60,12 +60,12 @@ def tied_bodies(region: Region) -> MacroStatements:
     """The innermost bodies in which the region's written scalars are assigned before they are read;
     none for other scalars. With them those that update one element.
     """
-    found = list(updating_bodies(region).bodies)
+    bodies = list(updating_bodies(region).bodies)
     for scalar in written_scalars(region):
         covering = _below(region.statements, scalar, region)
         if covering is not None:
-            found += [body for body in covering if not _is_one_statement(body)]
-    return MacroStatements(tuple({id(body): body for body in found}.values()))
+            bodies += [body for body in covering if not _is_one_statement(body)]
+    return MacroStatements(tuple({id(body): body for body in bodies}.values()))
 
 
 def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
@@ -97,7 +97,7 @@ def written_scalars(region: Region) -> list[DataObject]:
 
 def _below(statements: Iterable[Statement], scalar: DataObject, region: Region) -> list[Block] | None:
     """Bodies inside these statements that hold every use of the scalar; None where a use stands outside of all."""
-    found: list[Block] = []
+    bodies: list[Block] = []
     for statement in statements:
         if not any(use.object == scalar for use in uses(statement, region.kernel.functions)):
             continue
@@ -109,8 +109,8 @@ def _below(statements: Iterable[Statement], scalar: DataObject, region: Region) 
             inner = None
         if inner is None:
             return None
-        found += inner
-    return found
+        bodies += inner
+    return bodies
 
 
 def _body(body: Block, scalar: DataObject, region: Region) -> list[Block] | None:

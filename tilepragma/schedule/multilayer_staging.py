@@ -19,9 +19,9 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
     if plan.as_written is not None:
         return plan
     if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:
-        reasons = (one.removeprefix(f"{NAME}: ") for one in against)
+        reasons = (reason.removeprefix(f"{NAME}: ") for reason in against)
         return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {reason}" for reason in reasons)))
-    lanes = (one.replace("lanes: ", "lanes, on cores: ", 1) for one in plan.storage)
+    lanes = (note.replace("lanes: ", "lanes, on cores: ", 1) for note in plan.storage)
     return replace(
         plan,
         device_steps=staged.device_steps,

@@ -45,7 +45,7 @@ from tilepragma.lower.band_loops import clauses, counted_loop, declared, term
 from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.tree import HostLoopNode, LaunchNode, make_automatic
+from tilepragma.schedule.tree import HostLoopNode, LaunchNode, schedule_candidate
 
 NAME = "subdomains in memory of gangs"
 """The strategy's name."""
@@ -64,7 +64,7 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
     tree = _TreeBuilder(region, Names(set(names_in(region.kernel))), staged)
     node = HostLoopNode(group, tuple(tree.launch(tile) for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
-    made = make_automatic(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
+    made = schedule_candidate(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
     return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(tree.note,))
 
 
@@ -129,10 +129,12 @@ def _tiles_of(region: Region) -> Iterator[TileLoops]:
     forward, backward = zip(*map(ways_of, user), strict=True)
     nests = group.body.statements
     kernels = next(
-        found for corners in (False, True) if 2 * len(found := kernels_of(len(user), corners=corners)) == len(nests)
+        tile_groups
+        for corners in (False, True)
+        if 2 * len(tile_groups := kernels_of(len(user), corners=corners)) == len(nests)
     )
-    for ways, own in ((forward, nests[: len(kernels)]), (backward, nests[len(kernels) :])):
-        for tiles, nest in zip(kernels, own, strict=True):
+    for ways, way_nests in ((forward, nests[: len(kernels)]), (backward, nests[len(kernels) :])):
+        for tiles, nest in zip(kernels, way_nests, strict=True):
             over = _chain(nest, len(user))
             for halves, layered in zip(tiles, over[-1].body.statements, strict=True):
                 layer, *rows, place = _chain(layered, 1 + len(user))
@@ -206,14 +208,14 @@ def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Ref
     accessed = dict.fromkeys(
         node.object for body in bodies for node in walk(body) if isinstance(node, Access) and node.object.rank
     )
-    for array in sorted(accessed, key=lambda one: one not in region.written):
+    for array in sorted(accessed, key=lambda array: array not in region.written):
         staged = _of_mesh(array, tiles)
         written = array in region.written
         if staged is None:
             if written:
                 return Refusal(f"elements of '{array.host}' are named otherwise than by the loops over the mesh")
             continue
-        needed = max(sum(one.bytes(tile) for one in (*chosen, staged)) for tile in tiles)
+        needed = max(sum(array.bytes(tile) for array in (*chosen, staged)) for tile in tiles)
         if needed <= room:
             chosen.append(staged)
         elif written:
@@ -231,14 +233,14 @@ def _of_mesh(array: DataObject, tiles: list[TileLoops]) -> _Staged | None:
         for node in (node for statement in tile.place.body.statements for node in walk(statement)):
             if not isinstance(node, Access) or node.object != array:
                 continue
-            found = [_offset(subscript, tile) for subscript in node.subscripts]
-            if node.path or None in found or array.storage is not Storage.CONTIGUOUS:
+            offsets_along = [_offset(subscript, tile) for subscript in node.subscripts]
+            if node.path or None in offsets_along or array.storage is not Storage.CONTIGUOUS:
                 return None
-            pairs = [one for one in found if one is not None]
-            mine = tuple(dimension for dimension, _ in pairs)
-            if sorted(mine) != list(range(tile.dimensions)) or along not in (None, mine):
+            pairs = [pair for pair in offsets_along if pair is not None]
+            dimensions = tuple(dimension for dimension, _ in pairs)
+            if sorted(dimensions) != list(range(tile.dimensions)) or along not in (None, dimensions):
                 return None
-            along = mine
+            along = dimensions
             offsets.add(tuple(offset for _, offset in sorted(pairs)))
     if along is None or not isinstance(array.element, ScalarType):
         return None
@@ -272,13 +274,13 @@ class _TreeBuilder:
     def launch(self, tile: TileLoops) -> LaunchNode:
         """All subdomains, over gangs."""
         made = _TileLaunch(self, tile)
-        self.most = max(self.most, sum(one.bytes(tile) for one in self.staged))
+        self.most = max(self.most, sum(array.bytes(tile) for array in self.staged))
         return made.node()
 
     @property
     def note(self) -> str:
         """What is kept, for `explain`."""
-        names = " and ".join(f"'{one.array.host}'" for one in self.staged)
+        names = " and ".join(f"'{array.array.host}'" for array in self.staged)
         return (
             f"{NAME}: a gang of a device keeps what a subdomain's layers touch of {names} in memory of its own, {self.most} bytes at most; its "
             "workers share the points of each wavefront"
@@ -302,7 +304,7 @@ class _TileLaunch:
         self.layers = self._constant("layers", minimum((tile.left, number(tile.layers))))
         self.base = [self._constant(f"{name}_base", tile.base(k)) for k, name in enumerate(bases)]
         self.count = [self._constant(f"{name}_count", way.count) for name, way in zip(bases, tile.ways, strict=True)]
-        self.scratchpads = {one.array: self._scratchpad(one, bases) for one in self.tree.staged}
+        self.scratchpads = {array.array: self._scratchpad(array, bases) for array in self.tree.staged}
 
     def _constant(self, name: str, value: Polynomial) -> Polynomial:
         """A number that a tile declares once."""
@@ -320,13 +322,13 @@ class _TileLaunch:
             origin.append(made)
         name = self.tree.names.scalar(f"{staged.array.name}_scratchpad").name
         lengths = tuple(map(integer, staged.lengths(self.tile)))
-        own = DataObject(name, name, staged.array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
-        return Scratchpad(own, staged.array, tuple(origin))
+        scratchpad = DataObject(name, name, staged.array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
+        return Scratchpad(scratchpad, staged.array, tuple(origin))
 
     def node(self) -> LaunchNode:
         """The launch."""
-        fills = [self._fill(one) for one in self.tree.staged]
-        written = [one for one in self.tree.staged if one.array in self.tree.region.written]
+        fills = [self._fill(array) for array in self.tree.staged]
+        written = [array for array in self.tree.staged if array.array in self.tree.region.written]
         body: tuple[Statement, ...] = (*fills, self._fronts(), *map(self._store, written))
         body = (*self.declarations, *body, Barrier())
         for dimension, loop in enumerate(reversed(self.tile.over)):
@@ -337,7 +339,7 @@ class _TileLaunch:
             body = (made,)
         return LaunchNode(Block(body), self.tiles, scratchpads=tuple(self.scratchpads.values()))
 
-    def _dealt(self, steps: list[DataObject], trips: list[int], body: Iterable[Statement]) -> Statement:
+    def _mapped(self, steps: list[DataObject], trips: list[int], body: Iterable[Statement]) -> Statement:
         """Loops from 0, dealt out over workers, the last one over neighbouring ones."""
         inner = tuple(body)
         for dimension, (step, trip) in enumerate(reversed(list(zip(steps, trips, strict=True)))):
@@ -364,11 +366,11 @@ class _TileLaunch:
             for ends in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
                 reached = [staged.ordered_reach(self.tile, k)[end > 0] > 0 for k, end in zip(pair, ends, strict=True)]
                 if all(reached) and not staged.leaves(self.tile, pair, ends):
-                    tests.append(disjunction([inside[one] for one in zip(pair, ends, strict=True)]))
+                    tests.append(disjunction([inside[corner] for corner in zip(pair, ends, strict=True)]))
         scratchpad = self._in_scratchpad(staged.array, points)
         copy = assign(scratchpad, element_at(staged.array, points))
         trips = [last - first + 1 for first, last in sides]
-        return self._dealt(steps, trips, (*declarations, *where(tests, copy)))
+        return self._mapped(steps, trips, (*declarations, *where(tests, copy)))
 
     def _store(self, staged: _Staged) -> Statement:
         """What some layer of the tile has computed: the lowest one that has a point's place along
@@ -385,17 +387,17 @@ class _TileLaunch:
             if tile.halves[dimension] == 2
             for sign in (local[dimension] - middle, middle - local[dimension])
         ]
-        tests = [at_least(self.layers - number(1), one) for one in away or [number(0)]]
+        tests = [at_least(self.layers - number(1), span) for span in away or [number(0)]]
         for dimension, place in zip(staged.along, places, strict=True):
             tests.append(at_least(self.count[dimension] - number(1), place))
             if tile.halves[dimension] == 1:
-                for one in away:
+                for distance in away:
                     first = at_least(number(0), self.base[dimension])
-                    tests.append(disjunction((at_least(local[dimension], one), first)))
-                    tests.append(at_least(number(tile.side - 2) - one, local[dimension]))
+                    tests.append(disjunction((at_least(local[dimension], distance), first)))
+                    tests.append(at_least(number(tile.side - 2) - distance, local[dimension]))
         copy = assign(element_at(staged.array, points), self._in_scratchpad(staged.array, points))
         trips = [last - first + 1 for first, last in sides]
-        return self._dealt(steps, trips, (*declarations, *where(tests, copy)))
+        return self._mapped(steps, trips, (*declarations, *where(tests, copy)))
 
     def _points(
         self, staged: _Staged, sides: list[tuple[int, int]]
@@ -438,7 +440,7 @@ class _TileLaunch:
     @cached_property
     def weights(self) -> tuple[int, tuple[int, ...]]:
         """Of a layer, and of a place along each dimension: 1 for the last one."""
-        if not any(one.corners for one in self.tree.staged):
+        if not any(array.corners for array in self.tree.staged):
             return 2, (1,) * self.tile.dimensions
         weights = tuple(2 ** (self.tile.dimensions - 1 - k) for k in range(self.tile.dimensions))
         return 1 + sum(weights), weights
@@ -467,19 +469,19 @@ class _TileLaunch:
             *(with_accesses(statement, self._local) for statement in tile.place.body.statements),
         )
         sides = [tile.all_places(dimension) for dimension in range(tile.dimensions - 1)]
-        nest = self._dealt(
+        nest = self._mapped(
             [layer, *steps],
             [tile.layers, *(end - begin + 1 for begin, end in sides)],
             (declared(last, term(front) - before), *where(tests, *point)),
         )
         ends = [
             (
-                sum(weight * tile.places(k, one)[1] for k, weight in enumerate(weights)) + rise * one,
+                sum(weight * tile.places(k, layer)[1] for k, weight in enumerate(weights)) + rise * layer,
                 sum(weight * firsts[k] for k, weight in enumerate(weights) if tile.halves[k] == 1)
-                + sum(weight * tile.places(k, one)[0] for k, weight in enumerate(weights) if tile.halves[k] == 2)
-                + rise * one,
+                + sum(weight * tile.places(k, layer)[0] for k, weight in enumerate(weights) if tile.halves[k] == 2)
+                + rise * layer,
             )
-            for one in range(tile.layers)
+            for layer in range(tile.layers)
         ]
         least, most = min(low for _, low in ends), max(high for high, _ in ends)
         # It takes the place of the loop over layers, by whose number the proof knows which nest the

@@ -32,7 +32,7 @@ from tilepragma.schedule.stencils import Stencil
 from tilepragma.schedule.stencils import stencil as stencil_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.streamed import StreamedTree
-from tilepragma.schedule.tree import make_automatic
+from tilepragma.schedule.tree import schedule_candidate
 
 if TYPE_CHECKING:
     from tilepragma.poly.halo import GridArray, Overlap
@@ -72,11 +72,11 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandida
     Every other answer asks first whether there is anything to do: arrays may be too short for their
     borders.
     """
-    found = _found(region)
-    if isinstance(found, Refusal):
-        yield found
+    analysed = _analysed(region)
+    if isinstance(analysed, Refusal):
+        yield analysed
         return
-    stencil, tiles, streams = found
+    stencil, tiles, streams = analysed
     against = _against(tiles)
     if against is not None:
         yield Refusal(against)
@@ -86,13 +86,13 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandida
     if not forms:
         yield Refusal(_large(region))
     for form in forms:
-        plain = _answer(form(names), notes, asking=False)
+        plain = _answer(form(names), notes, guarded=False)
         yield plain
         if isinstance(plain, ScheduleCandidate):
-            yield _answer(form(names), notes, asking=True)
+            yield _answer(form(names), notes, guarded=True)
 
 
-def _found(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] | Refusal:
+def _analysed(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] | Refusal:
     """The region as a stencil, how far its tiles reach, and the delays of its planes, of either way to wait, or why there are none."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
@@ -103,43 +103,43 @@ def _found(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] 
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for overlapped tiles"):
             from tilepragma.poly.halo import overlap
 
-            found = overlap(region.scop, region.dependences, stencil.rank)
-            if isinstance(found, str):
-                return Refusal(found)
+            tiles = overlap(region.scop, region.dependences, stencil.rank)
+            if isinstance(tiles, str):
+                return Refusal(tiles)
             if stencil.rank == 1 or region.kernel.directive.temporal is TemporalTiles.BOXES:
-                return stencil, found, ()
+                return stencil, tiles, ()
             from tilepragma.poly.streaming import stream
 
-            streams = [stream(region.scop, region.dependences, found, once=once) for once in (True, False)]
+            streams = [stream(region.scop, region.dependences, tiles, once=once) for once in (True, False)]
             against = [stream for stream in streams if isinstance(stream, str)]
             return (
                 stencil,
-                found,
+                tiles,
                 against[0] if against else tuple(stream for stream in streams if not isinstance(stream, str)),
             )
     except OperationLimitError as limit:
         return Refusal(str(limit))
 
 
-def _against(found: Overlap) -> str | None:
+def _against(tiles: Overlap) -> str | None:
     """A clause that says why there are no such tiles at all."""
-    if not any(array.carried for array in found.arrays):
+    if not any(array.carried for array in tiles.arrays):
         return "no time step reads what the one before it left"
-    if any(side.negative for array in found.arrays for side in array.touched):
+    if any(side.negative for array in tiles.arrays for side in array.touched):
         return "an array begins below 0"
-    if any(not isinstance(array.object.element, ScalarType) for array in found.arrays):
+    if any(not isinstance(array.object.element, ScalarType) for array in tiles.arrays):
         return "an array is not of numbers"
     return None
 
 
-def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, asking: bool) -> ScheduleCandidate | Refusal:
-    node, stencil = tree.pairs(asking=asking), tree.stencil
+def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> ScheduleCandidate | Refusal:
+    node, stencil = tree.ping_pong(guarded=guarded), tree.stencil
     depth = max(len(point.statement.loops) for point in stencil.points)
     depths = Depths(depth, 0, depth)
-    made = make_automatic(tree.name, tree.region, (node,), (node,), tree.sizes, notes, depths)
+    made = schedule_candidate(tree.name, tree.region, (node,), (node,), tree.sizes, notes, depths)
     if isinstance(made, Refusal):
         return made
-    pairs = " and ".join(f"'{one.host}' and '{copy.host}'" for one, copy in tree.copies.items())
+    pairs = " and ".join(f"'{array.host}' and '{copy.host}'" for array, copy in tree.copies.items())
     note = (
         f"{tree.name}: gangs of devices compute up to {tree.most_steps} time steps ({tree.degree.name} says how many) in memory of their "
         f"own, {tree.manner}what they need of other tiles again; values go to and fro between {pairs}"
@@ -155,51 +155,55 @@ Maker = Callable[[Iterable[str]], OverlappedTree]
 
 
 def _forms(
-    region: Region, stencil: Stencil, found: Overlap, streams: tuple[Stream, ...] | str
+    region: Region, stencil: Stencil, tiles: Overlap, streams: tuple[Stream, ...] | str
 ) -> tuple[list[Maker], tuple[str, ...]]:
     """Makers of tree of either form, of which scratchpads fit, the cheaper first, or streamed ones
     where they are asked for; and why there are no streamed ones.
     """
-    measure = _Measure(len(stencil.points), found)
+    measure = _Measure(len(stencil.points), tiles)
     memory = region.kernel.directive.local_bytes
-    lengths = _lengths(found, stencil.rank, memory)
+    lengths = _lengths(tiles, stencil.rank, memory)
     forms: list[tuple[float, Maker]] = []
 
     def boxes(taken: Iterable[str]) -> OverlappedTree:
-        return OverlappedTree(region, stencil, found, Names(set(taken)), lengths)
+        return OverlappedTree(region, stencil, tiles, Names(set(taken)), lengths)
 
-    tree, there_are = boxes(()), most_steps_of(stencil, _MOST_STREAMED)
+    tree, steps = boxes(()), most_steps_of(stencil, _MOST_STREAMED)
     if tree.most_steps >= 1:
-        forms.append((measure.boxes(lengths, tree.steps_unasked), boxes))
+        forms.append((measure.boxes(lengths, tree.default_steps), boxes))
     against = streams if isinstance(streams, str) else None
     if streams and not isinstance(streams, str):
-        fitting = [_streamed(found, stream, measure, there_are, memory) for stream in streams]
-        best = min((one for one in fitting if one is not None), key=lambda one: one[0], default=None)
+        fitting = [_streamed(tiles, stream, measure, steps, memory) for stream in streams]
+        best = min(
+            (candidate for candidate in fitting if candidate is not None),
+            key=lambda candidate: candidate[0],
+            default=None,
+        )
         if best is None:
             against = _large(region)
         else:
             cost, planes, degree, rings = best
 
             def walked(taken: Iterable[str]) -> OverlappedTree:
-                return StreamedTree(region, stencil, found, Names(set(taken)), rings, planes, degree)
+                return StreamedTree(region, stencil, tiles, Names(set(taken)), rings, planes, degree)
 
             forms.append((-1.0 if region.kernel.directive.temporal is TemporalTiles.STREAMED else cost, walked))
     notes: tuple[str, ...] = () if against is None else (f"streamed tiles: {against}",)
-    if there_are < DEGREE:
-        notes += (f"tiles of {DEGREE} time steps, on devices: there are {there_are}",)
-    return [form for _, form in sorted(forms, key=lambda one: one[0])], notes
+    if steps < DEGREE:
+        notes += (f"tiles of {DEGREE} time steps, on devices: there are {steps}",)
+    return [form for _, form in sorted(forms, key=lambda form: form[0])], notes
 
 
 def _streamed(
-    found: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
+    tiles: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
 ) -> tuple[float, Stream, int, tuple[int, ...]] | None:
     """The cost, the delays, the time steps and the lengths of the best streamed tiles of so many
     steps at most, in so many bytes of memory; None where nothing fits.
     """
     best = None
     for degree in range(1, min(_MOST_STREAMED, steps) + 1):
-        room = memory // sum(_bytes(array, memory) * planes.planes(array.object, degree) for array in found.arrays)
-        for plane in _planes(len(found.growth), room):
+        room = memory // sum(_bytes(array, memory) * planes.planes(array.object, degree) for array in tiles.arrays)
+        for plane in _planes(len(tiles.growth), room):
             lengths = (_CHUNKS[len(plane) + 1], *plane)
             cost = measure.streamed(lengths, degree, planes)
             if cost is not None and (best is None or cost < best[0]):
@@ -222,7 +226,7 @@ class _Measure:
     """What an element of one time step costs in tiles of these statements."""
 
     statements: int
-    found: Overlap
+    overlap: Overlap
 
     def boxes(self, lengths: tuple[int, ...], degree: int) -> float:
         """In boxes of scratchpads of these lengths."""
@@ -233,14 +237,14 @@ class _Measure:
         """In rings of planes of these lengths, the first one being what is kept; None where none fits."""
         halos = self._halos(degree)
         homes = (lengths[0], *(length - halo for length, halo in zip(lengths[1:], halos[1:], strict=True)))
-        margin = max(sum(margin[0]) for margin in self.found.margins.values())
-        planes = sum(lengths[0] + sum(self.found.growth[0]) * left + margin for left in range(degree))
+        margin = max(sum(margin[0]) for margin in self.overlap.margins.values())
+        planes = sum(lengths[0] + sum(self.overlap.growth[0]) * left + margin for left in range(degree))
         positions = lengths[0] + halos[0] + stream.shift * (degree - 1) + stream.store
         waits = 1 if stream.once else self._waits(degree)
         return self._cost(homes, degree, planes, positions * waits) if min(homes) >= 1 else None
 
     def _halos(self, degree: int) -> tuple[int, ...]:
-        sides = zip(self.found.growth, self.found.reach, strict=True)
+        sides = zip(self.overlap.growth, self.overlap.reach, strict=True)
         return tuple(sum(growth) * (degree - 1) + sum(reach) for growth, reach in sides)
 
     def _waits(self, degree: int) -> int:
@@ -253,7 +257,7 @@ class _Measure:
         # Workers step over all of a scratchpad, its rows in whole groups of lanes.
         inner = [*scratchpad[1:-1], -(-scratchpad[-1] // _LANES) * _LANES] if len(scratchpad) > 1 else []
         computed = self.statements * planes * prod(inner)
-        copied = sum(array.carried for array in self.found.arrays) * (prod(scratchpad) + prod(homes))
+        copied = sum(array.carried for array in self.overlap.arrays) * (prod(scratchpad) + prod(homes))
         return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
 
 
@@ -263,13 +267,13 @@ def _bytes(array: GridArray, memory: int) -> int:
     return element.bits // 8 if isinstance(element, ScalarType) else memory
 
 
-def _lengths(found: Overlap, rank: int, memory: int) -> tuple[int, ...]:
+def _lengths(tiles: Overlap, rank: int, memory: int) -> tuple[int, ...]:
     """The lengths of scratchpads that fit so many bytes of a gang's memory, the last one longest."""
-    room = memory // sum(_bytes(array, memory) for array in found.arrays)
+    room = memory // sum(_bytes(array, memory) for array in tiles.arrays)
     if rank == 1:
         return (room,)
     if rank == 2:
         rows = isqrt(room // _FEWEST_ALONG)
         return (rows, room // max(rows, 1))
-    side = max((one for one in range(1, room) if one**3 <= room), default=0)
+    side = max((length for length in range(1, room) if length**3 <= room), default=0)
     return (side, side, room // max(side, 1) ** 2)

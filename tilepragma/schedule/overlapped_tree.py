@@ -54,7 +54,7 @@ DEGREE = 4
 
 
 #: What is done at a position at once.
-AT_ONCE = number(0)
+NO_DELAY = number(0)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class OverlappedTree:
 
     region: Region
     stencil: Stencil
-    found: Overlap
+    overlap: Overlap
     names: Names
     lengths: tuple[int, ...]
     next_index: int = field(init=False)
@@ -93,7 +93,7 @@ class OverlappedTree:
 
     def __post_init__(self) -> None:
         self.next_index = self.region.first_index
-        deepest = max(self.stencil.points, key=lambda one: len(one.statement.loops))
+        deepest = max(self.stencil.points, key=lambda point: len(point.statement.loops))
         self.bases = [
             f"x{k}" if place.iterator is None else place.iterator.name for k, place in enumerate(deepest.places)
         ]
@@ -102,19 +102,19 @@ class OverlappedTree:
         self.extents = [
             self.names.scalar(f"{base}_{suffix}") for base, suffix in zip(self.bases, suffixes, strict=True)
         ]
-        self.copies = {array.object: self._copy(array) for array in self.found.arrays if array.carried}
+        self.copies = {array.object: self._copy(array) for array in self.overlap.arrays if array.carried}
 
     @property
     def sizes(self) -> tuple[TileSize, ...]:
         """The time steps of a launch and what tiles keep, with their numbers where nobody says others."""
-        steps = max(1, self.steps_unasked)
+        steps = max(1, self.default_steps)
         return (
             TileSize(self.degree, steps, steps),
-            *(TileSize(one, size, size) for one, size in zip(self.extents, self.lengths, strict=True)),
+            *(TileSize(extent, size, size) for extent, size in zip(self.extents, self.lengths, strict=True)),
         )
 
     @property
-    def steps_unasked(self) -> int:
+    def default_steps(self) -> int:
         """The time steps of a launch where nobody says another number."""
         return min(DEGREE, self.most_steps, most_steps_of(self.stencil, DEGREE))
 
@@ -122,8 +122,10 @@ class OverlappedTree:
     def most_steps(self) -> int:
         """The most time steps of which one element at least has all it needs in a scratchpad."""
         room = [
-            (length - 1 - low - high) // (more + most) + 1 if more + most else DEGREE if length > low + high else 0
-            for length, (low, high), (more, most) in zip(self.lengths, self.found.reach, self.found.growth, strict=True)
+            (length - 1 - low - high) // (least + most) + 1 if least + most else DEGREE if length > low + high else 0
+            for length, (low, high), (least, most) in zip(
+                self.lengths, self.overlap.reach, self.overlap.growth, strict=True
+            )
         ]
         return max(0, min(room))
 
@@ -143,8 +145,8 @@ class OverlappedTree:
 
     def halo(self, place: int) -> Polynomial:
         """What a scratchpad is longer than a tile's home."""
-        (low, high), (more, most) = self.found.reach[place], self.found.growth[place]
-        return number(more + most) * (self.steps - number(1)) + number(low + high)
+        (low, high), (least, most) = self.overlap.reach[place], self.overlap.growth[place]
+        return number(least + most) * (self.steps - number(1)) + number(low + high)
 
     def home(self, place: int) -> Polynomial:
         """The length of a tile's home."""
@@ -153,21 +155,21 @@ class OverlappedTree:
 
     def grid(self, place: int) -> tuple[Polynomial, Polynomial]:
         """The first and the last index of all arrays."""
-        sides = [array.touched[place] for array in self.found.arrays]
+        sides = [array.touched[place] for array in self.overlap.arrays]
         return minimum(side.least for side in sides), maximum(side.greatest for side in sides)
 
     # -- the host's loop
 
-    def pairs(self, *, asking: bool) -> HostLoopNode | ConditionNode:
-        """Two launches for each round; with `asking`, where something is written."""
+    def ping_pong(self, *, guarded: bool) -> HostLoopNode | ConditionNode:
+        """Two launches for each round; with `guarded`, where something is written."""
         pair = self.names.scalar("pair")
         steps = self.stencil.steps
         rounds = floor_quotient(steps.greatest - steps.least, expression(number(2) * self.steps))
         launches = tuple(self.launch(pair, place).node() for place in range(2))
         loop = HostLoopNode(self.loop(pair, number(0), rounds), launches, self.shape)
-        if not asking:
+        if not guarded:
             return loop
-        tests = (at_least(side.greatest, side.least) for array in self.found.arrays for side in array.written)
+        tests = (at_least(side.greatest, side.least) for array in self.overlap.arrays for side in array.written)
         return ConditionNode(conjunction(dict.fromkeys(tests)), (loop,))
 
     def launch(self, pair: DataObject, second: int) -> TileLaunch:
@@ -182,7 +184,7 @@ class OverlappedTree:
     def nest(
         self, iterators: list[DataObject], last: list[Polynomial], body: Iterable[Statement], *kinds: TileKind
     ) -> Statement:
-        """Loops from 0 to `last`, the innermost being dimension 0 of what they are dealt out over."""
+        """Loops from 0 to `last`, the innermost being dimension 0 of what they are mapped out over."""
         inner = tuple(body)
         for dimension, (iterator, end) in enumerate(reversed(list(zip(iterators, last, strict=True)))):
             loop = self.loop(iterator, number(0), end, inner)
@@ -206,7 +208,7 @@ class TileLaunch:
         self.first = [scalar(f"{base}_first", INDEX) for base in tree.bases]
         self.origin = [scalar(f"{base}_origin", INDEX) for base in tree.bases]
         self.limits: dict[tuple[str, Polynomial], DataObject] = {}
-        self.scratchpads = {array.object: self.scratchpad(array.object) for array in tree.found.arrays}
+        self.scratchpads = {array.object: self.scratchpad(array.object) for array in tree.overlap.arrays}
 
     def scratchpad(self, array: DataObject) -> Scratchpad:
         """What a gang keeps of an array."""
@@ -217,8 +219,8 @@ class TileLaunch:
     ) -> Scratchpad:
         """A scratchpad of these lengths."""
         name = self.tree.names.scalar(f"{array.name}_scratchpad").name
-        own = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, tuple(map(integer, lengths)))
-        return Scratchpad(own, array, tuple(origin))
+        buffer = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, tuple(map(integer, lengths)))
+        return Scratchpad(buffer, array, tuple(origin))
 
     def node(self) -> LaunchNode:
         """The launch: all tiles, over gangs."""
@@ -228,7 +230,7 @@ class TileLaunch:
         start = tree.stencil.steps.least + (number(2) * term(self.pair) + number(self.second)) * steps
         homes = [tree.home(place) for place in dimensions]
         grid = [tree.grid(place) for place in dimensions]
-        reach, growth = tree.found.reach, tree.found.growth
+        reach, growth = tree.overlap.reach, tree.overlap.growth
         work = tuple(self.work())
         body = (
             declared(self.steps, tree.steps),
@@ -266,7 +268,7 @@ class TileLaunch:
         body: Iterable[Statement],
         tests: Tests = NO_TESTS,
         *,
-        delay: Polynomial = AT_ONCE,
+        delay: Polynomial = NO_DELAY,
         home: bool = False,
     ) -> tuple[Statement, ...]:
         """Over the points of the scratchpad, or of its home alone, those that pass the tests. `delay`:
@@ -274,10 +276,12 @@ class TileLaunch:
         no gang does here.
         """
         del delay
-        return (self.dealt(points, range(self.rank), where((*tests.plane, *tests.others), *body), home=home),)
+        return (self.mapped(points, range(self.rank), where((*tests.plane, *tests.others), *body), home=home),)
 
-    def dealt(self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool) -> Statement:
-        """Loops over the points along these dimensions of the scratchpad, or of its home alone, dealt out over workers."""
+    def mapped(
+        self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool
+    ) -> Statement:
+        """Loops over the points along these dimensions of the scratchpad, or of its home alone, mapped out over workers."""
         tree = self.tree
         steps = [tree.names.scalar(f"{tree.bases[k]}_step", INDEX) for k in dimensions]
         starts = self.first if home else self.origin
@@ -288,11 +292,11 @@ class TileLaunch:
     @property
     def store_delay(self) -> Polynomial:
         """The delay of what is stored."""
-        return AT_ONCE
+        return NO_DELAY
 
     def delay(self, point: Point, step: Polynomial) -> Polynomial:  # noqa: ARG002
         """That of a statement so many time steps after the launch's first."""
-        return AT_ONCE
+        return NO_DELAY
 
     def points(self) -> list[DataObject]:
         """New scalars for the subscripts of an element."""
@@ -317,7 +321,7 @@ class TileLaunch:
         """Copies of what steps read of before, into the scratchpads."""
         points = self.points()
         copies: list[Statement] = []
-        for array in self.tree.found.arrays:
+        for array in self.tree.overlap.arrays:
             if array.carried or array.border:
                 source = self.tree.copies[array.object] if array.carried and self.second else array.object
                 inside = within(points, self.box(array.touched))
@@ -332,13 +336,13 @@ class TileLaunch:
         points = self.points()
         always: list[Statement] = []
         last: list[Statement] = []
-        for array in self.tree.found.arrays:
+        for array in self.tree.overlap.arrays:
             target = self.tree.copies[array.object] if array.carried and not self.second else array.object
             box = array.written if target == array.object else array.touched
             inside = within(points, self.box(box))
             kept = where(
                 inside,
-                assign(element_at(target, points), self._local(self.scratchpads[array.object], points, own=True)),
+                assign(element_at(target, points), self._local(self.scratchpads[array.object], points, by_writer=True)),
             )
             (always if array.carried else last).extend(kept)
         yield from self.workers(points, always, delay=self.store_delay, home=True)
@@ -349,15 +353,15 @@ class TileLaunch:
                 at_least(end, term(self.time)),
                 at_least(term(self.time) + term(self.steps) - number(1), end),
             )
-            more = self.points()
-            renamed = with_objects(tuple(last), dict(zip(points, more, strict=True)))
-            yield from where(is_last, *self.workers(more, renamed, delay=self.store_delay, home=True))
+            last_points = self.points()
+            renamed = with_objects(tuple(last), dict(zip(points, last_points, strict=True)))
+            yield from where(is_last, *self.workers(last_points, renamed, delay=self.store_delay, home=True))
 
-    def _local(self, scratchpad: Scratchpad, points: list[DataObject], *, own: bool = False) -> Access:
+    def _local(self, scratchpad: Scratchpad, points: list[DataObject], *, by_writer: bool = False) -> Access:
         element = Access(scratchpad.array, tuple(map(access_to, points)), (), scratchpad.array.element)
-        return self.in_scratchpad(element, lambda _: own)
+        return self.in_scratchpad(element, lambda _: by_writer)
 
-    def in_scratchpad(self, access: Access, own: Callable[[Access], bool]) -> Access:  # noqa: ARG002
+    def in_scratchpad(self, access: Access, by_writer: Callable[[Access], bool]) -> Access:  # noqa: ARG002
         """The access in a scratchpad, if there is one of its array. `own`: whether it is read by the worker that wrote it."""
         scratchpad = self.scratchpads.get(access.object)
         if scratchpad is None:
@@ -383,33 +387,33 @@ class TileLaunch:
 
     def _statement(self, point: Point, row: Polynomial, left: DataObject, step: Polynomial) -> tuple[Statement, ...]:
         points, tree = self.points(), self.tree
-        margins = tree.found.margins[point.statement.name]
+        margins = tree.overlap.margins[point.statement.name]
         conditions: list[tuple[Expression, ...]] = []
-        own = {tree.stencil.time.iterator: row}
+        values = {tree.stencil.time.iterator: row}
         for k, place in enumerate(point.places):
-            (low, high), (more, most) = margins[k], tree.found.growth[k]
-            at, home = term(points[k]), term(self.home[k])
+            (low, high), (least, most) = margins[k], tree.overlap.growth[k]
+            position, home = term(points[k]), term(self.home[k])
             reached = (
-                at_least(at, term(self.first[k]) - number(low) - number(more) * term(left)),
-                at_least(term(self.first[k]) + home - number(1) + number(high) + number(most) * term(left), at),
+                at_least(position, term(self.first[k]) - number(low) - number(least) * term(left)),
+                at_least(term(self.first[k]) + home - number(1) + number(high) + number(most) * term(left), position),
             )
             if place.iterator is None or place.bounds is None:
-                conditions.append((*reached, _compared("==", at, self.limit(tree.bases[k], place.shift))))
+                conditions.append((*reached, _compared("==", position, self.limit(tree.bases[k], place.shift))))
                 continue
             ends = (place.bounds.least, place.bounds.greatest)
             first, last = (self.limit(tree.bases[k], end + place.shift) for end in ends)
-            conditions.append((*reached, at_least(at, first), at_least(last, at)))
-            own[place.iterator] = at - place.shift
-        instead = {one: replace(one, scope=Scope.LOCAL, const=True) for one in own}
-        node = self._placed(with_objects(point.statement.node, instead), owned(point, instead))
+            conditions.append((*reached, at_least(position, first), at_least(last, position)))
+            values[place.iterator] = position - place.shift
+        instead = {iterator: replace(iterator, scope=Scope.LOCAL, const=True) for iterator in values}
+        node = self._placed(with_objects(point.statement.node, instead), in_own_column(point, instead))
         iterators = (
-            Declaration((Declarator(instead[one], expression(value, short_or_long(value))),))
-            for one, value in own.items()
+            Declaration((Declarator(instead[iterator], expression(value, short_or_long(value))),))
+            for iterator, value in values.items()
         )
         tests = Tests(conditions[0], tuple(test for condition in conditions[1:] for test in condition))
         return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
 
-    def _placed(self, node: Statement, own: Callable[[Access], bool]) -> Statement:
+    def _placed(self, node: Statement, by_writer: Callable[[Access], bool]) -> Statement:
         """The statement with accesses to scratchpads; what it reads and `own` says yes of is the worker's own."""
 
         def shared(access: Access) -> Access:
@@ -420,7 +424,7 @@ class TileLaunch:
             return with_accesses(node, shared)
         assert isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment)
         target = with_accesses(node.expression.target, shared)
-        read = with_accesses(node.expression.value, lambda access: self.in_scratchpad(access, own))
+        read = with_accesses(node.expression.value, lambda access: self.in_scratchpad(access, by_writer))
         return dataclasses.replace(node, expression=dataclasses.replace(node.expression, target=target, value=read))
 
 
@@ -431,7 +435,7 @@ def read_by(node: Statement) -> Statement | Expression:
     return node
 
 
-def owned(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
+def in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
     """Whether an access of a statement is to the column of what it writes: the same element but for
     the first subscript. `instead` says what iterators are called there.
     """
@@ -469,16 +473,16 @@ def within(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -
     """Tests that the points are in a box of inclusive bounds."""
     return tuple(
         test
-        for one, (least, most) in zip(points, box, strict=True)
-        for test in (at_least(term(one), least), at_least(most, term(one)))
+        for point, (least, most) in zip(points, box, strict=True)
+        for test in (at_least(term(point), least), at_least(most, term(point)))
     )
 
 
 def _outside(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> Expression:
     tests = [
         _compared("<", left, right)
-        for one, (least, most) in zip(points, box, strict=True)
-        for left, right in ((term(one), least), (most, term(one)))
+        for point, (least, most) in zip(points, box, strict=True)
+        for left, right in ((term(point), least), (most, term(point)))
     ]
     return disjunction(tests)
 

@@ -1,10 +1,10 @@
-"""Triangular loops that devices deal out: over the box of all iterations, each of which asks
+"""Triangular loops that devices deal out: over the hull_range of all iterations, each of which asks
 whether it is one.
 
     for (r …) for (c = 0; c <= r; c++) S;      becomes      for (r …) for (c = 0; c <= last r; c++) if (c <= r) S;
 
 Workers must know bounds before they start. Where only one end of the inner loop moves, one for one
-with a loop around, half of the box is iterations at least, and neighbouring workers are neighbours
+with a loop around, half of the hull_range is iterations at least, and neighbouring workers are neighbours
 along the inner loop; else few may be, and the loop stays as it is.
 
 So are loops in short steps that begin at a remainder, as those of one colour do:
@@ -37,64 +37,68 @@ _LONGEST_STEP = 4
 
 @dataclass(frozen=True)
 class HullNest:
-    """A nest whose dealt-out `loops` are these: `nest` has the conditions that the boxes need."""
+    """A nest whose mapped-out `loops` are these: `nest` has the conditions that the hulls need."""
 
     nest: Loop
     loops: tuple[Loop, ...]
 
 
-def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> HullNest:
+def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> HullNest:
     """The nest with all of the `loops` of its chain boxed that can be, whose bounds `on_host` does not hold for; itself where none can."""
-    chain, dealt = chain_from(nest), [loop.index for loop in loops]
-    boxes: dict[int, Loop] = {}
+    chain, mapped = chain_from(nest), [loop.index for loop in loops]
+    hulls: dict[int, Loop] = {}
     conditions: list[Expression] = []
     around: list[tuple[Loop, Span]] = []
-    for one in chain:
-        if one.index not in dealt:
-            if boxes and set(dealt) & {inner.index for inner in chain[chain.index(one) :]}:
+    for member in chain:
+        if member.index not in mapped:
+            if hulls and set(mapped) & {inner.index for inner in chain[chain.index(member) :]}:
                 # Its bounds would be asked for iterations that there are not.
                 return HullNest(nest, tuple(loops))
             continue
-        ends = loop_ends(one, {})
-        if ends is not None and around and not all(map(on_host, (one.lower, one.upper))) and _keeps_order(one):
-            box = _box(ends, around)
-            if box is not None and on_host(expression(box.least)) and on_host(expression(box.greatest)):
-                boxes[one.index] = _over(one, ends, box)
-                conditions.append(_condition(one, ends, box))
-                ends = box
-        elif ends is None and one.index != dealt[0] and not on_host(one.lower):
-            points = _every_point(one, nest, on_host)
+        ends = loop_ends(member, {})
+        if ends is not None and around and not all(map(on_host, (member.lower, member.upper))) and _keeps_order(member):
+            hull_range = _hull(ends, around)
+            if (
+                hull_range is not None
+                and on_host(expression(hull_range.least))
+                and on_host(expression(hull_range.greatest))
+            ):
+                hulls[member.index] = _over(member, ends, hull_range)
+                conditions.append(_condition(member, ends, hull_range))
+                ends = hull_range
+        elif ends is None and member.index != mapped[0] and not on_host(member.lower):
+            points = _every_point(member, nest, on_host)
             if points is not None:
-                boxes[one.index] = points
-                conditions.append(_is_start_or_steps_away(one, points))
+                hulls[member.index] = points
+                conditions.append(_is_start_or_steps_away(member, points))
         if ends is not None:
-            around.append((one, ends))
-    if not boxes:
+            around.append((member, ends))
+    if not hulls:
         return HullNest(nest, tuple(loops))
-    changed = _rebuilt(chain, boxes, conjunction(conditions), dealt[-1])
-    new = {one.index: one for one in chain_from(changed)}
-    return HullNest(changed, tuple(new[index] for index in dealt))
+    changed = _rebuilt(chain, hulls, conjunction(conditions), mapped[-1])
+    new = {loop.index: loop for loop in chain_from(changed)}
+    return HullNest(changed, tuple(new[index] for index in mapped))
 
 
-def with_boxes(
+def with_hulls(
     body: Block, loops: tuple[Loop, ...], on_host: Callable[[Expression], bool]
 ) -> tuple[Block, tuple[Loop, ...]]:
     """The body of a launch over `loops`, which one of its statements nests, and these loops, boxed."""
     statements: list[Statement] = []
     for statement in body.statements:
         if isinstance(statement, Block):
-            statement, loops = with_boxes(statement, loops, on_host)
+            statement, loops = with_hulls(statement, loops, on_host)
         elif (
             isinstance(statement, Loop) and loops and loops[0].index in {inner.index for inner in chain_from(statement)}
         ):
-            found = boxed(statement, loops, on_host)
-            statement, loops = found.nest, found.loops
+            hull = rectangular_hull(statement, loops, on_host)
+            statement, loops = hull.nest, hull.loops
         statements.append(statement)
     return replace(body, statements=tuple(statements)), loops
 
 
 def _keeps_order(loop: Loop) -> bool:
-    """Whether comparing an iterator with the bounds compares numbers, for values that only loops over boxes give it too."""
+    """Whether comparing an iterator with the bounds compares numbers, for values that only loops over hulls give it too."""
     signed = is_signed(loop.iterator.element)
     bounds = (loop.lower, loop.upper)
     if signed:
@@ -102,12 +106,14 @@ def _keeps_order(loop: Loop) -> bool:
     # Without a sign, sums that do not take anything away keep clear of wrapping.
     plain = (bound for bound in bounds if all(factor > 0 for _, factor in polynomial(bound).terms))
     unsigned = (
-        one for one in plain if polynomial(one).constant is not None or not is_signed(getattr(one, "type", None))
+        bound
+        for bound in plain
+        if polynomial(bound).constant is not None or not is_signed(getattr(bound, "type", None))
     )
     return len(list(unsigned)) == len(bounds)
 
 
-def _box(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
+def _hull(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
     """The least and the greatest value over all iterations of the loops around; None where that may be far from what there is."""
     least, greatest = ends.least, ends.greatest
     for loop, span in reversed(around):
@@ -126,17 +132,17 @@ def _one_for_one(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polyno
     return taken_out(value, loop, span, sign) if steady else None
 
 
-def _over(loop: Loop, ends: Span, box: Span) -> Loop:
-    """The loop over the box; the end that does not move stays as it is written."""
-    if box.least != ends.least:
-        return replace(loop, lower=expression(box.least))
-    beyond = box.greatest if loop.comparison == "<=" else box.greatest + number(1)
+def _over(loop: Loop, ends: Span, hull_range: Span) -> Loop:
+    """The loop over the hull_range; the end that does not move stays as it is written."""
+    if hull_range.least != ends.least:
+        return replace(loop, lower=expression(hull_range.least))
+    beyond = hull_range.greatest if loop.comparison == "<=" else hull_range.greatest + number(1)
     return replace(loop, upper=expression(beyond))
 
 
-def _condition(loop: Loop, ends: Span, box: Span) -> Expression:
+def _condition(loop: Loop, ends: Span, hull_range: Span) -> Expression:
     iterator = access_to(loop.iterator)
-    if box.least != ends.least:
+    if hull_range.least != ends.least:
         return Binary(">=", iterator, loop.lower, INT)
     return Binary(loop.comparison, iterator, loop.upper, INT)
 
@@ -171,10 +177,10 @@ def _least_remainders(
         if others or not isinstance(by, IntegerLiteral) or by.value < 1:
             return None
         try:
-            found = ranges.of(atom)
+            range_ = ranges.of(atom)
         except UnboundedError:
             return None
-        end = (found.low if factor > 0 else found.high).constant
+        end = (range_.low if factor > 0 else range_.high).constant
         furthest = by.value - 1 if factor < 0 else 1 - by.value
         least = least + number(factor * (furthest if end is None else end))
     return least
@@ -192,11 +198,11 @@ def _is_start_or_steps_away(loop: Loop, points: Loop) -> Expression:
     return conjunction((Binary(">=", iterator, loop.lower, INT), steps))
 
 
-def _rebuilt(chain: tuple[Loop, ...], boxes: Mapping[int, Loop], condition: Expression, innermost: int) -> Loop:
+def _rebuilt(chain: tuple[Loop, ...], hulls: Mapping[int, Loop], condition: Expression, innermost: int) -> Loop:
     body = chain[-1].body
-    for one in reversed(chain):
-        if one.index == innermost:
-            body = Block((If(condition, body, None, one.header),), body.range)
-        changed = replace(boxes.get(one.index, one), body=body)
-        body = Block((changed,), one.range)
+    for loop in reversed(chain):
+        if loop.index == innermost:
+            body = Block((If(condition, body, None, loop.header),), body.range)
+        changed = replace(hulls.get(loop.index, loop), body=body)
+        body = Block((changed,), loop.range)
     return changed

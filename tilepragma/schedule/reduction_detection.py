@@ -36,11 +36,11 @@ def in_order(loop: Loop, updates: Updates) -> str:
 
 def handed_on(loop: Loop, scalar: DataObject, use: NoReduction | None = None) -> str:
     """A clause for the user on a scalar that keeps the iterations of a loop in order, and is no sum, least or greatest value; `use` says why."""
-    said = f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
+    reason = f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
     return (
-        f"{said}, since {use.reason} (line {use.range.start.line}): {use.remedy}"
+        f"{reason}, since {use.reason} (line {use.range.start.line}): {use.remedy}"
         if use is not None and use.reason
-        else said
+        else reason
     )
 
 
@@ -68,7 +68,7 @@ def freed_reductions(
     nothing. `any_order`: as if no scalar's order mattered, to see whether it is scalars that are in
     the way.
     """
-    said = dict(_said(region))
+    remarks = dict(_remarks(region))
     pairs: set[tuple[str, DataObject]] = set()
     clauses: dict[ReductionClause, None] = {}
     held: dict[str, None] = {}
@@ -81,9 +81,9 @@ def freed_reductions(
                 pairs.add((each.name, scalar))
             elif isinstance(updates, NoReduction):
                 held[handed_on(each.loops[0], scalar, updates)] = None
-            elif said.get(scalar.host, updates.clause) != updates.clause:
+            elif remarks.get(scalar.host, updates.clause) != updates.clause:
                 held[handed_on(each.loops[0], scalar)] = None
-            elif scalar.host in said or not updates.ordered:
+            elif scalar.host in remarks or not updates.ordered:
                 pairs.add((each.name, scalar))
                 clauses[ReductionClause(updates.operator, (scalar.host,), scalar.range)] = None
             else:
@@ -95,7 +95,7 @@ def _writes(statement: ScopStatement, scalar: DataObject) -> bool:
     return any(reference.object == scalar and reference.writes for reference in statement.references)
 
 
-def _said(region: Region) -> Iterator[tuple[str, str]]:
+def _remarks(region: Region) -> Iterator[tuple[str, str]]:
     """(name, operator) of the user's clauses."""
     directives: list[KernelDirective | LoopDirective] = [region.kernel.directive, *loop_directives(region.kernel.body)]
     for directive in directives:
@@ -108,5 +108,5 @@ def with_reductions(node: ScheduleNode, clauses: tuple[ReductionClause, ...]) ->
     if not isinstance(node, LaunchNode):
         return dataclasses.replace(node, nodes=tuple(with_reductions(node, clauses) for node in node.nodes))
     written = {use.object.host for use in uses(node.body) if use.writes}
-    own = tuple(clause for clause in clauses if written.issuperset(clause.names))
-    return dataclasses.replace(node, reductions=(*node.reductions, *own))
+    updating = tuple(clause for clause in clauses if written.issuperset(clause.names))
+    return dataclasses.replace(node, reductions=(*node.reductions, *updating))

@@ -127,14 +127,14 @@ def with_full_tiles(
         rows = planned.registers.get(each.statement.name)
         if rows is None:
             continue
-        found = alone_in_tiles(loops.code, part.statements, each, rows.array, tile.rows, tile.known)
-        if found is None:
+        alone = alone_in_tiles(loops.code, part.statements, each, rows.array, tile.rows, tile.known)
+        if alone is None:
             continue
-        own = replace(planned, part=replace(part, statements=(each,)))
-        full = register_tiles(loops, own, rows, replace(tile, known=found.known))
+        single = replace(planned, part=replace(part, statements=(each,)))
+        full = register_tiles(loops, single, rows, replace(tile, known=alone.known))
         if full is None:
             continue
-        points = full if found.condition is None else (If(found.condition, Block(full), Block(points)),)
+        points = full if alone.condition is None else (If(alone.condition, Block(full), Block(points)),)
     return points
 
 
@@ -149,9 +149,9 @@ def register_tiles(
     """
     if rows.crossing and not any(row.level == rows.through[-1] for row in tile.rows):
         packed = replace(rows, packed=tuple(sorted((*rows.packed, *rows.crossing))))
-        found = _register_tiles(loops, planned, packed, tile)
-        if found is not None:
-            return found
+        tiles = _register_tiles(loops, planned, packed, tile)
+        if tiles is not None:
+            return tiles
     return _register_tiles(loops, planned, rows, tile)
 
 
@@ -184,10 +184,10 @@ def _register_tiles(
         origins.append(columns)
     origins.insert(0, loops.names.scalar(f"{base_name(statements, rows.row)}_tile"))
     bounds = loops.row_range(statements, rows.row, whole, tile.known)
-    own = _Tile(rows, tuple(origins), extents, first, bounds)
-    tile = _with_origin(loops, own, statements[0], tile, whole, 1) if rows.column is not None else tile
+    tiling = _Tile(rows, tuple(origins), extents, first, bounds)
+    tile = _with_origin(loops, tiling, statements[0], tile, whole, 1) if rows.column is not None else tile
     below = partial(_below_each_other, loops, planned, whole)
-    body = _panel(loops, planned, own, tile, below) if rows.packed else below(own, tile)
+    body = _panel(loops, planned, tiling, tile, below) if rows.packed else below(tiling, tile)
     if body is None:
         return None
     for loop in reversed(around):
@@ -222,10 +222,10 @@ def _is_made_of_locals(bound: Polynomial) -> bool:
     return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
 
 
-def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, own: Restriction) -> BoundedTile:
+def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, restriction: Restriction) -> BoundedTile:
     """The tile, in one more row, within the loop that its value or origin is the iterator of."""
-    known = tile.known.also(loops.code.known_sum(statements, (own.level,), tile.rows, own))
-    return replace(tile, rows=(*tile.rows, own), known=known)
+    known = tile.known.also(loops.code.known_sum(statements, (restriction.level,), tile.rows, restriction))
+    return replace(tile, rows=(*tile.rows, restriction), known=known)
 
 
 def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> ScalarType:
@@ -244,28 +244,28 @@ def _source(loops: BandLoops, planned: PlannedBand) -> ScopStatement:
 
 
 def _with_origin(
-    loops: BandLoops, own: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
+    loops: BandLoops, tiling: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
 ) -> BoundedTile:
     """The tile inside the loop over the origins in the tile's row at `place`."""
     from tilepragma.lower.register_ast import known_origin
 
-    return replace(tile, known=tile.known.also(known_origin(loops.code, each, own.rows, whole, place)))
+    return replace(tile, known=tile.known.also(known_origin(loops.code, each, tiling.rows, whole, place)))
 
 
 def _below_each_other(
-    loops: BandLoops, planned: PlannedBand, whole: Restrictions, own: _Tile, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, whole: Restrictions, tiling: _Tile, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """The loop over the rows' tiles."""
-    iterator = own.origins[0]
-    body = _tile(loops, planned, own, _with_origin(loops, own, planned.part.statements[0], tile, whole, 0))
+    iterator = tiling.origins[0]
+    body = _tile(loops, planned, tiling, _with_origin(loops, tiling, planned.part.statements[0], tile, whole, 0))
     if body is None:
         return None
-    loop = loops.loop(iterator, own.bounds.lower, own.bounds.upper, body)
-    return (replace(loop, step=integer(own.extents[0])),)
+    loop = loops.loop(iterator, tiling.bounds.lower, tiling.bounds.upper, body)
+    return (replace(loop, step=integer(tiling.extents[0])),)
 
 
 def _panel(
-    loops: BandLoops, planned: PlannedBand, own: _Tile, tile: BoundedTile, below: Below
+    loops: BandLoops, planned: PlannedBand, tiling: _Tile, tile: BoundedTile, below: Below
 ) -> tuple[Statement, ...] | None:
     """The tiles `below` each other, of which there may be none, while what their columns read in
     strides is in panels, packed in the order in which it is read.
@@ -275,30 +275,30 @@ def _panel(
     (each,) = planned.part.statements
     taken = frozenset(loops.names.taken)
     least = 0
-    if own.rows.alike and is_harmless(_source(loops, planned).node):
+    if tiling.rows.alike and is_harmless(_source(loops, planned).node):
         least = 1 if loops.vectors.bits >= WIDE_BITS else LEAST_NARROW
-    found = scan_panel(loops.code, each, own.box, tile.rows, tile.known, loops.next_index, taken, least)
-    if found is None:
+    scan = scan_panel(loops.code, each, tiling.box, tile.rows, tile.known, loops.next_index, taken, least)
+    if scan is None:
         return None
-    if found.otherwise is not None:
-        loops.next_index = found.otherwise.next_index
-    panels = tuple(panel for panel in (found.full, found.padded) if panel is not None)
+    if scan.otherwise is not None:
+        loops.next_index = scan.otherwise.next_index
+    panels = tuple(panel for panel in (scan.full, scan.padded) if panel is not None)
     bodies = []
     for panel in panels:
-        beside = replace(own, last=panel.last)
+        beside = replace(tiling, last=panel.last)
         body = below(beside, replace(tile, known=panel.known))
         if body is None:
             return None
-        buffers = tuple(_packed(loops, planned, beside, place, panel) for place in own.rows.packed)
+        buffers = tuple(_packed(loops, planned, beside, place, panel) for place in tiling.rows.packed)
         bodies.append((PackedPanels(buffers, Block(body)),))
-    instead = _statements(found.otherwise)
+    instead = _statements(scan.otherwise)
     for panel, full in reversed(tuple(zip(panels, bodies, strict=True))):
         otherwise = Block(instead) if instead else None
         instead = full if panel.condition is None else (If(panel.condition, Block(full), otherwise),)
     return instead
 
 
-def _packed(loops: BandLoops, planned: PlannedBand, own: _Tile, place: int, panel: PanelScan) -> Panel:
+def _packed(loops: BandLoops, planned: PlannedBand, tiling: _Tile, place: int, panel: PanelScan) -> Panel:
     """What an access reads of a tile's columns, a row of the panel for each value of the row that runs through."""
     (each,) = planned.part.statements
     source = _source(loops, planned)
@@ -308,23 +308,23 @@ def _packed(loops: BandLoops, planned: PlannedBand, own: _Tile, place: int, pane
         for node in walk(source.node)
         if isinstance(node, Access) and node.object == reference.object and node.range == reference.range
     )
-    levels = (own.rows.through[-1], own.rows.tile[1])
+    levels = (tiling.rows.through[-1], tiling.rows.tile[1])
     through, column = (source.loops[_place(each.rows[level].coefficients)].iterator for level in levels)
-    local = {one: replace(one, scope=Scope.LOCAL) for one in (through, column)}
-    first, (_, start) = own.first, own.origins
+    local = {iterator: replace(iterator, scope=Scope.LOCAL) for iterator in (through, column)}
+    first, (_, start) = tiling.first, tiling.origins
     assert first is not None, "what is packed has a loop of its own over what runs through"
     heads = (
         replace(_counted(loops, local[through], 0, Block(())), lower=panel.lower, comparison="<=", upper=panel.upper),
         replace(
             _counted(loops, local[column], 0, Block(())),
             lower=access_to(start),
-            upper=expression(term(start) + number(own.extents[1])),
+            upper=expression(term(start) + number(tiling.extents[1])),
         ),
     )
     subscripts = (_beyond(local[through], first), _beyond(local[column], start))
-    there = own.there(access_to(local[column]))
+    there = tiling.there(access_to(local[column]))
     name = loops.names.scalar(f"{reference.object.name}_panel").name
-    lengths = (integer(THROUGH_TILE), integer(own.extents[1]))
+    lengths = (integer(THROUGH_TILE), integer(tiling.extents[1]))
     panel_object = DataObject(name, name, reference.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
     return Panel(panel_object, heads, (), with_objects(access, local), subscripts, False, there, bool(there))
 
@@ -361,46 +361,46 @@ class _Tile:
         return RegisterBox(self.rows, tuple(map(access_to, self.origins)), self.extents, self.last is not None)
 
 
-def _tile(loops: BandLoops, planned: PlannedBand, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
+def _tile(loops: BandLoops, planned: PlannedBand, tiling: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
     """The points of one register tile."""
     from tilepragma.lower.register_ast import scan_register_tile
 
     (each,) = planned.part.statements
     taken = frozenset(loops.names.taken)
-    found = scan_register_tile(loops.code, each, own.box, inside.rows, inside.known, loops.next_index, taken)
-    if found is None:
+    scanned = scan_register_tile(loops.code, each, tiling.box, inside.rows, inside.known, loops.next_index, taken)
+    if scanned is None:
         return None
-    for scan in _scans(found):
+    for scan in _scans(scanned):
         loops.next_index = max(loops.next_index, scan.next_index)
-    full = _full(loops, planned, own, found.through.block)
+    full = _full(loops, planned, tiling, scanned.through.block)
     if full is None:
         return None
-    body = (*_statements(found.before), *full, *_statements(found.after))
-    if found.condition is None:
+    body = (*_statements(scanned.before), *full, *_statements(scanned.after))
+    if scanned.condition is None:
         return body
-    rest = _statements(found.otherwise)
-    return (If(found.condition, Block(body), Block(rest) if rest else None),)
+    rest = _statements(scanned.otherwise)
+    return (If(scanned.condition, Block(body), Block(rest) if rest else None),)
 
 
-def _scans(found: RegisterScan) -> Iterator[Scanned]:
-    yield from (one for one in (found.before, found.through, found.after, found.otherwise) if one is not None)
+def _scans(scan: RegisterScan) -> Iterator[Scanned]:
+    yield from (scanned for scanned in (scan.before, scan.through, scan.after, scan.otherwise) if scanned is not None)
 
 
 def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
     return () if scanned is None else scanned.block.statements
 
 
-def _full(loops: BandLoops, planned: PlannedBand, own: _Tile, through: Block) -> tuple[Statement, ...] | None:
+def _full(loops: BandLoops, planned: PlannedBand, tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
     """The loops `through` a tile at its origin, made into those over all of it, with its elements in a buffer."""
     (each,) = planned.part.statements
-    names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in own.rows.tile]
+    names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in tiling.rows.tile]
     leaf = _leaf(through, frozenset(names))
     if leaf is None:
         return None
     origin: list[Statement] = []
     steps: list[tuple[DataObject, int]] = []
     instead: dict[DataObject, Declaration] = {}
-    for name, tile, extent in zip(names, own.origins, own.extents, strict=True):
+    for name, tile, extent in zip(names, tiling.origins, tiling.extents, strict=True):
         declarator = next(declarator for declarator in _declarators(leaf) if declarator.object.name == name)
         assert declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
         start = replace(loops.names.scalar(f"{name}_origin"), element=declarator.object.element, const=True)
@@ -414,8 +414,8 @@ def _full(loops: BandLoops, planned: PlannedBand, own: _Tile, through: Block) ->
         instead.get(_declared_by(statement), statement) if isinstance(statement, Declaration) else statement
         for statement in leaf.statements
     )
-    there = own.there(expression(term(own.origins[-1]) + term(steps[-1][0])))
-    buffer = _buffer(loops, own, Block(kept), tuple(steps))
+    there = tiling.there(expression(term(tiling.origins[-1]) + term(steps[-1][0])))
+    buffer = _buffer(loops, tiling, Block(kept), tuple(steps))
     if buffer is None or _names_any(buffer, {loop.iterator for loop in loops_in(through)}):
         return None
     if there:
@@ -427,8 +427,8 @@ def _full(loops: BandLoops, planned: PlannedBand, own: _Tile, through: Block) ->
 
 def _where(there: tuple[Expression, ...], leaf: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The declarations of a leaf, and what runs in it where the column is there."""
-    declarations = tuple(one for one in leaf if isinstance(one, Declaration))
-    points = tuple(one for one in leaf if not isinstance(one, Declaration))
+    declarations = tuple(statement for statement in leaf if isinstance(statement, Declaration))
+    points = tuple(statement for statement in leaf if not isinstance(statement, Declaration))
     return (*declarations, If(conjunction(there), Block(points), None, padded=True))
 
 
@@ -460,22 +460,22 @@ def _declarators(block: Block) -> Iterator[Declarator]:
 
 def _leaf(body: Block, names: frozenset[str]) -> Block | None:
     """The one block in which iterators of these names are declared."""
-    found = [
+    blocks = [
         node
         for node in walk(body)
         if isinstance(node, Block)
         and names <= {declarator.object.name for declarator in _declarators(node) if declarator.object.const}
     ]
-    return found[0] if len(found) == 1 else None
+    return blocks[0] if len(blocks) == 1 else None
 
 
-def _replaced(body: Block, leaf: Block, other: Block) -> Block:
+def _replaced(body: Block, leaf: Block, replacement: Block) -> Block:
     if body is leaf:
-        return other
+        return replacement
     statements = tuple(
-        _replaced(statement, leaf, other)
+        _replaced(statement, leaf, replacement)
         if isinstance(statement, Block)
-        else with_blocks(statement, lambda block: _replaced(block, leaf, other))
+        else with_blocks(statement, lambda block: _replaced(block, leaf, replacement))
         for statement in body.statements
     )
     return replace(body, statements=statements)
@@ -494,13 +494,13 @@ def _counted(loops: BandLoops, iterator: DataObject, extent: int, body: Block) -
     return Loop(loops.next_index - 1, iterator, True, integer(0), "<", integer(extent), integer(1), False, body, None)
 
 
-def _buffer(loops: BandLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Panel | None:
+def _buffer(loops: BandLoops, tiling: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Panel | None:
     """The elements of a tile in a local array, as the leaf names them; None where it names what it updates in several ways."""
-    written = {use.subscripts for use in uses(leaf) if use.writes and use.object.name == own.rows.array}
+    written = {use.subscripts for use in uses(leaf) if use.writes and use.object.name == tiling.rows.array}
     accesses = [
         node
         for node in walk(leaf)
-        if isinstance(node, Access) and node.object.name == own.rows.array and node.subscripts in written
+        if isinstance(node, Access) and node.object.name == tiling.rows.array and node.subscripts in written
     ]
     access = accesses[0]
     if len(written) > 1 or any(access.path for access in accesses) or not isinstance(access.type, ScalarType):
@@ -511,7 +511,7 @@ def _buffer(loops: BandLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataOb
         for statement in leaf.statements
         if isinstance(statement, Declaration) and _declared_by(statement) in mentioned
     )
-    name = loops.names.scalar(f"{own.rows.array}_tile").name
+    name = loops.names.scalar(f"{tiling.rows.array}_tile").name
     lengths = tuple(integer(extent) for _, extent in steps)
     local = DataObject(name, name, access.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
     heads = tuple(_counted(loops, step, extent, Block(())) for step, extent in steps)

@@ -22,7 +22,7 @@ from tilepragma.schedule.tree import counts_as_work
 
 def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]] | None:
     """The kernel with such scalars outside, and these; None where there are none."""
-    instead = {one: replace(one, scope=Scope.EXTERNAL, const=False) for one in _updated_inside(kernel)}
+    instead = {scalar: replace(scalar, scope=Scope.EXTERNAL, const=False) for scalar in _updated_inside(kernel)}
     if not instead:
         return None
     body = with_objects(_block(kernel.body, instead), instead)
@@ -37,19 +37,19 @@ def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
         for place, statement in enumerate(statements):
             if isinstance(statement, Declaration):
                 updated = long_sums(statements[place + 1 :])
-                own = (
+                declarators = (
                     declarator
                     for declarator in statement.declarators
                     if _is_plain(declarator) and declarator.object in updated
                 )
-                yield from (one.object for one in own)
+                yield from (declarator.object for declarator in declarators)
 
 
 def long_sums(statements: tuple[Statement, ...]) -> frozenset[DataObject]:
     """The scalars that innermost loops among the statements update which may run for long."""
     loops = (loop for each in statements for loop in loops_in(each) if counts_as_work(loop))
     innermost = (loop for loop in loops if not any(loops_in(loop.body)))
-    updates = (node for one in innermost for node in walk(one) if isinstance(node, (Assignment, Increment)))
+    updates = (node for loop in innermost for node in walk(loop) if isinstance(node, (Assignment, Increment)))
     targets = (node.target for node in updates if isinstance(node.target, Access))
     return frozenset(target.object for target in targets if target.object.storage is Storage.SCALAR)
 
@@ -67,7 +67,9 @@ def _block(block: Block, instead: Mapping[DataObject, DataObject]) -> Block:
 
 def _statements(statement: Statement, instead: Mapping[DataObject, DataObject]) -> Iterator[Statement]:
     """The statement, assignments in place of declarations; declarators keep their order, since one may read those before it."""
-    if not isinstance(statement, Declaration) or not any(one.object in instead for one in statement.declarators):
+    if not isinstance(statement, Declaration) or not any(
+        declarator.object in instead for declarator in statement.declarators
+    ):
         yield with_blocks(statement, lambda block: _block(block, instead))
         return
     for declarator in statement.declarators:

@@ -7,6 +7,7 @@ with it or without it. What follows from `sor(redblack)` is in coloured_sweeps.p
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
@@ -32,10 +33,10 @@ def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
     clause = kernel.directive.sor
     if clause is None:
         return
-    found = relaxations(kernel)
-    others = [one for one in found if isinstance(one, Mismatch)]
-    wrong = [one for one in others if one.near] or (others if len(others) == len(found) else [])
-    if not found:
+    candidates = relaxations(kernel)
+    others = [candidate for candidate in candidates if isinstance(candidate, Mismatch)]
+    wrong = [mismatch for mismatch in others if mismatch.near] or (others if len(others) == len(candidates) else [])
+    if not candidates:
         diagnostics.error(clause.range, f"sor({clause.method.value}) is for loops, and there are none", _REMEDY)
     elif wrong:
         diagnostics.add(
@@ -68,8 +69,8 @@ def _sums_in_order(plan: KernelPlan) -> Iterator[str]:
     if plan.reordered is None:
         return
     kernel = plan.reordered.written
-    said = named_in_clauses(kernel.directive, kernel.body)
+    named = named_in_clauses(kernel.directive, kernel.body)
     nests = (relaxation for relaxation in relaxations(kernel) if isinstance(relaxation, SorNest))
-    for one in dict.fromkeys(found for nest in nests for found in nest.accumulations):
-        if one.operator in ("+", "*") and one.object.host not in said:
-            yield f"reduction({one.operator}: {one.object.host}) allows any order of that {_TOTALS[one.operator]}"
+    for accumulation in dict.fromkeys(itertools.chain.from_iterable(nest.accumulations for nest in nests)):
+        if accumulation.operator in ("+", "*") and accumulation.object.host not in named:
+            yield f"reduction({accumulation.operator}: {accumulation.object.host}) allows any order of that {_TOTALS[accumulation.operator]}"

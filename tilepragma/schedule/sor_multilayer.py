@@ -86,10 +86,10 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
     if clause is None or clause.method is not SorMethod.MULTILAYER or diagnostics.has_errors:
         return None
     nests = [nest for nest in relaxations(kernel) if isinstance(nest, SorNest)]
-    found = _only_sweeps(kernel, nests, clause, diagnostics)
-    if found is None:
+    sweeps = _only_sweeps(kernel, nests, clause, diagnostics)
+    if sweeps is None:
         return None
-    around, sweep = found
+    around, sweep = sweeps
     check_coefficients(sweep, diagnostics)
     check_ends(sweep, SorMethod.MULTILAYER, diagnostics)
     for directive in loop_directives(kernel.body):
@@ -188,7 +188,7 @@ def _only_sweeps(
         refuse(around.header, "loops by one with bounds of int or long")
     elif any(isinstance(node, Access) and node.object == around.iterator for node in walk(around.body)):
         refuse(sweep.range, f"sweeps that are all alike, and this one depends on '{around.iterator.host}'")
-    elif any(one.body.statements != (inner,) for one, inner in itertools.pairwise((around, *sweep.loops))):
+    elif any(outer.body.statements != (inner,) for outer, inner in itertools.pairwise((around, *sweep.loops))):
         refuse(sweep.range, "loops with nothing between them, and there are other statements")
     else:
         return around, sweep
@@ -267,9 +267,9 @@ class _Layers:
         layer = self._iterator("layer")
         *rows, columns = ways
         body = with_locals_in_place(columns.loop.body)
-        own = {row.loop.iterator: self._own(row.loop.iterator) for row in rows}
-        own |= {
-            node.object: self._own(node.object)
+        renamed = {row.loop.iterator: self._fresh(row.loop.iterator) for row in rows}
+        renamed |= {
+            node.object: self._fresh(node.object)
             for node in sorted(
                 (node for node in walk(body) if isinstance(node, Declarator)), key=lambda node: node.object.name
             )
@@ -277,11 +277,11 @@ class _Layers:
         place = self._iterator(f"{columns.loop.iterator.name}_place")
         column = typed_sum(columns.at(of_atom(access_to(bases[-1])) + of_atom(access_to(place))), columns.loop.iterator)
         body = with_accesses(
-            with_objects(body, own), lambda access: column if access.object == columns.loop.iterator else access
+            with_objects(body, renamed), lambda access: column if access.object == columns.loop.iterator else access
         )
         inner: Statement = self._in_columns(tile[-1], columns, bases[-1], layer, place, body)
         for half, way, base in reversed(list(zip(tile, rows, bases, strict=False))):
-            inner = self._in_rows(half, way, base, layer, own[way.loop.iterator], Block((inner,)))
+            inner = self._in_rows(half, way, base, layer, renamed[way.loop.iterator], Block((inner,)))
         most = _least(left, number(self.layers), left, number(self.layers), layer)
         return self._loop(layer, number(0), most, 1, (inner,), self.around)
 
@@ -357,7 +357,7 @@ class _Layers:
     def _iterator(self, name: str) -> DataObject:
         return replace(self.names.scalar(name), element=self._type.element)
 
-    def _own(self, object_: DataObject) -> DataObject:
+    def _fresh(self, object_: DataObject) -> DataObject:
         return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
 
 

@@ -42,7 +42,7 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     if not asks_for_colours(kernel) or diagnostics.has_errors:
         return None
     sweeps = [sweep for nest in relaxations(kernel) if isinstance(nest, SorNest) for sweep in nest.sweeps]
-    found = [_checked_colouring(sweep, kernel, diagnostics) for sweep in sweeps]
+    colourings = [_checked_colouring(sweep, kernel, diagnostics) for sweep in sweeps]
     for directive in loop_directives(kernel.body):
         diagnostics.error(
             directive.range,
@@ -54,17 +54,18 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     finals = finals_without(kernel, loops, diagnostics)
     if diagnostics.has_errors:
         return None
-    chosen = [(sweep, one) for sweep, one in zip(sweeps, found, strict=True) if one is not None]
+    chosen = [(sweep, colours) for sweep, colours in zip(sweeps, colourings, strict=True) if colours is not None]
     free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
     rewriting = _Rewriting(
-        {sweep.loops[0].index: _Coloured(sweep, one) for sweep, one in chosen}, Names(set(names_in(kernel)) - free)
+        {sweep.loops[0].index: _Coloured(sweep, colours) for sweep, colours in chosen},
+        Names(set(names_in(kernel)) - free),
     )
     body = numbered(rewriting.block(kernel.body))
     mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
     mentioned |= {loop.iterator for loop in loops_in(body)}
     gone = {loop.iterator for loop in loops} - mentioned
     coloured = replace(kernel, body=body, objects=tuple(object_ for object_ in kernel.objects if object_ not in gone))
-    return Reordered(kernel, coloured, finals, tuple(dict.fromkeys(_note(*one) for one in chosen)))
+    return Reordered(kernel, coloured, finals, tuple(dict.fromkeys(_note(*sweep) for sweep in chosen)))
 
 
 def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -> Colouring | None:
@@ -80,14 +81,14 @@ def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -
                     f"'{use.object.host}' is updated once for each row, and sor(redblack) comes to a row once for each class of its points",
                     "update it in the innermost loop",
                 )
-    found = colouring(sweep)
-    if found is None:
+    colours = colouring(sweep)
+    if colours is None:
         diagnostics.error(
             sweep.range,
             f"points of this stencil see others {sweep.radius} away: that takes more than {MOST_CLASSES} classes of points",
             "sor(wavefront) computes it, in the order of the loops",
         )
-    return found
+    return colours
 
 
 def _outside_loops(block: Block) -> Block:
@@ -105,11 +106,11 @@ def _outside_loops(block: Block) -> Block:
     return replace(block, statements=tuple(statements(block)))
 
 
-def _note(sweep: Sweep, found: Colouring) -> str:
+def _note(sweep: Sweep, colours: Colouring) -> str:
     """`u in 2 colours, red and black, each 2 classes of points`."""
-    count, each = len(found.colours), len(found.colours[0])
+    count, each = len(colours.colours), len(colours.colours[0])
     named = f"{count} colours" + (
-        ", red before black" if count == 2 and found.colours[0][0] == (0,) * len(sweep.axes) else ""
+        ", red before black" if count == 2 and colours.colours[0][0] == (0,) * len(sweep.axes) else ""
     )
     classes = f", each with its points in {each} nests" if each > 1 else ""
     return f"{sweep.array.host} in {named}{classes}"
@@ -124,7 +125,7 @@ class _Coloured:
 
     def start(self, loop: Loop, chosen: PointClass) -> int:
         """How far the class's first point lies behind the mesh's along a loop's dimension."""
-        depth = next(place for place, one in enumerate(self.sweep.loops) if one.index == loop.index)
+        depth = next(place for place, around in enumerate(self.sweep.loops) if around.index == loop.index)
         return chosen[self.sweep.order[depth]]
 
 
@@ -142,31 +143,34 @@ class _Rewriting:
     def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
         for statement in statements:
             if isinstance(statement, Loop) and statement.index in self.sweeps:
-                found = self.sweeps[statement.index]
-                for chosen in found.colouring.classes:
-                    yield self._of_class(statement, found, chosen)
+                coloured = self.sweeps[statement.index]
+                for chosen in coloured.colouring.classes:
+                    yield self._of_class(statement, coloured, chosen)
             else:
                 yield with_blocks(statement, self.block)
 
-    def _of_class(self, loop: Loop, found: _Coloured, chosen: PointClass) -> Statement:
+    def _of_class(self, loop: Loop, coloured: _Coloured, chosen: PointClass) -> Statement:
         """The nest over the points of a class, with iterators and local variables of its own."""
-        indices = {loop.index for loop in found.sweep.loops}
+        indices = {loop.index for loop in coloured.sweep.loops}
 
         def changed(statement: Statement) -> Statement:
             inner = with_blocks(statement, inside)
             if not isinstance(inner, Loop) or inner.index not in indices:
                 return inner
-            return _every(inner, found.colouring.modulus, found.start(inner, chosen))
+            return _every(inner, coloured.colouring.modulus, coloured.start(inner, chosen))
 
         def inside(block: Block) -> Block:
             return replace(block, statements=tuple(map(changed, block.statements)))
 
         nest = changed(loop)
-        own = {loop.iterator for loop in loops_in(nest)}
-        own |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
-        return with_objects(nest, {one: self._own(one) for one in sorted(own, key=lambda one: one.name)})
+        iterators = {loop.iterator for loop in loops_in(nest)}
+        iterators |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
+        return with_objects(
+            nest,
+            {iterator: self._fresh(iterator) for iterator in sorted(iterators, key=lambda iterator: iterator.name)},
+        )
 
-    def _own(self, object_: DataObject) -> DataObject:
+    def _fresh(self, object_: DataObject) -> DataObject:
         return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
 
 

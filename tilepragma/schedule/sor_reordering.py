@@ -25,14 +25,14 @@ _FIRST_OF_FINALS = 1 << 21
 def finals_without(kernel: Kernel, loops: list[Loop], diagnostics: Diagnostics) -> tuple[FinalValue, ...]:
     """The values that the iterators of these loops, which the region in another order does without, have after it, for those who want them."""
     wanted = {loop.iterator.name: loop for loop in loops if not loop.declares_iterator}
-    found = tuple(one for one in finals_apart(kernel, _FIRST_OF_FINALS) if one.iterator.name in wanted)
-    for name in sorted((wanted.keys() & kernel.read_after) - {one.iterator.name for one in found}):
+    finals = tuple(final for final in finals_apart(kernel, _FIRST_OF_FINALS) if final.iterator.name in wanted)
+    for name in sorted((wanted.keys() & kernel.read_after) - {final.iterator.name for final in finals}):
         diagnostics.error(
             wanted[name].header,
             f"'{name}' may be read after the kernel, but its last value there cannot be computed at launch",
             "declare it in the loop",
         )
-    return found
+    return finals
 
 
 def check_coefficients(sweep: Sweep, diagnostics: Diagnostics) -> None:

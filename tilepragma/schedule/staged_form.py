@@ -37,9 +37,9 @@ class ArrayTiles:
     clauses: Mapping[int, tuple[TileClause, ...]]
     local: Callable[[Access], Access]
 
-    def with_boxes(self, statement: Statement) -> Statement:
+    def with_array_tiles(self, statement: Statement) -> Statement:
         """The statement with boxes in place of arrays. The loops of a nest keep their identity, which their numbers hang on."""
-        inner = with_blocks(statement, lambda block: Block(tuple(map(self.with_boxes, block.statements))))
+        inner = with_blocks(statement, lambda block: Block(tuple(map(self.with_array_tiles, block.statements))))
         return inner if inner is not statement else with_accesses(statement, self.local)
 
     @property
@@ -58,7 +58,7 @@ class StagedForm:
 
 def staged_form(
     body: Block,
-    boxed: ArrayTiles,
+    array_tiles: ArrayTiles,
     symbols: Mapping[int, str],
     functions: tuple[Function, ...],
     privates: frozenset[DataObject],
@@ -67,10 +67,10 @@ def staged_form(
     nest = body.statements[0] if len(body.statements) == 1 else None
     if not isinstance(nest, TileNest):
         return None
-    found = Diagnostics()
+    diagnostics = Diagnostics()
     # The numbers of these loops follow from those of the tile: each gang computes them.
-    context = ChainContext(boxed.clauses, symbols, lambda _: False, {}, found)
-    fills, stores = (build_nests(Block(part), context).statements for part in (boxed.fills, boxed.stores))
+    context = ChainContext(array_tiles.clauses, symbols, lambda _: False, {}, diagnostics)
+    fills, stores = (build_nests(Block(part), context).statements for part in (array_tiles.fills, array_tiles.stores))
     statements = nest.body.statements
     count = next(
         (place for place, statement in enumerate(statements) if not isinstance(statement, Declaration)), len(statements)
@@ -79,12 +79,12 @@ def staged_form(
     inner: tuple[Statement, ...]
     if len(points) == 1 and isinstance(points[0], If) and points[0].otherwise is None:
         asked = points[0]
-        work = (*fills, *map(boxed.with_boxes, asked.then.statements), *stores)
+        work = (*fills, *map(array_tiles.with_array_tiles, asked.then.statements), *stores)
         inner = (dataclasses.replace(asked, then=Block(work)),)
     else:
-        inner = (*fills, *map(boxed.with_boxes, points), *stores)
-    made = dataclasses.replace(nest, body=Block((*head, *boxed.declarations, *inner)))
-    (waiting,) = insert_barriers(Block((made,)), functions, privates, found).statements
+        inner = (*fills, *map(array_tiles.with_array_tiles, points), *stores)
+    made = dataclasses.replace(nest, body=Block((*head, *array_tiles.declarations, *inner)))
+    (waiting,) = insert_barriers(Block((made,)), functions, privates, diagnostics).statements
     assert isinstance(waiting, TileNest)
     ended = dataclasses.replace(waiting, body=Block((*waiting.body.statements, Barrier())))
-    return None if found.has_errors else StagedForm(Block((ended,)), boxed.scratchpads)
+    return None if diagnostics.has_errors else StagedForm(Block((ended,)), array_tiles.scratchpads)

@@ -55,13 +55,14 @@ def stencil(region: Region) -> Stencil | str:
     (time,) = heads.values()
     on_host = host_evaluable(region.written)
     steps = loop_ends(time, {})
-    if time is not region.statements[0] or steps is None or not all(on_host(one) for one in _spelled(steps)):
+    if time is not region.statements[0] or steps is None or not all(on_host(atom) for atom in _spelled(steps)):
         return "the loop over time steps does not count up by 1 between bounds that are known at launch"
-    ranks = {one.rank for one in region.written if one.rank}
+    ranks = {array.rank for array in region.written if array.rank}
     if len(ranks) != 1 or not 1 <= (rank := next(iter(ranks))) <= MOST_DIMENSIONS:
         return "the arrays that are written have not one to three dimensions, all the same number"
     if scop.reasons or any(
-        one.rank == 0 and one.scope is not Scope.LOCAL and one not in _iterators(region) for one in region.written
+        array.rank == 0 and array.scope is not Scope.LOCAL and array not in _iterators(region)
+        for array in region.written
     ):
         return "a scalar is written, or something is not affine"
     points = []
@@ -96,16 +97,16 @@ def _point(statement: ScopStatement, time: Loop, rank: int) -> Point | None:
     if len(inner) != len(statement.loops) - 1:
         return None
     places = [_place(polynomial(subscript), inner) for subscript in target.subscripts]
-    found = [place for place in places if place is not None]
-    if len(found) != rank or {one.iterator for one in found} - {None} != inner.keys():
+    known = [place for place in places if place is not None]
+    if len(known) != rank or {place.iterator for place in known} - {None} != inner.keys():
         return None
-    if len([one for one in found if one.iterator is not None]) != len(inner):
+    if len([place for place in known if place.iterator is not None]) != len(inner):
         return None
-    return Point(statement, tuple(found))
+    return Point(statement, tuple(known))
 
 
 def _place(subscript: Polynomial, inner: dict[DataObject, Loop]) -> Place | None:
-    mentioned = [one for one in inner if access_to(one) in subscript.atoms]
+    mentioned = [iterator for iterator in inner if access_to(iterator) in subscript.atoms]
     if not mentioned:
         return Place(None, subscript, None) if subscript.constant is not None else None
     iterator = mentioned[0]

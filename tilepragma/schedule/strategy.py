@@ -108,8 +108,12 @@ class Region:
         """The outside scalars that the statements write, iterators among them."""
         return tuple(
             sorted(
-                (one for one in self.written if one.storage is Storage.SCALAR and one.scope is not Scope.LOCAL),
-                key=lambda one: one.name,
+                (
+                    object_
+                    for object_ in self.written
+                    if object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
+                ),
+                key=lambda object_: object_.name,
             )
         )
 

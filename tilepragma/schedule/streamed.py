@@ -28,13 +28,13 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX
 from tilepragma.lower.band_loops import declared, term
 from tilepragma.schedule.overlapped_tree import (
-    AT_ONCE,
+    NO_DELAY,
     NO_TESTS,
     OverlappedTree,
     Tests,
     TileLaunch,
     at_least,
-    owned,
+    in_own_column,
     read_by,
     where,
 )
@@ -65,7 +65,7 @@ class StreamedTree(OverlappedTree):
     degree_limit: int
 
     @property
-    def steps_unasked(self) -> int:
+    def default_steps(self) -> int:
         """All that there is room for."""
         return self.degree_limit
 
@@ -103,16 +103,16 @@ class _StreamedLaunch(TileLaunch):
         if not self.stream.once or not any(_reads_own(point, array) for point in self.tree.stencil.points):
             return made
         name = self.tree.names.scalar(f"{array.name}_column").name
-        own = replace(made.object, name=name, host=name)
-        return replace(made, column=RegisterQueue(own, self.position, self.stream.behind(array, self.degree)))
+        column = replace(made.object, name=name, host=name)
+        return replace(made, column=RegisterQueue(column, self.position, self.stream.behind(array, self.degree)))
 
-    def in_scratchpad(self, access: Access, own: Callable[[Access], bool]) -> Access:
+    def in_scratchpad(self, access: Access, by_writer: Callable[[Access], bool]) -> Access:
         """What a worker wrote itself is read by the name that says so."""
-        found = super().in_scratchpad(access, own)
+        local = super().in_scratchpad(access, by_writer)
         scratchpad = self.scratchpads.get(access.object)
-        if scratchpad is None or scratchpad.column is None or not own(access):
-            return found
-        return replace(found, object=scratchpad.column.object)
+        if scratchpad is None or scratchpad.column is None or not by_writer(access):
+            return local
+        return replace(local, object=scratchpad.column.object)
 
     def work(self) -> tuple[Statement, ...]:
         base, (least, greatest) = self.tree.bases[0], self.tree.grid(0)
@@ -128,22 +128,22 @@ class _StreamedLaunch(TileLaunch):
         body: Iterable[Statement],
         tests: Tests = NO_TESTS,
         *,
-        delay: Polynomial = AT_ONCE,
+        delay: Polynomial = NO_DELAY,
         home: bool = False,
     ) -> tuple[Statement, ...]:
         others = range(1, self.rank)
         if home and self.stream.once:
             # Over all of the scratchpad, so that who stores a column is who computed it.
             kept = tuple(test for k in others for test in self._of_home(points, k))
-            nest = self.dealt(points, others, where((*kept, *tests.others), *body), home=False)
+            nest = self.mapped(points, others, where((*kept, *tests.others), *body), home=False)
         else:
-            nest = self.dealt(points, others, where(tests.others, *body), home=home)
+            nest = self.mapped(points, others, where(tests.others, *body), home=home)
         plane = (*tests.plane, *(self._of_home(points, 0) if home else ()))
         return (declared(points[0], term(self.position) - delay), *where(plane, nest))
 
     def _of_home(self, points: list[DataObject], place: int) -> Iterable[Expression]:
-        at, first, home = term(points[place]), term(self.first[place]), term(self.home[place])
-        return at_least(at, first), at_least(first + home - number(1), at)
+        point, first, home = term(points[place]), term(self.first[place]), term(self.home[place])
+        return at_least(point, first), at_least(first + home - number(1), point)
 
     def time_loop(self) -> Statement:
         """The statements, step by step; where workers do not wait between them the number of steps is one that compilers know."""
@@ -172,7 +172,8 @@ class _StreamedLaunch(TileLaunch):
 
 def _reads_own(point: Point, array: DataObject) -> bool:
     """Whether the statement reads the array at other planes, or the same, in the column of what it writes."""
-    own = owned(point, {})
+    in_column = in_own_column(point, {})
     return any(
-        isinstance(node, Access) and node.object == array and own(node) for node in walk(read_by(point.statement.node))
+        isinstance(node, Access) and node.object == array and in_column(node)
+        for node in walk(read_by(point.statement.node))
     )

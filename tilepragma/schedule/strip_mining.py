@@ -101,9 +101,9 @@ class _Bounds:
     lower: Expression
     upper: Expression
 
-    def step(self, one: PlannedLaunch) -> PlannedLaunch:
-        loops = tuple(self._loop(loop) for loop in one.loops)
-        return dataclasses.replace(one, body=self._block(one.body), loops=loops)
+    def step(self, launch: PlannedLaunch) -> PlannedLaunch:
+        loops = tuple(self._loop(loop) for loop in launch.loops)
+        return dataclasses.replace(launch, body=self._block(launch.body), loops=loops)
 
     def _loop(self, loop: Loop) -> Loop:
         if loop.index != self.index:
@@ -115,8 +115,8 @@ class _Bounds:
             block, statements=tuple(self._statement(statement) for statement in block.statements)
         )
 
-    def _statement(self, one: Statement) -> Statement:
-        if isinstance(one, Block):
-            return self._block(one)
-        changed = with_blocks(one, self._block)
+    def _statement(self, statement: Statement) -> Statement:
+        if isinstance(statement, Block):
+            return self._block(statement)
+        changed = with_blocks(statement, self._block)
         return self._loop(changed) if isinstance(changed, Loop) else changed

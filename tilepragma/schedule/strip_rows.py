@@ -55,8 +55,8 @@ class RowStrip:
         from tilepragma.lower.band_ast import Restriction
 
         origin, extent = self._first_block * term(self.size), term(self.size) * number(STRIP_BLOCKS)
-        own = Restriction(row.level, expression(origin), expression(extent))
-        return Around((own,), loops.code.known_tile(row.part.statements, (), own))
+        strip = Restriction(row.level, expression(origin), expression(extent))
+        return Around((strip,), loops.code.known_tile(row.part.statements, (), strip))
 
 
 def strip_loop(loops: BandLoops, row: BandStrip, size: DataObject) -> tuple[Loop, RowStrip]:

@@ -53,7 +53,7 @@ class LaunchNode:
     waits: bool = True
     pipelined: bool = False
     """as of a Launch, where it can be"""
-    boxed: ArrayTiles | None = None
+    array_tiles: ArrayTiles | None = None
     """boxes of arrays that its gangs may keep for a tile"""
 
 
@@ -82,7 +82,7 @@ WORTH_COUNTING = 8
 ScheduleNode = LaunchNode | HostLoopNode | ConditionNode
 
 
-def make_automatic(
+def schedule_candidate(
     strategy: str,
     region: Region,
     host: tuple[ScheduleNode, ...],
@@ -101,12 +101,12 @@ def make_automatic(
         if isinstance(made, Refusal):
             return made
         results.append((made, builder.shared))
-    (host_steps, shared), (device_steps, more) = results
+    (host_steps, shared), (device_steps, device_shared) = results
     return ScheduleCandidate(
         strategy,
         host_steps,
         device_steps,
-        tuple(dict.fromkeys((*shared, *more))),
+        tuple(dict.fromkeys((*shared, *device_shared))),
         sizes,
         depths if depths is not None else _depths(host_steps, 0, frozenset(size.object for size in sizes)),
         notes,
@@ -115,27 +115,27 @@ def make_automatic(
 
 
 def _depths(steps: tuple[Step, ...], around: int, sizes: frozenset[DataObject]) -> Depths:
-    found = Depths()
+    depths = Depths()
     for step in steps:
         if isinstance(step, Launch):
-            own = _depth(step.body)
-            one = Depths(around + own, 0, own) if step.axes else Depths(0, around + own, 0)
+            depth = _depth(step.body)
+            step_depths = Depths(around + depth, 0, depth) if step.axes else Depths(0, around + depth, 0)
         else:
             work = 0 if isinstance(step, HostCondition) or mentions(step.loop, sizes) else counts_as_work(step.loop)
-            one = _depths(step.steps, around + work, sizes)
-        found = Depths(
-            max(found.parallel, one.parallel),
-            max(found.sequential, one.sequential),
-            max(found.launched, one.launched),
+            step_depths = _depths(step.steps, around + work, sizes)
+        depths = Depths(
+            max(depths.parallel, step_depths.parallel),
+            max(depths.sequential, step_depths.sequential),
+            max(depths.launched, step_depths.launched),
         )
-    return found
+    return depths
 
 
 def _depth(node: Any) -> int:
     """The most loops around any statement under `node`."""
     loops = [tiled.loop for tiled in node.loops] if isinstance(node, TileNest) else [node]
-    own = sum(counts_as_work(loop) for loop in loops)
-    return own + max((_depth(child) for child in children(node)), default=0)
+    count = sum(counts_as_work(loop) for loop in loops)
+    return count + max((_depth(child) for child in children(node)), default=0)
 
 
 def counts_as_work(node: Any) -> int:
@@ -172,7 +172,7 @@ class _Builder:
             return Refusal(problem)
         nodes = tuple(_own_iterators(node) for node in nodes)
         launches = tuple(launch_nodes(nodes))
-        boxes = [node.boxed.body for node in launches if node.boxed is not None]
+        boxes = [node.array_tiles.body for node in launches if node.array_tiles is not None]
         self.symbols = loop_symbols(self.region.kernel, [*(node.body for node in launches), *boxes])
         self._build_nests(nodes, ())
         live = _Liveness(self.region, [place.body for place in self.places])
@@ -225,15 +225,17 @@ class _Builder:
             self.diagnostics,
         )
         check_repeated(place.body, self.diagnostics)
-        found = classify(place.body, context)
-        self.shared += [object_ for object_ in found.shared if object_ not in self.shared]
+        scalars = classify(place.body, context)
+        self.shared += [object_ for object_ in scalars.shared if object_ not in self.shared]
         used = {use.object for use in uses(place.body, kernel.functions, launch=True)}
         values = tuple(iterator for iterator in place.around if iterator in used)
         name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
-        launch = finished_launch(name, place.body, found, context, values, waits=place.node.waits)
+        launch = finished_launch(name, place.body, scalars, context, values, waits=place.node.waits)
         pipelined = place.node.pipelined and columns_nest(launch) is not None
-        if place.node.boxed is not None:
-            form = staged_form(place.body, place.node.boxed, self.symbols, kernel.functions, frozenset(found.privates))
+        if place.node.array_tiles is not None:
+            form = staged_form(
+                place.body, place.node.array_tiles, self.symbols, kernel.functions, frozenset(scalars.privates)
+            )
             self.staged |= {} if form is None else {name: form}
         return dataclasses.replace(launch, scratchpads=place.node.scratchpads, pipelined=pipelined)
 
@@ -273,9 +275,9 @@ def _own_iterators(node: ScheduleNode) -> ScheduleNode:
     outer = node.loop.iterator
     if outer.scope is Scope.LOCAL:
         return dataclasses.replace(node, nodes=inner)
-    own = dataclasses.replace(outer, scope=Scope.LOCAL)
-    loop = dataclasses.replace(node.loop, iterator=own, declares_iterator=True)
-    return dataclasses.replace(node, loop=loop, nodes=tuple(_renamed(one, {outer: own}) for one in inner))
+    local = dataclasses.replace(outer, scope=Scope.LOCAL)
+    loop = dataclasses.replace(node.loop, iterator=local, declares_iterator=True)
+    return dataclasses.replace(node, loop=loop, nodes=tuple(_renamed(child, {outer: local}) for child in inner))
 
 
 def _renamed(node: ScheduleNode, replaced: dict[DataObject, DataObject]) -> ScheduleNode:
@@ -320,12 +322,12 @@ class _Liveness:
 
     def after(self, nodes: tuple[ScheduleNode, ...], live: frozenset[str]) -> dict[int, frozenset[str]]:
         """For each launch, by its number, the scalars that someone may read after it; `live` are those read after all."""
-        found: dict[int, frozenset[str]] = {}
-        self._before(nodes, live, 0, found)
-        return found
+        wanted: dict[int, frozenset[str]] = {}
+        self._before(nodes, live, 0, wanted)
+        return wanted
 
     def _before(
-        self, nodes: tuple[ScheduleNode, ...], live: frozenset[str], first: int, found: dict[int, frozenset[str]]
+        self, nodes: tuple[ScheduleNode, ...], live: frozenset[str], first: int, wanted: dict[int, frozenset[str]]
     ) -> frozenset[str]:
         """The scalars wanted before `nodes`, whose launches are numbered from `first`."""
         firsts = []
@@ -334,11 +336,11 @@ class _Liveness:
             first += sum(1 for _ in launch_nodes((node,)))
         for node, number in zip(reversed(nodes), reversed(firsts), strict=True):
             if isinstance(node, LaunchNode):
-                found[number] = live
+                wanted[number] = live
                 live = self._effects[number].before(live)
                 continue
-            once = self._before(node.nodes, live, number, found)
+            once = self._before(node.nodes, live, number, wanted)
             if isinstance(node, HostLoopNode):
-                once = self._before(node.nodes, live | once, number, found)
+                once = self._before(node.nodes, live | once, number, wanted)
             live |= once
         return live

@@ -1,4 +1,4 @@
-"""Unroll-and-jam of loops that are dealt out on cores, where loops inside wait for themselves.
+"""Unroll-and-jam of loops that are mapped out on cores, where loops inside wait for themselves.
 
     for (i ..) { A; for (j ..) B; }      becomes, for four values of i at a time,
 
@@ -39,10 +39,10 @@ _MOST_STATEMENTS = 16
 
 @dataclass(frozen=True)
 class JammedBody:
-    """A launch's body, and the loop in it that is dealt out, with loops numbered up to `next_index`."""
+    """A launch's body, and the loop in it that is mapped out, with loops numbered up to `next_index`."""
 
     body: Block
-    dealt: Loop
+    mapped: Loop
     next_index: int
 
 
@@ -56,20 +56,20 @@ class JammedLoop:
 
 
 def with_jammed_rows(
-    body: Block, dealt: int, chosen: JammedLoop, functions: tuple[Function, ...], next_index: int
+    body: Block, mapped: int, chosen: JammedLoop, functions: tuple[Function, ...], next_index: int
 ) -> JammedBody | None:
-    """The `body` of a launch that deals out the loop of number `dealt`, with a loop jammed, that
+    """The `body` of a launch that deals out the loop of number `mapped`, with a loop jammed, that
     one or one inside it; None where that cannot be. New loops are numbered from `next_index` on.
     """
-    found = next((loop for loop in loops_in(body) if loop.index == chosen.number), None)
-    if found is None or not _counts_up(found) or _size(found) > _MOST_STATEMENTS:
+    target = next((loop for loop in loops_in(body) if loop.index == chosen.number), None)
+    if target is None or not _counts_up(target) or _size(target) > _MOST_STATEMENTS:
         return None
-    jam = _Jam(found, chosen.waiting, functions, next_index)
+    jam = _Jam(target, chosen.waiting, functions, next_index)
     jammed = jam.jammed(chosen.blocks)
     if jammed is None:
         return None
     whole = _replaced(body, chosen.number, jammed)
-    new = jammed if dealt == chosen.number else next(loop for loop in loops_in(whole) if loop.index == dealt)
+    new = jammed if mapped == chosen.number else next(loop for loop in loops_in(whole) if loop.index == mapped)
     return JammedBody(whole, new, jam.next_index)
 
 
@@ -81,8 +81,8 @@ def _counts_up(loop: Loop) -> bool:
 def _size(loop: Loop) -> int:
     def simple(statement: Statement) -> Iterator[Statement]:
         if isinstance(statement, (Loop, Block)):
-            for one in (statement.body if isinstance(statement, Loop) else statement).statements:
-                yield from simple(one)
+            for inner in (statement.body if isinstance(statement, Loop) else statement).statements:
+                yield from simple(inner)
         else:
             yield statement
 
@@ -127,14 +127,14 @@ class _Jam:
     def _groups(self, body: Block) -> Iterator[Loop | Block]:
         """What stands in a body, in its order: loops that rows are jammed into, and blocks of all that stands between."""
         between: list[Statement] = []
-        for one in flat(body.statements):
-            if isinstance(one, Loop) and self._takes_rows(one):
+        for statement in flat(body.statements):
+            if isinstance(statement, Loop) and self._takes_rows(statement):
                 if between:
                     yield Block(tuple(between))
                 between = []
-                yield one
+                yield statement
             else:
-                between.append(one)
+                between.append(statement)
         if between:
             yield Block(tuple(between))
 
@@ -157,10 +157,10 @@ class _Jam:
                 if isinstance(each, Declaration)
                 for declarator in each.declarators
             }
-            elsewhere = [other for number, other in enumerate(apart) if number != place]
-            if any(mentions(other, one) for one in written | declared for other in elsewhere):
+            elsewhere = [block for number, block in enumerate(apart) if number != place]
+            if any(mentions(block, object_) for object_ in written | declared for block in elsewhere):
                 return False
-            if any(exposed_read(group, one, self.functions) is not None for one in written):
+            if any(exposed_read(group, object_, self.functions) is not None for object_ in written):
                 return False
         return True
 

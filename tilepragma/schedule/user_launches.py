@@ -89,36 +89,36 @@ def _read_first(bodies: tuple[Block, ...], kernel: Kernel) -> frozenset[str]:
 
 def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> tuple[Launch, list[DataObject]]:
     check_repeated(body, context.diagnostics)
-    found = classify(body, context)
+    scalars = classify(body, context)
     named = named_in_clauses(kernel.directive, body)
-    owned = frozenset((*found.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
+    owned = frozenset((*scalars.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
     vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(body))
     check_legality(
         body, LegalityContext(kernel.functions, written_objects(kernel), owned, vouched, context.diagnostics)
     )
-    return finished_launch(name, body, found, context), found.shared
+    return finished_launch(name, body, scalars, context), scalars.shared
 
 
 def finished_launch(
     name: str,
     body: Block,
-    found: LaunchScalars,
+    scalars: LaunchScalars,
     context: ScalarContext,
     values: tuple[DataObject, ...] = (),
     *,
     waits: bool = True,
 ) -> Launch:
     """The launch of a body whose nests are built and whose scalars are decided: coverage is checked, and with `waits` barriers are put in."""
-    check_coverage(body, context.functions, lambda object_: object_ in found.privates, context.diagnostics)
+    check_coverage(body, context.functions, lambda object_: object_ in scalars.privates, context.diagnostics)
     if waits:
-        body = insert_barriers(body, context.functions, frozenset(found.privates), context.diagnostics)
+        body = insert_barriers(body, context.functions, frozenset(scalars.privates), context.diagnostics)
     return Launch(
         name,
         body,
         launch_loops(body),
         axes_of(body),
-        tuple(found.reductions),
-        tuple(found.privates),
-        tuple(found.first_privates),
+        tuple(scalars.reductions),
+        tuple(scalars.privates),
+        tuple(scalars.first_privates),
         values,
     )

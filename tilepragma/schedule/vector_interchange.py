@@ -32,15 +32,15 @@ class VectorLoops:
 
     def of(self, steps: tuple[PlannedStep, ...]) -> tuple[PlannedStep, ...]:
         """The steps with the loops over lanes innermost."""
-        return tuple(map(self._one, steps))
+        return tuple(map(self._converted, steps))
 
-    def _one(self, step: PlannedStep) -> PlannedStep:
+    def _converted(self, step: PlannedStep) -> PlannedStep:
         if isinstance(step, PlannedHostLoop):
             return replace(step, steps=self.of(step.steps))
         if not isinstance(step, PlannedLaunch) or len(step.loops) < 2:
             return step
         *outer, lanes = step.loops
-        bodies = (step.body, *(one.body for one in outer))
+        bodies = (step.body, *(loop.body for loop in outer))
         if any(body.statements != (loop,) for body, loop in zip(bodies, step.loops, strict=True)):
             return step
         nests = [self._turned(nest, lanes) for nest in lanes.body.statements]
@@ -132,7 +132,7 @@ class _Places:
         side = None if parts is None else parts[0].constant
         if parts is None or side is None or side >= 0:
             return None
-        if any(_mentions(one, lane) for one in (lower, upper.then)):
+        if any(_mentions(bound, lane) for bound in (lower, upper.then)):
             return None
         room = parts[1]
         return _Places(loop, border, polynomial(lower), (most, room), room, -side, steps.pop())

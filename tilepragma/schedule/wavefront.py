@@ -154,11 +154,11 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: Around) -> Sc
     bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
     inner, tiles = inner_tiles(loops, planned, inner_levels, bounded)
     staged = loops.device and not planned.pair and not inner_levels
-    boxed = array_tiles(loops, planned, tile, tiles) if staged else None
+    staging = array_tiles(loops, planned, tile, tiles) if staged else None
     fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
     every = bounds_of(fronts.range())
-    dealt = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
-    launch = replace(_launch(loops, wavefront, rows, dealt, inner, tiles), boxed=boxed)
+    mapped = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
+    launch = replace(_launch(loops, wavefront, rows, mapped, inner, tiles), array_tiles=staging)
     band = _tiled_band(loops, part, (*summed, *inner_levels), len(summed))
     return HostLoopNode(
         loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "", band
@@ -193,8 +193,8 @@ def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: Restr
         # Wavefronts of a pair are parallel to time where its tiles have one size.
         named = planned.pair[-1]
         base = base_name(part.statements, named)
-    own = () if loops.device else _processor_tile(planned, level)
-    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit, own)
+    processor = () if loops.device else _processor_tile(planned, level)
+    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit, processor)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
         level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
@@ -225,7 +225,7 @@ def _host_tile(planned: PlannedBand, level: int) -> int:
         return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
     if level == points.along:
         return along
-    between = [one for one in planned.part.carrying if one not in (points.repeating, points.along)]
+    between = [level for level in planned.part.carrying if level not in (points.repeating, points.along)]
     return others[min(between.index(level), len(others) - 1)]
 
 
@@ -272,7 +272,10 @@ def _skew(planned: PlannedBand, level: int) -> int:
     steps = {each.statement.name: each.rows[level].coefficients for each in planned.part.statements}
     return max(
         abs(
-            sum(one * other for one, other in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True))
+            sum(
+                step * coefficient
+                for step, coefficient in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True)
+            )
         )
         for each in planned.part.statements
         for row in planned.part.carrying
@@ -301,11 +304,11 @@ def _launch(
     loops: BandLoops,
     wavefront: DataObject,
     rows: list[_TiledRow],
-    dealt: list[Bounds],
+    mapped: list[Bounds],
     inner: tuple[Statement, ...],
     inner_tiles: dict[int, tuple[TileClause, ...]],
 ) -> LaunchNode:
-    """The tiles of one wavefront: t_1, ..., t_(m-1) are `dealt` out between these bounds, t_m = w -
+    """The tiles of one wavefront: t_1, ..., t_(m-1) are `mapped` out between these bounds, t_m = w -
     t_1 - ... - t_(m-1) follows.
 
     What the bounds have too much runs empty.
@@ -317,7 +320,7 @@ def _launch(
         *inner,
     )
     tiles = dict(inner_tiles)
-    for dimension, (row, bounds) in enumerate(reversed(list(zip(others, dealt, strict=True)))):
+    for dimension, (row, bounds) in enumerate(reversed(list(zip(others, mapped, strict=True)))):
         loop = loops.loop(row.tile, bounds.lower, bounds.upper, body)
         if loops.device:
             tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)

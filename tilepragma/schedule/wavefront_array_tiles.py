@@ -81,13 +81,13 @@ def array_tiles(
     """
     shapes, written = _shapes(loops, planned, tile), loops.code.scop.written
     arrays = None if shapes is None else _arrays(shapes, written)
-    dimensions = [one.dimension for each in inner.values() for one in each if one.kind is TileKind.WORKER]
+    dimensions = [clause.dimension for each in inner.values() for clause in each if clause.kind is TileKind.WORKER]
     if not arrays or not dimensions:
         return None
     if any(len(array.names) <= max(dimensions) for array in arrays):
         return None
     maker = _Maker(loops, 1 + max(dimensions))
-    return maker.boxed(arrays)
+    return maker.array_tiles(arrays)
 
 
 # -- the form of the accesses
@@ -178,15 +178,15 @@ class _Array:
 def _shapes(loops: BandLoops, planned: PlannedBand, tile: Restrictions) -> tuple[_Shape, ...] | None:
     """The statements of the part, where all of their rows are restricted by the tile; None where they are of another form."""
     by_name = {statement.name: statement for statement in loops.code.scop.statements}
-    by_level = {one.level: one for one in tile}
-    found = []
+    by_level = {restriction.level: restriction for restriction in tile}
+    shapes = []
     for each in planned.part.statements:
         statement = by_name.get(each.statement.name)
         shape = None if statement is None else _shape(each, statement, by_level)
         if shape is None:
             return None
-        found.append(shape)
-    return tuple(found)
+        shapes.append(shape)
+    return tuple(shapes)
 
 
 def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int, object]) -> _Shape | None:
@@ -242,14 +242,14 @@ def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_
     to. None of them where one that is written cannot be.
     """
     nodes = [node for shape in shapes for node in walk(shape.node) if isinstance(node, Access) and node.object.rank]
-    found = []
+    arrays = []
     for object_ in dict.fromkeys(node.object for node in nodes):
         array = _array(object_, shapes)
         if array is None and object_ in written:
             return ()
         if array is not None and (object_ in written or array.is_used_again):
-            found.append(array)
-    return tuple(found) if any(one.is_written for one in found) else ()
+            arrays.append(array)
+    return tuple(arrays) if any(array.is_written for array in arrays) else ()
 
 
 def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
@@ -301,7 +301,7 @@ def _iterators(access: Access, shape: _Shape) -> tuple[str, ...]:
 
 def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
     """An access whose subscripts are different iterators but for numbers, all of them or all but one; None for others."""
-    places = [one for one in (_place(each, shape) for each in access.subscripts) if one is not None]
+    places = [place for place in (_place(each, shape) for each in access.subscripts) if place is not None]
     named = [place for place, _ in places]
     left = [place for place in range(len(shape.loops)) if place not in named]
     if access.path or len(places) != access.object.rank or len(set(named)) != len(named) or len(left) > 1:
@@ -338,7 +338,7 @@ class _Maker:
     declarations: list[Declaration] = field(default_factory=list)
     times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
-    def boxed(self, arrays: Sequence[_Array]) -> ArrayTiles:
+    def array_tiles(self, arrays: Sequence[_Array]) -> ArrayTiles:
         """All of it."""
         scratchpads = {array.object: self._scratchpad(array) for array in arrays}
         fills = tuple(self._fill(array, scratchpads[array.object]) for array in arrays)
@@ -361,8 +361,8 @@ class _Maker:
         origin = tuple(self._constant(f"{name}_origin", array.origin(place)) for place, name in enumerate(array.names))
         lengths = tuple(expression(array.length(place)) for place in range(len(array.names)))
         name = self.loops.names.scalar(f"{array.object.name}_box").name
-        own = DataObject(name, name, array.object.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
-        return Scratchpad(own, array.object, origin)
+        box = DataObject(name, name, array.object.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
+        return Scratchpad(box, array.object, origin)
 
     def _fill(self, array: _Array, scratchpad: Scratchpad) -> Statement:
         """The elements that the tile touches."""
@@ -386,7 +386,7 @@ class _Maker:
     def _store(self, array: _Array, scratchpad: Scratchpad) -> Statement:
         """The elements that the tile has written."""
         steps, points = self._steps(array), self._points(array)
-        found = []
+        tests = []
         for touch in array.touches:
             if touch.writes:
                 ends = (
@@ -394,10 +394,10 @@ class _Maker:
                     for end, point in zip(touch.ends, points, strict=True)
                     for test in (at_least(term(point), end.first), at_least(end.last, term(point)))
                 )
-                found.append(conjunction((*ends, *self._reached(array, steps, [touch]))))
+                tests.append(conjunction((*ends, *self._reached(array, steps, [touch]))))
         element = element_at(array.object, points)
         copy = assign(element, _in(scratchpad, element))
-        return self._over(array, scratchpad, steps, points, where((disjunction(tuple(dict.fromkeys(found))),), copy))
+        return self._over(array, scratchpad, steps, points, where((disjunction(tuple(dict.fromkeys(tests))),), copy))
 
     def _steps(self, array: _Array) -> list[DataObject]:
         return [self.loops.names.scalar(f"{name}_step") for name in array.names]
@@ -420,10 +420,10 @@ class _Maker:
             uppers.append(_Limit(first.times.last - start, 1, True))
         for row, bounds in enumerate(array.tile):
             apart = [touch.apart[row] for touch in touches]
-            at = number(first.time[row]) * start
+            position = number(first.time[row]) * start
             for place, (factor, step) in enumerate(zip(first.rows[row], steps, strict=True)):
-                at = at + number(factor) * (array.origin(place) + term(step))
-            low, high = bounds.first - number(max(apart)) - at, bounds.last - number(min(apart)) - at
+                position = position + number(factor) * (array.origin(place) + term(step))
+            low, high = bounds.first - number(max(apart)) - position, bounds.last - number(min(apart)) - position
             factor, whole = first.time[row], not any(first.rows[row])
             if factor == 0:
                 yield from (at_least(number(0), low), at_least(high, number(0)))
@@ -433,22 +433,22 @@ class _Maker:
             lowers.append(_Limit(low, abs(factor), whole))
             uppers.append(_Limit(high, abs(factor), whole))
         lowers, uppers = (
-            self._together(lowers, maximum, "sweep_first"),
-            self._together(uppers, minimum, "sweep_last"),
+            self._tightest(lowers, maximum, "sweep_first"),
+            self._tightest(uppers, minimum, "sweep_last"),
         )
         for place, lower in enumerate(lowers):
-            for other, upper in enumerate(uppers):
-                if place != other or lower.factor != 1 or lower.whole_tile:
+            for upper_place, upper in enumerate(uppers):
+                if place != upper_place or lower.factor != 1 or lower.whole_tile:
                     yield _meet(lower, upper)
 
-    def _together(
+    def _tightest(
         self, limits: list[_Limit], extreme: Callable[[Iterable[Polynomial]], Polynomial], name: str
     ) -> list[_Limit]:
         """What is the same for the whole tile as one number, that the tile declares once."""
         whole = [limit for limit in limits if limit.whole_tile and limit.factor == 1]
         if len(whole) < 2:
             return limits
-        value = extreme(one.value for one in whole)
+        value = extreme(limit.value for limit in whole)
         if (name, value) not in self.times:
             self.times[name, value] = self._constant(name, value, LONG)
         return [_Limit(term(self.times[name, value]), 1, True), *(limit for limit in limits if limit not in whole)]
@@ -482,7 +482,7 @@ class _Maker:
 
 def _sides(array: _Array) -> Iterable[list[_Touch]]:
     """The accesses, those together that lie on one side of what is written. What nobody writes may have elements in its box that no access means."""
-    base = next((one.apart for one in array.touches if one.writes), None)
+    base = next((touch.apart for touch in array.touches if touch.writes), None)
     sides: dict[tuple[object, tuple[int, ...]], list[_Touch]] = {}
     for touch in array.touches:
         apart = () if base is None else tuple(v - w for v, w in zip(touch.apart, base, strict=True))

@@ -12,14 +12,14 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.planner.candidates import choose
 from tilepragma.poly.intra_tile_schedule import Steps
-from tilepragma.schedule.as_written import structure
+from tilepragma.schedule.as_written import as_written
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.verify.proofs import prove
 
 
 @pytest.fixture(autouse=True)
 def _structure_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilepragma.planner.candidate_search.STRATEGIES", (structure,))
+    monkeypatch.setattr("tilepragma.planner.candidate_search.STRATEGIES", (as_written,))
 
 
 def tree(steps: tuple[Step, ...]) -> str:

@@ -246,7 +246,7 @@ def with_blocks_changed(found: KernelPlan, change: Callable[[Block], Block]) -> 
     return with_staged(found, visit)
 
 
-def with_boxes(found: KernelPlan, change: Callable[[Staged], Staged]) -> KernelPlan:
+def with_array_tiles(found: KernelPlan, change: Callable[[Staged], Staged]) -> KernelPlan:
     def in_block(block: Block) -> Block:
         return replace(
             block,
@@ -263,7 +263,7 @@ def with_side(found: KernelPlan, place: int, change: Callable[[StagedSide], Stag
         sides = tuple(change(side) if at == place else side for at, side in enumerate(staged.sides))
         return replace(staged, sides=sides)
 
-    return with_boxes(found, in_box)
+    return with_array_tiles(found, in_box)
 
 
 def without(found: KernelPlan, place: int) -> KernelPlan:
@@ -371,7 +371,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     ),
     "a box along other iterators": (
         FIVE_POINT,
-        lambda p: with_boxes(p, lambda one: replace(one, sides=one.sides[::-1])),
+        lambda p: with_array_tiles(p, lambda one: replace(one, sides=one.sides[::-1])),
         "outside of what is staged of dimension 0",
     ),
     "a box that does not move with the tile": (
@@ -386,7 +386,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     ),
     "a tile of a loop that is longer than its box": (
         PRODUCT,
-        lambda p: with_boxes(
+        lambda p: with_array_tiles(
             p,
             lambda one: replace(
                 one,
@@ -425,7 +425,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     ),
     "what the launch writes": (
         FIVE_POINT,
-        lambda p: with_boxes(p, lambda one: replace(one, object=argument(p, "b"), reads=("[i][j]",))),
+        lambda p: with_array_tiles(p, lambda one: replace(one, object=argument(p, "b"), reads=("[i][j]",))),
         "'b' is staged, but launch f does not only read it",
     ),
     "arrays that may be one": (FIVE_POINT, lambda p: replace(p, apart=False), "stages arrays that another name may"),
