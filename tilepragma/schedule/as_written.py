@@ -1,13 +1,15 @@
-"""S0 and S1: the user's own loops. What is independent is launched; sequential loops around it run
-on the host.
+"""S0 and S1: launch the user's own loops where they are parallel; run the sequential loops around
+them on the host.
 
-Statements are taken in order, loops from the outside in:
-  1. a loop with independent iterations is a launch, with further independent loops of its perfect nest;
-  2. one that carries dependences, but nests a loop perfectly which carries none at all, is a launch over the inner loop;
-  3. one that can be distributed (schedule/distribution.py) becomes several loops, each planned so;
-  4. any other runs on the host around the launches of its body, unless all of these would be sequential.
-Whatever is left is a launch of one instance. For devices a loop of the first two kinds is distributed too, where some part of it can then
-be launch out over more axes; on the host it stays together, for locality, and where it cannot its parts take turns (schedule/strip_mining.py).
+The planner takes statements in order and loops from the outside in:
+  1. An independent loop is a launch, with further independent loops of its perfect nest.
+  2. If a loop carries dependences and perfectly nests one without, the inner loop is a launch.
+  3. A loop that can be distributed (schedule/distribution.py) becomes loops planned alike.
+  4. Any other loop runs on the host around its body's launches, unless all are sequential.
+
+The rest is a launch of one instance. For devices, loops of the first two kinds are distributed as
+well, if that maps some part to more axes. On the host such a loop stays whole, for locality; if it
+cannot, its parts alternate in strips (schedule/strip_mining.py).
 """
 
 from __future__ import annotations
@@ -63,16 +65,16 @@ NAME = "loops as written"
 """The strategy's name."""
 
 SPLIT_NAME = "loops taken apart"
-"""Its name where `schedule/index_set_splitting.py` had to help."""
+"""The strategy's name after index-set splitting."""
 
-#: The fewest iterations for which a loop is launch out although loops around it run in order.
+#: The fewest iterations for which a loop inside a sequential loop is worth a launch.
 _LEAST_INNER_TRIP = 8
 
 
 @dataclass(frozen=True)
 class _Context:
-    """Where a statement stands: under which host loops, of which nest, which scalars are wanted
-    after it, and which declarations around it each launch repeats that needs them.
+    """Where a statement stands: the host loops around it, its nest, the scalars live after it, and
+    the declarations around it that each launch repeats if it needs them.
     """
 
     around: tuple[Loop, ...]
@@ -82,9 +84,10 @@ class _Context:
 
 
 def as_written(region: Region) -> ScheduleCandidate | Refusal:
-    """Launches of what is independent, host loops around them; of loops that are taken apart where
-    only that leaves nothing in order that is as deep as what is parallel, or where launches then do
-    the work of more loops.
+    """Plan launches of independent loops inside host loops.
+
+    Index-set splitting applies only if launches then do the work of more loops, and no sequential
+    statement is as deep as the parallel ones.
     """
     answer = _candidate(region)
     if region.ordered:
@@ -107,7 +110,7 @@ def as_written(region: Region) -> ScheduleCandidate | Refusal:
         or split_answer.depths.launched <= depths.launched
     ):
         return answer
-    # What the parts of a statement step through is what the statement does, once.
+    # The parts of a split statement step through memory as the statement does.
     plainer = None if isinstance(answer, Refusal) else lambda: answer
     return dataclasses.replace(
         split_answer, strategy=SPLIT_NAME, steps=_steps(region), split=apart.places, plainer=plainer
@@ -163,7 +166,7 @@ def _steps(region: Region) -> Steps | None:
 
 
 def _without_loops(kernel: Kernel) -> str:
-    """Why no loop was even tried."""
+    """Say why the planner could try no loop."""
     uncounted = [node for node in walk(kernel.body) if isinstance(node, (ForLoop, While)) and any(loops_in(node.body))]
     alone = [node for node in walk(kernel.body) if isinstance(node, ForLoop)]
     if not uncounted and alone:
@@ -181,11 +184,10 @@ def _without_loops(kernel: Kernel) -> str:
 
 @dataclass
 class _Planner:
-    """Makes the steps for one kind of target. `nests` are the dependences of nests, by identity,
-    for both kinds.
+    """Plans the steps for one kind of target (host or device).
 
-    `reasons` collects why loops are not independent, `notes` what the user could say to make them
-    so.
+    Both kinds share `nests`, the dependences of each nest by its identity. `reasons` says why loops
+    are not independent, `notes` what the user could say to make them so.
     """
 
     region: Region
@@ -198,7 +200,7 @@ class _Planner:
     # -- statements
 
     def statements(self, statements: tuple[Statement, ...], context: _Context) -> tuple[PlannedStep, ...]:
-        """The steps of statements that run one after another."""
+        """Plan statements that run one after another."""
         unit = tuple(flat(statements))
         after = self._after(unit, context.live)
         steps: list[PlannedStep] = []
@@ -218,7 +220,7 @@ class _Planner:
         return joined(steps)
 
     def _after(self, statements: tuple[Statement, ...], live: frozenset[str]) -> list[frozenset[str]]:
-        """The scalars wanted after each of the statements."""
+        """The scalars live after each statement."""
         after = []
         for statement in reversed(statements):
             after.append(live)
@@ -229,7 +231,7 @@ class _Planner:
         return scalar_effect(node, self.region.scalars, self.region.kernel.functions)
 
     def _statement(self, unit: tuple[Statement, ...], context: _Context) -> tuple[PlannedStep, ...]:
-        """A statement, or a declaration with all that needs it."""
+        """Plan a statement, or a declaration with the statements that need it."""
         statement = unit[0]
         if len(unit) == 1 and isinstance(statement, Loop):
             if context.nest is None and self.region.ordered and not context.around and keeps_order(statement):
@@ -269,7 +271,7 @@ class _Planner:
         return steps if self.device else self.strips.of(loop, steps)
 
     def _ordered(self, loop: Loop, context: _Context) -> PlannedStep:
-        """The loop on the host, where that leads to launches worth the name; else in one instance."""
+        """Run the loop on the host if its body has parallel launches, else in one instance."""
         bounds = (loop.lower, loop.upper, loop.step)
         if self._on_host(context, *bounds) and not leaves_early(loop.body):
             inner = dataclasses.replace(
@@ -283,7 +285,7 @@ class _Planner:
         return PlannedLaunch(scoped(Block((loop,)), context.scope))
 
     def _axes(self, loop: Loop, context: _Context) -> int:
-        """How many axes the loop is launch out over: neighbouring elements can then be neighbouring workers'."""
+        """The number of axes that the loop maps to."""
         launch = self._parallel_launch(loop, context)
         if launch is None:
             return 0
@@ -293,7 +295,7 @@ class _Planner:
         return len(device_clauses(launchable(rectangular_hull(loop, launch.loops, on_host).loops, on_host)))
 
     def _parallel_launch(self, loop: Loop, context: _Context) -> PlannedLaunch | None:
-        """The launch of a loop, if it or a loop nested perfectly in it carries nothing."""
+        """The launch of a loop, if it or a loop perfectly nested in it carries no dependence."""
         assert context.nest is not None
         leaves = context.nest.leaves_under(loop)
         chain = chain_from(loop)
@@ -320,15 +322,16 @@ class _Planner:
             return None
         reductions = self._scalars(loops[-1], context)
         if reductions is None:
-            # It matters more than what loops further in carry.
+            # The scalar matters more than what inner loops carry.
             self.reasons.insert(reasons_before, self.reasons.pop())
             return None
         waiting = () if self.device else tuple(self._waiting(loops[-1], context))
         return PlannedLaunch(scoped(Block((loop,)), context.scope), tuple(loops), reductions, waiting)
 
     def _waiting(self, outer: Loop, context: _Context) -> Iterator[int]:
-        """The innermost loops under a loop that carry dependences, as all between do, by their
-        numbers: compilers cannot make vectors of them, nor turn them with a loop around.
+        """The numbers of innermost loops that carry dependences, as do all loops between.
+
+        Compilers can neither vectorise such a loop nor interchange it with a loop around.
         """
         assert context.nest is not None
         loops = tuple(loops_of(outer.body))
@@ -343,7 +346,8 @@ class _Planner:
     # -- scalars
 
     def _scalars(self, loop: Loop, context: _Context) -> tuple[ReductionClause, ...] | None:
-        """What must be reduced so that iterations of `loop` may be launch out; None where some scalar forbids it."""
+        """The reductions that make iterations of `loop` parallel; None if some scalar forbids it.
+        """
         named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
         written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
         reductions = []
@@ -377,5 +381,5 @@ class _Planner:
 def _why_in_order(loop: Loop) -> str:
     if loop.directive is None or not loop.directive.sequential:
         return "since a break, or a continue in a switch, stands in it"
-    # What `privatization` says has no place in the user's text.
+    # A directive from `privatization` has no place in the user's text.
     return "as 'seq' says" if loop.directive.range is not NOWHERE else "since its iterations may share a write"

@@ -1,4 +1,4 @@
-"""Kernels whose loops the user calls independent, seen as if nothing were said of them."""
+"""Kernels whose loops the user calls independent, without these clauses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from tilepragma.user_tiles.mapping import independent_loops, top_loops
 
 
 def without_assumptions(kernel: Kernel) -> Kernel | None:
-    """The kernel without `independent`, where the engine may make more of its loops than the
-    default mapping of a user's word does: nothing else is said of them, and independent ones have
-    others inside. None elsewhere.
+    """The kernel without its `independent` clauses; None if they do not apply.
+
+    The engine then proves independence itself, and may find better mappings than the default one.
+    It does so only if the loops have no other clauses and contain further loops.
     """
     if kernel.directive.counts or not all(map(_says_no_more, loops_in(kernel.body))):
         return None
@@ -29,13 +30,14 @@ def without_assumptions(kernel: Kernel) -> Kernel | None:
 
 
 def keeps_elements_in_registers(plan: KernelPlan) -> bool:
-    """Whether a launch on cores has register tiles, which take the user's loops apart: worth the check that written arrays overlap no other."""
+    """Whether a host launch has register tiles: these reorder loops and need proof of no aliasing.
+    """
     return any(buffered(plan.host_steps))
 
 
 def _says_no_more(loop: Loop) -> bool:
     directive = loop.directive
-    made = directive is not None and directive.range is NOWHERE  # by `privatization`
+    made = directive is not None and directive.range is NOWHERE  # set by `privatization`
     return directive is None or made or directive == LoopDirective(directive.range, independent=directive.independent)
 
 

@@ -1,8 +1,7 @@
-"""Which loop's iterations neighbouring workers take: Algorithm 1 of ICS'08 for the user's own
-loops.
+"""Choose the loop that neighbouring workers take (ICS'08, Algorithm 1, for the user's own loops).
 
-What may run at once is known before; the loop is taken along which the accesses of a warp need
-fewest transactions.
+The loops are known to be parallel. The choice is the loop along which the accesses of a warp need
+the fewest memory transactions.
 """
 
 from __future__ import annotations
@@ -21,15 +20,17 @@ if TYPE_CHECKING:
 
 
 def private_names(scop: Scop) -> frozenset[str]:
-    """Names of the objects that accesses reach without going to global memory."""
+    """Names of the objects that accesses reach without global memory."""
     return frozenset(
         reference.object.name for each in scop.statements for reference in each.references if not reference.is_global
     )
 
 
 def worker_loop(loops: Sequence[Loop], statements: Iterable[ScopStatement]) -> Loop:
-    """Of loops that run at once, outermost first, the one for neighbouring workers, by what these
-    statements access; the innermost of those that are alike. Raises OperationLimitError.
+    """The loop for neighbouring workers, by the accesses of these statements.
+
+    `loops` are parallel, outermost first. Among equals the innermost wins. Raises
+    OperationLimitError.
     """
     if len(loops) == 1:
         return loops[0]
@@ -38,7 +39,7 @@ def worker_loop(loops: Sequence[Loop], statements: Iterable[ScopStatement]) -> L
 
 
 def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
-    """The same for loops that the user calls independent; None where there is no choice or nothing is known."""
+    """`worker_loop` for loops that the user calls independent; None if there is no choice."""
     if len(loops) < 2:
         return None
     from tilepragma.poly.extraction import extract_scop
@@ -53,7 +54,7 @@ def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
 
 
 def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int, ...]:
-    """Transactions of 32 workers along the loop, those of the deepest statements first: these run most often."""
+    """Transactions of 32 workers along the loop, deepest statements first: these run most often."""
     from tilepragma.poly.adjacency import pattern, step_by
 
     counted: Counter[int] = Counter()

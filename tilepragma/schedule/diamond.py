@@ -1,9 +1,9 @@
-"""Which parts get tiles that begin together, diamonds, on cores and on devices.
+"""Choose the bands that get diamond tiles (concurrent start), on cores and on devices.
 
-On cores all bands of few rows that have such tiles: a wavefront of skewed tiles of time steps has
-as many tiles as there are tiles of time, few for a few time steps, and jacobi-2d on two cores takes
-0.6 to 0.8 of the time with diamonds. On devices, where a launch for each time step is the other
-way, only where the user asks for them: nobody has timed them there.
+On cores all bands of few rows get them. A wavefront of skewed tiles has as many tiles as there are
+tiles of time: few for few time steps. On two cores, diamonds take 0.6 to 0.8 of the time of skewed
+tiles for jacobi-2d. On devices, where a launch for each time step is the alternative, only the
+user's clause asks for diamonds: we have not timed them there.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 Parts = tuple[PlannedBand, ...]
 
 _MOST_ROWS = 3
-"""Rows of a band up to which it gets diamonds unasked: with four (time and three of a grid) to
-write the points of one and to prove them takes ten times as long as for skewed tiles, and heat-3d
-gains little.
+"""The most rows of a band that gets diamonds by default. With four rows (time and three of a grid),
+building and proving the tiles takes ten times as long as for skewed tiles, and heat-3d gains
+little.
 """
 
 
 def ways_to_tile(
     planned: Parts, on_cores: TemporalTiles, on_devices: TemporalTiles, dependences: tuple[Dependence, ...]
 ) -> Iterator[tuple[Parts, Parts]]:
-    """The parts for cores and for devices, the best way first; the last is that without diamonds."""
+    """The bands for cores and for devices, best first, the variant without diamonds last."""
     host = planned
     if on_cores is not TemporalTiles.SKEWED:
         host = tuple(
@@ -57,7 +57,7 @@ def _concurrent_start(planned: PlannedBand, dependences: tuple[Dependence, ...])
 
 
 def _in_steps(diamond: PlannedBand, skewed: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
-    """The part whose workers go through a diamond step by step, where points of one step wait for no other of them."""
+    """The band with diamonds run step by step, if points of one step are independent."""
     from tilepragma.poly.intra_tile import concurrent_tile
 
     start = diamond.concurrent

@@ -1,9 +1,8 @@
-"""Loop distribution: a loop becomes several, each over a part of its statements, where the
-dependences allow it.
+"""Loop distribution: split a loop into several, each over a part of its statements.
 
-Statements in a cycle of dependences stay together (strongly connected components of the leaves'
-graph, thesis section 3.2.4), and so do declarations and their users. Components that may share a
-loop without losing its independence share it, for locality.
+Statements in a cycle of dependences stay together (strongly connected components of the graph of
+leaves, thesis section 3.2.4), as do declarations and their users. Components share a loop, for
+locality, unless sharing costs them parallelism.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Block, Declaration, Loop, Statement
 from tilepragma.schedule.independence import Leaves, NestDependences
 
-#: How many axes a loop with some of its statements could be dealt out over; 0 where it must run in
-#: order.
+#: The number of axes that a loop over some of its statements maps to; 0 if it is sequential.
 AxesOf = Callable[[Loop], int]
 
 
 def distributed(loop: Loop, around: int, nest: NestDependences, axes_of: AxesOf) -> tuple[Loop, ...]:
-    """`loop` as loops that run one after another; itself alone where none of them could be dealt out over more axes."""
+    """`loop` as loops that run in sequence; `loop` alone if no part maps to more axes."""
     leaves = sorted(nest.leaves_under(loop))
     links = (*nest.order(loop, around, frozenset(leaves)), *_tied(loop, nest))
     components = _components(leaves, links)
@@ -36,7 +34,7 @@ def distributed(loop: Loop, around: int, nest: NestDependences, axes_of: AxesOf)
 
 
 def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
-    """`loop` over the leaves `keep` only; loops that hold none of them are gone. Conditions are kept whole."""
+    """`loop` with only the leaves `keep`. Conditions stay whole; loops without leaves disappear."""
 
     def statement(node: Statement) -> Statement | None:
         if isinstance(node, Loop):
@@ -69,7 +67,7 @@ def _components(leaves: list[int], links: tuple[tuple[int, int], ...]) -> list[L
 
 
 def _tied(loop: Loop, nest: NestDependences) -> Iterator[tuple[int, int]]:
-    """What stays together, both ways: a condition with its branches, a declaration with all that needs what it declares."""
+    """Links, both ways, of a condition with its branches and a declaration with its users."""
     needs = [(nest.leaves_under(unit), unit, needed) for unit, needed in _with_needs(loop.body, frozenset())]
     for leaves, unit, _ in needs:
         first = min(leaves)
@@ -82,7 +80,7 @@ def _tied(loop: Loop, nest: NestDependences) -> Iterator[tuple[int, int]]:
 
 
 def _with_needs(node: Statement, around: frozenset[DataObject]) -> Iterator[tuple[Statement, frozenset[DataObject]]]:
-    """Whatever is no loop, with the objects that it, or the bounds of loops around it, mentions."""
+    """Each statement that is no loop, with the objects it and the bounds of loops around it use."""
     if isinstance(node, Loop):
         bounds = (node.lower, node.upper, node.step)
         yield from _with_needs(node.body, around | {use.object for bound in bounds for use in uses(bound)})
@@ -100,7 +98,7 @@ def _grouped(
     parts: list[tuple[Leaves, int]],
     links: tuple[tuple[int, int], ...],
 ) -> list[tuple[Leaves, int]]:
-    """The parts in an order that the links allow, those joined that lose nothing by sharing a loop."""
+    """Order the parts by their links, and join parts that lose no axes by sharing a loop."""
     groups: list[tuple[Leaves, int]] = []
     waiting = list(parts)
     while waiting:

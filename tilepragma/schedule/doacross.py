@@ -1,16 +1,15 @@
-"""Columns of tiles: what the launches of a loop over wavefronts have in common, so that tiles of
-several wavefronts may run at once.
+"""Doacross of tile columns: launches of a wavefront loop whose tiles may overlap.
 
-    for (w ...)                          the host's loop
-        launch: for (c_1 ...) ... for (c_n ...)    mapped out to threads or gangs, one loop an axis: the tile (w, c)
+    for (w ...)                                       the host's loop
+        launch: for (c_1 ...) ... for (c_n ...)       the tile (w, c), one loop an axis
 
-A column is all tiles of one c, one of each wavefront at most. Where every dependence goes from (w,
-c) to a (w', c') with
+A column holds all tiles with one c, at most one of each wavefront. Let every dependence go from (w,
+c) to (w', c') with
 
     c_k <= c'_k for all k,    (c'_1 - c_1) + ... + (c'_n - c_n) <= w' - w
 
-(`Launch.pipelined`, proven by `verify/pipelines`), a tile need only wait for those before it in its
-own column and in the n columns of which one coordinate is one less.
+(`Launch.pipelined`, proven by `verify/pipelines`). Then a tile waits only for the earlier tiles of
+its own column and of the n columns with one coordinate less by one.
 """
 
 from __future__ import annotations
@@ -30,11 +29,10 @@ _INSTANCES = (TileKind.THREAD, TileKind.GANG)
 
 @dataclass(frozen=True)
 class Persistent:
-    """All wavefronts of launch number `number` of the plan's device launches, which is called `of`,
-    as one launch whose gangs wait for each other.
+    """All wavefronts of the device launch `of`, number `number`, as one launch.
 
-    `launch` is as its entry point sees it, `nest` that of its tiles; `wavefront` is the iterator of
-    the host's loop, which is none of its values.
+    Its gangs wait for each other. `launch` is as its entry point sees it, `nest` that of its tiles.
+    `wavefront` is the host loop's iterator, which is no argument of the launch.
     """
 
     number: int
@@ -45,7 +43,7 @@ class Persistent:
 
 
 def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
-    """Those of the plan's device launches that devices with all gangs of a launch there at once may run so, in order."""
+    """The plan's device launches that can run persistently, in order."""
     if plan.divisions:
         return ()
     launches = (_persistent(plan, launch, loop) for launch, loop in _in_loops(plan.device_steps))
@@ -53,9 +51,9 @@ def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
 
 
 def columns_nest(launch: Launch) -> TileNest | None:
-    """The nest that is all of the launch and deals its tiles out, one loop an axis of threads or
-    gangs, and each such axis here; None where instances are mapped out in another way, or keep what
-    others of the wavefront need until their end.
+    """The nest that is the whole launch and maps one loop to each axis of threads or gangs.
+
+    None if the launch maps instances otherwise, or keeps data until the wavefront ends.
     """
     body = launch.body
     while len(body.statements) == 1 and isinstance(body.statements[0], Block):
@@ -70,19 +68,20 @@ def columns_nest(launch: Launch) -> TileNest | None:
     mapped = [tile.axis for loop in nest.loops for tile in loop.tiles if tile.kind in _INSTANCES]
     instances = [axis for axis in launch.axes if axis.kind is not AxisKind.WORKER]
     if (launch.reductions or launch.privates) and any(axis.kind is AxisKind.THREAD for axis in launch.axes):
-        return None  # the pool has no room for what threads keep of several wavefronts
+        return None  # the pool has no room for the data of several wavefronts
     alone = all(_is_column(loop) for loop in nest.loops) and len(mapped) == len(set(instances))
     return nest if alone and set(mapped) == set(instances) else None
 
 
 def _is_column(loop: TiledLoop) -> bool:
-    """Whether iterations of the loop, which counts up by 1 between numbers of the launch, are instances."""
+    """Whether iterations of the loop, which counts up by 1 between launch arguments, are instances.
+    """
     kinds = [tile.kind for tile in loop.tiles if tile.kind is not TileKind.DYNAMIC]
     return loop.launch_bounds and len(kinds) == 1 and kinds[0] in _INSTANCES
 
 
 def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
-    """The launches that are all of a loop, and these loops."""
+    """The launches that are the whole body of a host loop, with these loops."""
     for step in steps:
         if isinstance(step, HostLoop) and len(step.steps) == 1 and isinstance(step.steps[0], Launch):
             yield step.steps[0], step
@@ -91,7 +90,7 @@ def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
 
 
 def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
-    """None where other numbers of the launch than its gangs' differ from one wavefront to the next."""
+    """None if other launch arguments than the gangs' numbers vary with the wavefront."""
     nest, wavefront = columns_nest(launch), around.loop.iterator
     staged = launch.staged is not None and not launch.staged_scratchpads
     if not launch.pipelined or nest is None or staged or launch.values[-1:] != (wavefront,):
@@ -111,7 +110,7 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persisten
 
 
 def _counts_up(loop: Loop) -> bool:
-    """Whether the iterator goes up by 1."""
+    """Whether the iterator increases by 1."""
     return not loop.decreasing and isinstance(loop.step, IntegerLiteral) and loop.step.value == 1
 
 

@@ -1,9 +1,8 @@
-"""S2: hyperplanes. Algorithm 4.1's rows for what the user's own loops do not make parallel.
+"""S2: hyperplanes (Algorithm 4.1) for regions whose own loops are not parallel.
 
-Statements are taken apart where nothing ties them (poly/bands.py). A part whose rows run at once
-becomes a launch over these rows; one whose band must be ordered becomes a host loop over wavefronts
-of tiles, with a launch for the tiles of one wavefront (wavefront_plan.py); rows that are stepped
-through become host loops.
+Statements are distributed over bands (poly/bands.py). A band with parallel rows is a launch over
+these rows. A band that needs an order is a host loop over wavefronts of tiles, with a launch for
+each wavefront (schedule/wavefront.py). Outer sequential rows are host loops.
 """
 
 from __future__ import annotations
@@ -60,16 +59,16 @@ if TYPE_CHECKING:
     from tilepragma.poly.tile_fusion import MappedBand
 
 SHORT_BLOCK, BLOCK, LONG_BLOCK = 32, 128, 512
-"""Values of a row that one thread takes at a time: of a row across memory; of one along it whose
-other loops come back to the same elements, which should stay in the cache; of one along it that
-streams through memory.
+"""Values of a row that one thread takes at a time. SHORT_BLOCK: a row across memory. BLOCK: a row
+along memory whose other loops reuse its elements, which should stay in the cache. LONG_BLOCK: a row
+along memory that streams.
 """
 ALONG_UNIT = 16
-"""Blocks of a row along memory are a multiple of it, as long as a line of the cache at least."""
+"""Blocks of a row along memory are a multiple of this, at least a cache line."""
 
 
 def hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
-    """OverlappedTree of the whole region, or why hyperplanes do not help."""
+    """Schedule the whole region by hyperplanes, or say why they do not help."""
     from tilepragma.poly.operation_limit import OperationLimitError
 
     try:
@@ -105,13 +104,13 @@ def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
 
 
 def _blocking_scalars(region: Region, apart: _Distribution) -> str | None:
-    """Why scalars keep in order what runs in wavefronts without them; None where they do not."""
+    """Why scalars order what would be wavefronts without them; None if they do not."""
     from tilepragma.poly.bands import BandKind, parts_in
 
     if not apart.freed.held:
         return None
     unordered = _distribution(region, apart.tied, any_order=True)
-    # Without any dependence the loops would be the structure's, which says so itself.
+    # Without dependences `as_written` plans the loops, and reports them.
     wavefronts = any(each.kind is BandKind.WAVEFRONT for each in parts_in(unordered.parts))
     return apart.freed.held[0] if wavefronts else None
 
@@ -119,7 +118,7 @@ def _blocking_scalars(region: Region, apart: _Distribution) -> str | None:
 def _answer(
     region: Region, apart: _Distribution, host: Parts, device: Parts, *, sharing: bool = True
 ) -> ScheduleCandidate | Refusal:
-    """The answer with these parts for cores and for devices; `sharing`: on cores some share blocks where they can."""
+    """The candidate with these bands for cores and devices; `sharing`: fuse blocks on cores."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
@@ -142,7 +141,7 @@ def _answer(
 
 
 def _steps(answer: ScheduleCandidate, apart: _Distribution, planned: Parts) -> Steps | None:
-    """Those of the parts, less what register tiles spare."""
+    """Memory steps of the bands, less those that register tiles spare."""
     steps = apart.steps(planned)
     if steps is None:
         return None
@@ -151,13 +150,13 @@ def _steps(answer: ScheduleCandidate, apart: _Distribution, planned: Parts) -> S
 
 
 class SharedLaunch(LaunchNode):
-    """A launch of several parts in blocks that they share."""
+    """A launch of several bands fused over their blocks."""
 
 
 def _both_trees(
     region: Region, apart: _Distribution, host: Parts, device: Parts, sharing: bool
 ) -> tuple[tuple[ScheduleNode, ...], tuple[ScheduleNode, ...], tuple[TileSize, ...]]:
-    """The nodes for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
+    """The schedule nodes for host and device, and their tile sizes. Raises UnboundedRowError."""
     from tilepragma.lower.band_ast import BandCode
 
     code = BandCode(apart.scop, apart.program)
@@ -174,14 +173,14 @@ def _both_trees(
 
 
 def _not_affine(scop: Scop) -> str:
-    """The first expression that kept a statement from being taken apart, for a reason's end."""
+    """The first expression that kept a statement whole, to end a reason with."""
     first = next(iter(scop.reasons), None)
     return "" if first is None else f", since on line {first.range.start.line} {first.reason}"
 
 
 @dataclass(frozen=True)
 class _Distribution:
-    """A way to take the region's statements apart, and what became of them."""
+    """One way to distribute the region's statements, and its bands."""
 
     scop: Scop
     program: Program
@@ -190,7 +189,7 @@ class _Distribution:
     freed: FreedReductions
 
     def depths(self) -> Depths:
-        """By the loops of the statements as the user wrote them; rows that are stepped through on the host count for some of them."""
+        """Depths in loops as the user wrote them; sequential host rows count for some of these."""
         from tilepragma.poly.bands import BandKind, parts_in
 
         loops = {each.name: _work(each) for each in self.scop.statements}
@@ -204,7 +203,7 @@ class _Distribution:
         return Depths(parallel, sequential, launched)
 
     def planned(self) -> tuple[PlannedBand, ...]:
-        """The parts with the orders of their points."""
+        """The bands with their intra-tile schedules."""
         from tilepragma.poly.bands import parts_in
         from tilepragma.poly.intra_tile_schedule import point_order
 
@@ -215,7 +214,7 @@ class _Distribution:
         )
 
     def steps(self, planned: tuple[PlannedBand, ...]) -> Steps | None:
-        """Of the deepest statements; unknown where loops move as wholes, inside bodies."""
+        """Memory steps of the deepest statements; None if loops move as macro-statements."""
         from tilepragma.poly.intra_tile_schedule import Steps
 
         if any(len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts):
@@ -232,7 +231,7 @@ class _Distribution:
 
 
 def _most_parallel(ways: Iterable[_Distribution]) -> _Distribution:
-    """The way that leaves least in order; of those the one with the deepest loops that run at once."""
+    """The way with the shallowest sequential loops, then the deepest parallel ones."""
 
     def cost(way: _Distribution) -> tuple[int, int]:
         depths = way.depths()
@@ -242,13 +241,16 @@ def _most_parallel(ways: Iterable[_Distribution]) -> _Distribution:
 
 
 def _work(statement: ScopStatement) -> int:
-    """The loops around the deepest part of a statement that may run for long."""
+    """The long loops around the deepest part of a statement."""
     around = max((each.loops for each in (statement, *statement.parts)), key=len)
     return sum(counts_as_work(loop) for loop in around)
 
 
 def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = False) -> _Distribution:
-    """The parts that are found where these bodies move as wholes; `any_order` as if no scalar's order mattered. Raises OperationLimitError."""
+    """Distribute the region with these macro-statements.
+
+    `any_order`: ignore the order of scalar updates. Raises OperationLimitError.
+    """
     from tilepragma.poly.bands import parallel_parts
     from tilepragma.poly.dependences import memory_dependences
     from tilepragma.poly.extraction import extract_scop
@@ -271,8 +273,9 @@ def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = Fa
 
 @dataclass(frozen=True)
 class _TreeBuilder:
-    """Makes nodes of parts for one kind of target; `planned` says more of them, by their identity.
-    `sharing`: parts share blocks where they can.
+    """Builds schedule nodes of bands for one kind of target.
+
+    `planned` holds each band's plan by identity. `sharing`: fuse bands over blocks where possible.
     """
 
     loops: BandLoops
@@ -280,7 +283,7 @@ class _TreeBuilder:
     sharing: bool
 
     def nodes(self, parts: Iterable[Part | OuterLoop], around: Around) -> tuple[ScheduleNode, ...]:
-        """The parts one after another, for each value of the iterators of host loops `around`."""
+        """The nodes of the bands in sequence, for each value of the host iterators `around`."""
         apart = [part for each in parts for part in self._split_alone(each)]
         nodes: list[ScheduleNode] = []
         while apart:
@@ -295,13 +298,15 @@ class _TreeBuilder:
         return tuple(nodes)
 
     def _strips(self, apart: list[Part | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
-        """The first of the parts, that take turns on strips."""
+        """The leading bands that alternate in strips."""
         from tilepragma.poly.band_strips import rows_in_strips
 
         return () if around.rows or self.loops.device else rows_in_strips(apart, self.loops.code.program.dependences)
 
     def _fused(self, apart: list[Part | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
-        """The first of the parts, that share blocks in one launch on cores: their rows have the same values, and none begins strips."""
+        """The leading bands to fuse in one host launch: their rows have equal bounds, none begins
+        strips.
+        """
         from tilepragma.poly.tile_fusion import parts_in_blocks
 
         if not self.sharing:
@@ -316,7 +321,7 @@ class _TreeBuilder:
         return fused[: len(same)] if len(same) > 1 else ()
 
     def _in_strips(self, rows: tuple[BandStrip, ...]) -> ScheduleNode:
-        """Parts taking turns on strips of these rows."""
+        """The bands alternating in strips of these rows."""
         first = next(row for row in rows if row.dealt)
         base = base_name(first.part.statements, first.level)
         size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ALONE_ROWS, ALONE_ROWS)
@@ -331,7 +336,7 @@ class _TreeBuilder:
         return StripLoop(loop, tuple(nodes))
 
     def _split_alone(self, part: Part | OuterLoop) -> tuple[Part | OuterLoop, ...]:
-        """On cores what keeps elements in registers runs alone."""
+        """On cores, split off the statements that keep elements in registers."""
         from tilepragma.poly.bands import Part
 
         alone = isinstance(part, Part) and part.alone and not self.loops.device
@@ -356,7 +361,9 @@ class _TreeBuilder:
         return HostLoopNode(loop, self.nodes(row.parts, around.inside(self.loops, row, iterator)))
 
     def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> ScheduleNode:
-        """Blocks of the first row that runs at once, those of a strip where one is given, mapped to threads in turn."""
+        """Map blocks of the first parallel row to threads, cyclically; of one strip if `strip` is
+        given.
+        """
         from tilepragma.poly.intra_tile_schedule import by_strides
         from tilepragma.poly.tile_fusion import MappedBand
 
@@ -364,7 +371,7 @@ class _TreeBuilder:
         return self._in_blocks((mapped,), around, strip)
 
     def _in_blocks(self, mapped: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> ScheduleNode:
-        """The same of parts that share their blocks, which are as large as suits the deepest."""
+        """The launch of bands that share blocks; the deepest band sets the block size."""
         deepest = max(mapped, key=lambda band: band.depth)
         statements, level = deepest.part.statements, deepest.level
         base = base_name(statements, level)
@@ -379,7 +386,7 @@ class _TreeBuilder:
         return kind(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
 
     def _block_size(self, mapped: MappedBand, base: str) -> DataObject:
-        """The symbol for the size of blocks of the part's mapped row."""
+        """The symbol for the block size of the band's mapped row."""
         from tilepragma.poly.bands import registers_of
 
         planned = self.planned[id(mapped.part)]
@@ -392,7 +399,7 @@ class _TreeBuilder:
     def _in_block(
         self, mapped: MappedBand, first: DataObject, size: DataObject, around: Around
     ) -> tuple[Statement, ...]:
-        """The points of a part in the block of `size` values of its mapped row from `first` on."""
+        """The band's points in the block of `size` values of its mapped row from `first` on."""
         from tilepragma.lower.band_ast import Restriction
         from tilepragma.poly.bands import registers_of
 
@@ -409,7 +416,7 @@ class _TreeBuilder:
         return inner
 
     def _on_device(self, part: Part, around: Around) -> ScheduleNode:
-        """Single values of up to three rows that run at once, mapped to workers and gangs."""
+        """Map single values of up to three parallel rows to workers and gangs."""
         from tilepragma.lower.band_ast import Restriction
         from tilepragma.poly.intra_tile_schedule import row_order
         from tilepragma.poly.thread_mapping import by_transactions
@@ -434,11 +441,10 @@ class _TreeBuilder:
 
 
 def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:
-    """The rows to be tiled within a block of the row at `level`: those whose tiles every value of
-    it comes back to.
+    """The rows to tile inside a block of the row at `level`: every value of it reuses their tiles.
 
-    Only where a tile goes through the block and one row besides: what more it went through would
-    not stay in the cache.
+    Only if the band has at most one more parallel row: otherwise the tile would not stay in the
+    cache.
     """
     part = planned.part
     deepest = max(each.statement.depth for each in part.statements)
@@ -446,7 +452,7 @@ def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:
 
 
 def _host_extent(part: Part, level: int, along: int | None) -> tuple[int, int]:
-    """Values of the row at `level` that one thread takes at a time, and of which these are a multiple."""
+    """Values of the row at `level` that one thread takes at a time, and their unit."""
     if level != along:
         return SHORT_BLOCK, 1
     deepest = max(each.statement.depth for each in part.statements)

@@ -1,10 +1,10 @@
-"""Regions whose loops on the outside, and the nests in these, run in the order of the text: each
-nest is proven by itself.
+"""Ordered regions: outer loops and their nests run in text order, and each nest has its own proof.
 
-    nest 0; for (g = …) { nest 1; nest 2; … }      ->      the launches of nest 0, the host's loop over g around those of nest 1, those of nest 2, …
+    nest 0; for (g = …) { nest 1; nest 2; … }
+-> the launches of nest 0, then the host's loop over g around those of nest 1, those of nest 2, …
 
-What one round or one nest leaves to the next is then as it is in the region, whatever it is. A nest
-is looked at for any value of g.
+The order between nests and rounds is that of the region, so only the nests need proofs. A proof of
+a nest holds for any value of g.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RULE = "parts keep their order"
 
 @dataclass(frozen=True)
 class Part:
-    """A nest, in a loop or by itself, and what is known of it."""
+    """A nest, the outer loop around it if any, and its original mathematics."""
 
     loop: Loop | None
     nest: Statement
@@ -39,7 +39,7 @@ class Part:
 
 
 def keeps_order(statement: Statement) -> TypeGuard[Loop]:
-    """Whether the statement of an ordered region is a loop of which each round runs nests, one after another; else it is a nest."""
+    """Whether the statement of an ordered region is a loop over several nests, not a nest."""
     return isinstance(statement, Loop) and len(statement.body.statements) > 1
 
 
@@ -49,9 +49,10 @@ def parts_in_order(
     before: tuple[Part, ...] = (),
     instead: Mapping[DataObject, DataObject] = MappingProxyType({}),
 ) -> tuple[Part, ...]:
-    """The nests in the outermost loops. `before`: the nests of the region whose arrays these are
-    proven to keep elsewhere, `instead` being what is kept in which array: their dependences are the
-    same. Raises OperationLimitError.
+    """The nests in the outermost loops. Raises OperationLimitError.
+
+    `before` are the nests of the region before its arrays moved, `instead` maps the old arrays to
+    the new ones. Both have the same dependences.
     """
     from tilepragma.poly.dependences import memory_dependences
     from tilepragma.poly.extraction import extract_scop
@@ -75,7 +76,7 @@ def parts_in_order(
 
 
 def proof_in_order(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Proof:
-    """The plan of an ordered region with everything that keeps it from being proven right."""
+    """The plan of an ordered region with all faults that keep it from being proven."""
     return Proof(plan, tuple(_faults(plan, statements, parts)))
 
 
@@ -101,7 +102,7 @@ def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Pa
 
 
 def _touching(kernel: Kernel, part: Part) -> Scop | None:
-    """Of sweeps by subdomains the mathematics of one sweep as the user wrote it, which touches what all nests together do."""
+    """The Scop of one original sweep of an MLSOR region: all its nests together touch as much."""
     from tilepragma.poly.extraction import extract_scop
 
     if not kernel.original_sweeps or part.loop is None:
@@ -111,7 +112,7 @@ def _touching(kernel: Kernel, part: Part) -> Scop | None:
 
 
 def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) -> tuple[tuple[Step, ...], ...] | None:
-    """The steps of each nest, one after another; None where the host's loops are not those around the nests, or the order is another."""
+    """The steps of each nest in order; None if the host's loops or the order differ."""
     left = list(steps)
     result: list[tuple[Step, ...]] = []
     for statement in statements:
@@ -129,7 +130,7 @@ def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) 
 
 
 def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
-    """The first steps of those left that run loops of the nest, which are then gone."""
+    """Remove and return the leading steps that run loops of the nest."""
     known = {loop.index for loop in loops_in(nest)}
     count = 0
     while count < len(left) and _loops(left[count]) & known:
@@ -140,7 +141,7 @@ def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
 
 
 def _loops(step: Step) -> set[int]:
-    """The loops of the region that the step runs, and those that a planner put in their place."""
+    """The indices of the region's loops, and of loops in their place, that the step runs."""
     launches = (step,) if isinstance(step, Launch) else launches_in((step,))
     nodes = [node for launch in launches for node in walk(launch.body)]
     loops = {node.index for node in nodes if isinstance(node, Loop)}

@@ -1,12 +1,11 @@
-"""What loops of one nest carry, by its memory-based dependences, for any part of its statements.
+"""Dependences that loops of one nest carry, for any subset of its statements.
 
-Leaves are the statements that a nest is taken apart into: everything inside its loops other than
-loops and braces. A dependence
+Leaves are what distribution can separate: everything inside loops other than loops and blocks. A
+memory-based dependence
 
     { S[i] -> T[j] }   with distances   { [d] : d = j - i on the loops around both }
 
-is asked about for the leaves that are of interest, and for the loops inside those that stay in
-order around: { d : d_1 = ... = d_k = 0 }.
+counts for a given set of leaves inside k sequential loops: { d : d_1 = ... = d_k = 0 }.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Leaves = frozenset[int]
 
 @dataclass(frozen=True)
 class _Edge:
-    """A dependence, and the leaves at both of its ends: more than one where it is about the bounds of a loop."""
+    """A dependence and the leaves at its ends: several if it concerns a loop's bounds."""
 
     dependence: Dependence
     sources: Leaves
@@ -40,7 +39,7 @@ class _Edge:
 
 @dataclass
 class NestDependences:
-    """The dependences of the nest `root`. `leaves` are its leaves, which restricted copies of the nest share with it."""
+    """The dependences of the nest `root`; restricted copies of the nest share its `leaves`."""
 
     root: Loop
     leaves: tuple[Statement, ...]
@@ -50,7 +49,7 @@ class NestDependences:
     _differ: dict[tuple[int, int, int], bool] = field(default_factory=dict)
 
     def leaves_under(self, node: Any) -> Leaves:
-        """The leaves that stand under `node`."""
+        """The leaves under `node`."""
         return frozenset(self._numbers[id(leaf)] for leaf in leaves_of(node))
 
     @cached_property
@@ -58,11 +57,13 @@ class NestDependences:
         return {id(leaf): number for number, leaf in enumerate(self.leaves)}
 
     def loops_around(self, loop: Loop) -> int:
-        """The loops of the nest that stand around one of its loops."""
+        """The number of loops of the nest around one of its loops."""
         return sum(any(inner.index == loop.index for inner in loops_in(outer.body)) for outer in loops_in(self.root))
 
     def between(self, loop: Loop, around: int, leaves: Leaves) -> Dependence | None:
-        """A dependence between different iterations of `loop`, inside the outermost `around` loops, that arrays or locals make."""
+        """A dependence on an array or local that `loop` carries, inside the outermost `around`
+        loops.
+        """
         for number, edge in enumerate(self._edges):
             object_ = edge.dependence.source.object
             if not (edge.sources & leaves and edge.sinks & leaves) or _is_outside_scalar(object_):
@@ -75,7 +76,9 @@ class NestDependences:
         return None
 
     def order(self, loop: Loop, around: int, leaves: Leaves) -> tuple[tuple[int, int], ...]:
-        """Which leaves must follow which in some iteration of `loop`, inside the outermost `around` loops: (source, sink)."""
+        """The (source, sink) leaves ordered in some iteration of `loop`, inside the `around` outer
+        loops.
+        """
         order: dict[tuple[int, int], None] = {}
         for number, edge in enumerate(self._edges):
             pairs = [(source, sink) for source in edge.sources & leaves for sink in edge.sinks & leaves]
@@ -107,8 +110,9 @@ class NestDependences:
 
 
 def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestDependences:
-    """Those of the nest. Clauses give each instance a copy of what they name (`named`), which its
-    iterations still use in their order. Raises OperationLimitError.
+    """The dependences of a nest. Raises OperationLimitError.
+
+    Clauses give each instance its copy of the objects `named`, which its iterations use in order.
     """
     leaves = tuple(leaves_of(root))
     holding = _holding(root, leaves)
@@ -121,8 +125,8 @@ def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestD
 
 
 def leaves_of(node: Statement) -> Iterator[Statement]:
-    """The leaves under a statement, in textual order; a condition is one, before those of its branches."""
-    ahead = [node]  # no generator within a generator: each leaf would pass through all that are around it
+    """The leaves under a statement, in text order; a condition comes before its branches."""
+    ahead = [node]  # nested generators would pass each leaf through every level
     while ahead:
         current = ahead.pop()
         if isinstance(current, Loop):
@@ -136,7 +140,7 @@ def leaves_of(node: Statement) -> Iterator[Statement]:
 
 
 def loops_of(node: Statement) -> Iterator[Loop]:
-    """The loops under a statement, itself too, that leaves stand in: not those inside leaves."""
+    """The loops under a statement, with itself, outside of leaves."""
     if isinstance(node, Loop):
         yield node
         yield from loops_of(node.body)
@@ -147,7 +151,7 @@ def loops_of(node: Statement) -> Iterator[Loop]:
 
 
 def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
-    """For every node of the nest, by its identity, the leaves that it stands in or holds."""
+    """The leaves that each node of the nest, by identity, stands in or holds."""
     numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
     holding: dict[int, Leaves] = {}
     for leaf in leaves:
@@ -165,5 +169,5 @@ def _place(dependence: Dependence, loop: Loop) -> int | None:
 
 
 def _is_outside_scalar(object_: DataObject) -> bool:
-    """Whether instances may own a copy of it, or reduce it."""
+    """Whether instances may have their copy of it, or reduce it."""
     return object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
