@@ -21,7 +21,7 @@ from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.ir.loop_tree import Barrier
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.planner import planner
+from tilepragma.planner import candidate_search
 
 SOURCE = Path(__file__).parent / "overlapped.c"
 SIZES = (("33", "7"), ("9", "1"), ("2", "3"), ("1", "0"), ("70", "9"), ("5", "40"))
@@ -59,7 +59,7 @@ def built(planning: PlanningWorkshop, form: str, flags: Iterable[str] = ()) -> P
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("TILEK_TILES", form)
         # What cores run is others' to test, and takes long to plan.
-        environment.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+        environment.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
         translated = here.build_translated(source, (*FLAGS, *flags))
     return Programs(here.build_original(source, (*FLAGS, *flags)), translated, tuple(here.plans.values()))
 

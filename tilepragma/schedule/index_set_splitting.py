@@ -1,13 +1,11 @@
-"""Loops taken apart at the element that one of their iterations writes and the others read
-(index-set splitting).
+"""Index-set splitting: split a loop at the element that one iteration writes and the others read.
 
-    for (k ..) for (i ..) for (j ..) d[i][j] = f(d[i][k], d[k][j]);     becomes, in each of three loops over i (i < k, i == k, i > k),
-
+    for (k ..) for (i ..) for (j ..) d[i][j] = f(d[i][k], d[k][j]);
+-> in each of three loops over i (i < k, i == k, i > k),
     for (j = 0; j < k; j++) S;     for (j = k; j <= k; j++) S;     for (j = k + 1; j < n; j++) S;
 
-Iterations before that element see its old value and those after it the new one, so that neither
-part carries a dependence on it. Nothing changes its place in time: the loops that come out run what
-the loop ran, in its order.
+Iterations before that element read its old value, later ones the new value, so no part carries a
+dependence on it. The split loops run the same iterations in the same order.
 """
 
 from __future__ import annotations
@@ -38,13 +36,13 @@ from tilepragma.schedule.strategy import Region
 if TYPE_CHECKING:
     from tilepragma.poly.loop_carried_values import Passing
 
-#: Statements that loops may come to have where they are taken apart; each loop makes three of one.
+#: The most statements after splitting; each split makes three of one.
 _MOST_STATEMENTS = 32
 
 
 @dataclass(frozen=True)
 class _Split:
-    """A loop is taken apart at `value`, which it passes through as `passing_` says."""
+    """Split a loop at `value`; `passing_` says how the loop passes through it."""
 
     value: Polynomial
     passing_: Passing
@@ -52,14 +50,16 @@ class _Split:
 
 @dataclass(frozen=True)
 class SplitRegion:
-    """The region with loops taken apart; `places` has a clause on each of these."""
+    """The region with split loops; `places` describes each split for the user."""
 
     region: Region
     places: tuple[str, ...]
 
 
 def with_split_loops(region: Region) -> SplitRegion | None:
-    """The region with loops taken apart, all iterations in their order; None where there is no such loop. Raises OperationLimitError."""
+    """The region with split loops, in the same order; None if none splits. Raises
+    OperationLimitError.
+    """
     loops = {loop.index: loop for loop in _loops(region)}
     splits = {index: split for index, loop in loops.items() if (split := _split(loop, region)) is not None}
     if not splits:
@@ -79,7 +79,7 @@ def _place(loop: Loop, split: _Split) -> str:
 
 
 def _loops(region: Region) -> Iterator[Loop]:
-    """Those that nobody says anything of, and that go up by 1."""
+    """The loops without directive that count up by 1."""
     for loop in loops_in(Block(region.statements)):
         upwards = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
         if upwards and loop.directive is None and not leaves_early(loop.body) and is_signed(loop.iterator.element):
@@ -87,7 +87,7 @@ def _loops(region: Region) -> Iterator[Loop]:
 
 
 def _split(loop: Loop, region: Region) -> _Split | None:
-    """The one value of the loop that statements in it meet again and again; None where there is none, or more."""
+    """The only value of the loop that its statements access again and again; else None."""
     from tilepragma.poly.loop_carried_values import passing
 
     splits: list[_Split] = []
@@ -99,12 +99,13 @@ def _split(loop: Loop, region: Region) -> _Split | None:
 
 
 def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
-    """x with subscript(x) of a write = subscript of another access to the array, which stays where it is while the loop runs."""
+    """x where the subscript of a write at x equals another, loop-invariant subscript of the array.
+    """
     inside = [use for use in uses(loop.body, region.kernel.functions) if use.subscripts]
     moving: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
     staying: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
     atom = access_to(loop.iterator)
-    for object_, place, subscript, writes in dict.fromkeys(  # each once: there may be thousands of uses alike
+    for object_, place, subscript, writes in dict.fromkeys(  # distinct: thousands of uses may be alike
         (use.object, place, subscript, use.writes) for use in inside for place, subscript in enumerate(use.subscripts)
     ):
         there = polynomial(subscript)
@@ -118,7 +119,7 @@ def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
         for subscript in subscripts
         for value in _solutions(atom, subscript, staying.get(dimension, {}))
     ]
-    if not passing_:  # of most loops, and what follows goes through the whole region
+    if not passing_:  # most loops end here; the rest traverses the whole region
         return
     varying = region.written - _around(loop, region) | {loop.iterator, *(loop.iterator for loop in loops_in(loop.body))}
 
@@ -129,7 +130,7 @@ def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
 
 
 def _around(loop: Loop, region: Region) -> set[DataObject]:
-    """The iterators of the loops around, which have one value while the loop runs."""
+    """The iterators of the loops around, which are constant while the loop runs."""
     return {
         outer.iterator
         for outer in loops_in(Block(region.statements))
@@ -138,7 +139,8 @@ def _around(loop: Loop, region: Region) -> set[DataObject]:
 
 
 def _solutions(atom: Expression, subscript: Polynomial, others: Iterable[Polynomial]) -> Iterator[Polynomial]:
-    """The values of an iterator (`atom`) at which a subscript that it moves is equal to others, which it doesn't."""
+    """The values of iterator `atom` at which a subscript that it moves equals invariant `others`.
+    """
     parts = subscript.split(atom)
     if parts is not None and parts[0].constant in (1, -1):
         for there in others:  # parts[0] x + parts[1] = there
@@ -146,7 +148,7 @@ def _solutions(atom: Expression, subscript: Polynomial, others: Iterable[Polynom
 
 
 def _simple(statement: Statement) -> Iterator[Statement]:
-    """What is neither a loop nor braces."""
+    """The statements other than loops and blocks."""
     if isinstance(statement, (Loop, Block)):
         for inner in (statement.body if isinstance(statement, Loop) else statement).statements:
             yield from _simple(inner)
@@ -156,7 +158,7 @@ def _simple(statement: Statement) -> Iterator[Statement]:
 
 @dataclass
 class _Parts:
-    """Takes statements apart; loops that are there more than once get numbers of their own."""
+    """Splits statements; copies of a loop get fresh numbers."""
 
     splits: dict[int, _Split]
     next_index: int
@@ -165,7 +167,7 @@ class _Parts:
         self.seen: set[int] = set()
 
     def of(self, statement: Statement) -> tuple[Statement, ...]:
-        """The statement as statements that run one after another; each is a node of its own."""
+        """The statements that replace the statement, in sequence, each a fresh node."""
         if not isinstance(statement, Loop) or statement.index not in self.splits:
             return (self._renumbered(statement),)
         split = self.splits[statement.index]
@@ -192,7 +194,7 @@ class _Parts:
 
 
 def _parts(loop: Loop, split: _Split) -> Iterator[Loop | If]:
-    """The loops over what lies before the value, at it, and after it."""
+    """The loops over the iterations before, at, and after the value."""
     value, passing_, unit = split.value, split.passing_, number(1)
     lower, upper = polynomial(loop.lower), polynomial(loop.upper)
     beyond = upper + unit if loop.comparison == "<=" else upper

@@ -1,13 +1,12 @@
-"""Inside one tile on a device: wavefronts of points, each dealt cyclically to the workers of the
-tile's gang (Figure 3.17).
+"""Wavefronts of points inside a device tile, mapped cyclically to the gang's workers (Figure 3.17).
 
     for (e_1 ...)                          one wavefront after another; barriers after each
         for each group of statements       a barrier between
-            for (rows that run at once)    workers
+            for (parallel rows)            workers
                 the points that have them
 
-Barriers stand where nodes are finished (user_tiles/barrier_placement.py): what stands here are the
-loops between which workers must wait.
+user_tiles/barrier_placement.py inserts the barriers later. This module builds the loops between
+which workers must wait.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ Tiles = dict[int, tuple[TileClause, ...]]
 
 @dataclass(frozen=True)
 class BoundedTile:
-    """A tile: `rows` are its rows and those of host loops around, about which something is `known`.
+    """A tile: `rows` are its rows and those of host loops around; `known` are facts on both.
 
-    The tiles of the rows at the levels `bounded` are in the range of those that have points,
-    whatever the other rows' are.
+    The tiles at the levels `bounded` lie in the range of tiles with points, whatever the other
+    rows.
     """
 
     rows: Restrictions
@@ -60,12 +59,11 @@ class BoundedTile:
 def point_wavefronts(
     loops: BandLoops, planned: PlannedBand, inside: BoundedTile
 ) -> tuple[tuple[Statement, ...], Tiles]:
-    """Loops over the points of a tile, and the tiles of those that are dealt to workers.
+    """The loops over a tile's points, and the clauses of those mapped to workers.
 
-    Workers count from 0 to the extent of a tile, or of the whole row where that is less, so that
-    the launch knows their loops; what is no point is left out by conditions. A tile without points
-    is passed over: all workers of a gang would go through its fronts. Raises UnboundedRowError,
-    OperationLimitError.
+    Workers count from 0 to the extent of a tile, or of the row if that is less, so that the launch
+    knows the loop bounds. Conditions skip positions without a point. Empty tiles are skipped whole:
+    otherwise all workers would run their fronts. Raises UnboundedRowError, OperationLimitError.
     """
     from tilepragma.lower.band_ast import Restriction
 
@@ -93,7 +91,7 @@ def point_wavefronts(
 
 
 def fronts_of(loops: BandLoops, planned: PlannedBand) -> IntraTile:
-    """The wavefronts of points in a tile of the part: along time where tiles begin together."""
+    """The wavefronts of points in a tile of the band; along time under concurrent start."""
     from tilepragma.poly.intra_tile import concurrent_tile, intra_tile
 
     dependences, private = loops.code.program.dependences, private_names(loops.code.scop)
@@ -106,7 +104,7 @@ def fronts_of(loops: BandLoops, planned: PlannedBand) -> IntraTile:
 
 
 def _shifted(part: Part, level: int) -> int:
-    """The level of one of the part's rows behind the row of fronts."""
+    """The level of a row of the band after inserting the row of fronts."""
     return level + (level >= part.outer)
 
 
@@ -115,7 +113,7 @@ def _outside(schedule: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
 
 
 def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, Restriction]) -> Bounds:
-    """The wavefronts of one tile: neither beyond its corners nor beyond those of the whole nest."""
+    """The wavefronts of a tile, within the corners of the tile and of the whole nest."""
     outside = _outside(schedule, tile)
     if not schedule.summed:
         every, inside = (
@@ -129,7 +127,7 @@ def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, Restriction])
 
 
 def _corners(tiles: list[Restriction]) -> tuple[Polynomial, Polynomial]:
-    """The least and the greatest sum of points in these tiles."""
+    """The least and the greatest sum of point coordinates in these tiles."""
     first = total(polynomial(each.origin) for each in tiles)
     return first, first + total(polynomial(each.size) - number(1) for each in tiles if each.size is not None)
 
@@ -142,7 +140,7 @@ def _group(
     known: KnownFacts,
     tiles: Tiles,
 ) -> tuple[Statement, ...]:
-    """One group of one wavefront: loops over the rows that run at once, their tiles noted in `tiles`."""
+    """The loops of one statement group of a wavefront over its parallel rows; adds to `tiles`."""
     from tilepragma.lower.band_ast import Restriction
     from tilepragma.poly.intra_tile_schedule import row_order
 

@@ -1,4 +1,5 @@
-"""The steps of strategy S1, which keeps the user's loops, and their way to nodes."""
+"""The launch tree of strategy S1, which keeps the user's loops, and its lowering to schedule nodes.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """`loops` of `body` are dealt out; none: one instance runs it. `waiting` are the numbers of the
-    innermost loops in them that carry dependences, as far as that is asked.
+    """A launch that maps `loops` of `body`; without loops, one instance runs it.
+
+    `waiting` are the numbers of innermost loops that carry dependences, for hosts.
     """
 
     body: Block
@@ -53,22 +55,22 @@ class PlannedCondition:
     steps: tuple[PlannedStep, ...]
 
 
-#: Loops are the user's own, or have some of their statements: a loop may stand in several steps.
+#: Loops are the user's, some with part of their statements: steps may share a loop.
 PlannedStep = PlannedLaunch | PlannedHostLoop | PlannedCondition
 
 
 def is_parallel(steps: tuple[PlannedStep, ...]) -> bool:
-    """Whether any launch of them is dealt out."""
+    """Whether any launch is parallel."""
     return any(bool(step.loops) if isinstance(step, PlannedLaunch) else is_parallel(step.steps) for step in steps)
 
 
 def any_waits(steps: tuple[PlannedStep, ...]) -> bool:
-    """Whether a loop of them that waits for itself stands in one that is dealt out."""
+    """Whether any parallel launch contains a loop that carries dependences."""
     return any(bool(step.waiting) if isinstance(step, PlannedLaunch) else any_waits(step.steps) for step in steps)
 
 
 def joined(steps: list[PlannedStep]) -> tuple[PlannedStep, ...]:
-    """Launches of one instance that follow each other are one."""
+    """Join consecutive launches of one instance."""
     result: list[PlannedStep] = []
     for step in steps:
         last = result[-1] if result else None
@@ -85,8 +87,10 @@ def _is_single(step: PlannedStep) -> bool:
 
 
 class TreeBuilder:
-    """Gives steps the default mapping, and loops that stand in several steps numbers of their own
-    from `first_index` on: no two loops of the plan share one.
+    """Builds schedule nodes with the default mapping.
+
+    Loops in several steps get fresh numbers from `first_index` on: loops of a plan have distinct
+    ones.
     """
 
     def __init__(self, region: Region, first_index: int) -> None:
@@ -97,7 +101,9 @@ class TreeBuilder:
         self.seen: set[int] = set()
 
     def nodes(self, steps: tuple[PlannedStep, ...], *, device: bool, jam: bool = False) -> tuple[ScheduleNode, ...]:
-        """The steps for one kind of target; with rows jammed into loops that wait where that can be and `jam` says so."""
+        """The nodes for one kind of target; `jam`: unroll-and-jam rows into waiting loops if
+        possible.
+        """
         self.device = device
         self.jam = jam
         self.seen = set()
@@ -139,18 +145,17 @@ class TreeBuilder:
             return host_clauses(step.loops)
         loops = launchable(step.loops, host_evaluable(self.region.written, around))
         if self.region.ordered:
-            # Neighbours along the innermost of these loops lie side by side
-            # (storage/dimension_lifting.py).
+            # Iterations of the innermost loop lie side by side (storage/dimension_lifting.py).
             return device_clauses(loops, loops[-1] if len(loops) > 1 else None)
         return device_clauses(loops, worker_loop(loops, self._inside(step.body)) if len(loops) > 1 else None)
 
     def _inside(self, body: Block) -> Iterator[ScopStatement]:
-        """The statements of the region that stand in the body."""
+        """The statements of the Scop inside the body."""
         nodes = {id(node) for node in walk(body)}
         return (each for each in self.region.scop.statements if id(each.node) in nodes)
 
     def _numbers(self, node: Statement) -> dict[int, int]:
-        """The index that each loop under `node` gets: its own the first time that it is met."""
+        """The index of each loop under `node`: its own at first, a fresh one after that."""
         numbers = {}
         for loop in loops_in(node):
             index = loop.index
@@ -177,7 +182,7 @@ def _numbered(statement: Statement, numbers: dict[int, int]) -> Statement:
 
 
 def scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
-    """`body` behind what it needs of the declarations in `scope`."""
+    """`body` preceded by the declarations of `scope` that it needs."""
     needed = {use.object for use in uses(body)}
     chosen: list[Declaration] = []
     for declaration in reversed(scope):
@@ -192,7 +197,9 @@ def scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
 
 
 def is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functions: tuple[Function, ...]) -> bool:
-    """Whether every later statement may evaluate the declaration for itself: it declares constants, of what `rest` leaves alone."""
+    """Whether each later statement may repeat the declaration: constants that `rest` does not
+    change.
+    """
     written = {use.object for statement in rest for use in uses(statement, functions) if use.writes}
     for declarator in declaration.declarators:
         object_ = declarator.object
@@ -205,7 +212,8 @@ def is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functio
 
 
 def needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
-    """How many of the statements after `declaration` end with the last that needs it, or anything declared on the way there."""
+    """The number of statements up to the last one that needs the declaration, or a later one there.
+    """
     declared = {declarator.object for declarator in declaration.declarators}
     last = 0
     for place, statement in enumerate(rest):

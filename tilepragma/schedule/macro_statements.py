@@ -1,12 +1,11 @@
-"""Statements that a scalar ties together, and scalars that tie nothing.
+"""Macro-statements: statements that a scalar ties together, and private scalars that tie none.
 
-Updates of one element that stand one after another in an innermost loop wait for each other in
-every iteration: nothing is lost by moving them as one, and register tiles are found for one
-statement.
+Consecutive updates of one element in an innermost loop wait for each other in every iteration.
+Moving them as one loses nothing, and register tiles need a single statement.
 
-A scalar from outside that several statements of a loop's body hand on to each other makes them wait
-for those of every other iteration. Where no iteration reads what another one left, the body can be
-moved as a whole instead, and the scalar is private to it.
+An outside scalar that several statements of a loop body share makes them wait for all other
+iterations. If no iteration reads what another one wrote, the body can move as a whole, and the
+scalar is private to it.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MacroStatements:
-    """Bodies of loops that are to be moved as wholes; `holds` is what `Movable` asks."""
+    """Loop bodies that move as wholes; `holds` is a `Movable` predicate."""
 
     bodies: tuple[Block, ...]
 
@@ -38,7 +37,7 @@ class MacroStatements:
 
 
 def updating_bodies(region: Region) -> MacroStatements:
-    """The bodies of loops that are nothing but several updates of the same element."""
+    """The loop bodies that only update one element, several times."""
     bodies = [loop.body for loop in loops_in(region.kernel.body) if _updates_one_element(loop.body)]
     return MacroStatements(tuple(bodies))
 
@@ -57,8 +56,9 @@ def _updates_one_element(body: Block) -> bool:
 
 
 def tied_bodies(region: Region) -> MacroStatements:
-    """The innermost bodies in which the region's written scalars are assigned before they are read;
-    none for other scalars. With them those that update one element.
+    """The innermost bodies that assign the region's written scalars before reading them.
+
+    None for other scalars. Includes the bodies of `updating_bodies`.
     """
     bodies = list(updating_bodies(region).bodies)
     for scalar in written_scalars(region):
@@ -69,7 +69,7 @@ def tied_bodies(region: Region) -> MacroStatements:
 
 
 def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
-    """The scalars that every statement of the Scop assigns before it reads them, and nobody reads after the region."""
+    """The scalars that each statement of the Scop assigns before reading, dead after the region."""
     functions = region.kernel.functions
     result = set()
     for scalar in written_scalars(region):
@@ -83,7 +83,7 @@ def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
 
 
 def written_scalars(region: Region) -> list[DataObject]:
-    """Those from outside that the region writes, without iterators, which their loops give their values."""
+    """The outside scalars that the region writes, other than iterators of its loops."""
     iterators = {loop.iterator for loop in loops_in(region.kernel.body)}
     return [
         object_
@@ -96,7 +96,8 @@ def written_scalars(region: Region) -> list[DataObject]:
 
 
 def _below(statements: Iterable[Statement], scalar: DataObject, region: Region) -> list[Block] | None:
-    """Bodies inside these statements that hold every use of the scalar; None where a use stands outside of all."""
+    """The bodies in these statements that hold all uses of the scalar; None if a use lies outside.
+    """
     bodies: list[Block] = []
     for statement in statements:
         if not any(use.object == scalar for use in uses(statement, region.kernel.functions)):

@@ -1,8 +1,7 @@
-"""Sweeps by subdomains on cores and on devices in one plan: there in lanes, here with tiles in
-memory of gangs.
+"""Join two plans of MLSOR sweeps: lanes on cores, tiles in shared memory on devices.
 
-Both are proven by themselves, each against the region whose arrays it uses (schedule/in_order.py):
-these regions compute the same.
+Each has its own proof against the region whose arrays it uses (schedule/in_order.py). Both regions
+compute the same.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from tilepragma.schedule.multilayer_tiles import NAME
 
 
 def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: tuple[str, ...]) -> KernelPlan:
-    """The plan with the device steps of the one whose tiles are staged; as it is where there is none, `against` being why."""
+    """The plan with the device steps of `staged`; unchanged if that is None, `against` says why."""
     if plan.as_written is not None:
         return plan
     if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:

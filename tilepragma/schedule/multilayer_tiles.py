@@ -1,16 +1,17 @@
-"""On devices: sweeps by subdomains, each gang with one subdomain's tile in memory of its own while
-it computes all layers of it (MLSOR, thesis 6.4.3, Figure 6.6).
+"""MLSOR on devices: each gang keeps a subdomain's tile in shared memory while it computes all
+layers (thesis 6.4.3, Figure 6.6).
 
     for all subdomains, over gangs
         scratchpads = the box that the tile's layers touch, border included
-        for (front = a; front <= b; ++front)                       one wavefront of the tile's points after the other, barriers between
-            for (layer; places but the last one), over workers     the point whose place along the last dimension is front - w . (layer, places)
+        for (front = a; front <= b; ++front)                    barriers between wavefronts
+            for (layer; places but the last), over workers      the last place is
+                the point                                       front - w . (layer, places)
         the tile's points = the scratchpads
 
-A point of layer l waits for its neighbours before it in its layer and behind it in the layer below.
-With w = (2, 1, 1, …) for neighbours along the axes, (4, 2, 1) across corners, each of these lies on
-an earlier front (schedule/sor_multilayer.py says which points a tile has). The verifier proves all
-of this (verify/scratchpads.py), whatever was meant here.
+A point of layer l waits for earlier neighbours in its layer and later ones in the layer below. With
+w = (2, 1, 1, …) for neighbours along the axes, (4, 2, 1) across corners, each lies on an earlier
+front (schedule/sor_multilayer.py says which points a tile has). The verifier proves this
+independently (verify/scratchpads.py).
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ NAME = "subdomains in memory of gangs"
 
 
 def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
-    """Device steps of sweeps by subdomains whose tiles are in scratchpads (the host steps are the same and not for use), or why there are none."""
+    """The device steps of MLSOR sweeps with tiles in scratchpads, or why there are none.
+
+    The host steps are the same, and not for use.
+    """
     tiles = list(_tiles_of(region))
     if any(isinstance(statement, Declaration) for tile in tiles for statement in tile.place.body.statements):
         return Refusal("the loops declare values of their own")
@@ -73,7 +77,7 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
 
 @dataclass(frozen=True)
 class TileLoops:
-    """A tile of a kernel: the region's loops over subdomains, over layers, and over places, and which way it goes."""
+    """A tile of a kernel: its loops over subdomains, layers and places, and its direction."""
 
     halves: Tile
     ways: tuple[Way, ...]
@@ -86,12 +90,12 @@ class TileLoops:
 
     @property
     def dimensions(self) -> int:
-        """Of the mesh."""
+        """The rank of the mesh."""
         return len(self.halves)
 
     @property
     def left(self) -> Polynomial:
-        """The sweeps that are still to be done."""
+        """The number of remaining sweeps."""
         assert isinstance(self.layer.upper, Conditional)
         return polynomial(self.layer.upper.then)
 
@@ -102,25 +106,25 @@ class TileLoops:
         return number(self.side if counts else 1) * term(loop.iterator)
 
     def subscript(self, dimension: int) -> Polynomial:
-        """What the mesh's element at a point has for a subscript along the dimension, as the region spells it."""
+        """The subscript of a point's mesh element along the dimension, as the region spells it."""
         if dimension < len(self.rows):
             return term(self.rows[dimension].iterator)
         return self.ways[dimension].at(self.base(dimension) + term(self.place.iterator))
 
     def places(self, dimension: int, layer: int) -> tuple[int, int]:
-        """The first place and the last one that a layer has where the subdomain drifts."""
+        """The first and last place of a layer in a drifting subdomain."""
         cut = self.side - 1 - layer
         return (layer, cut - 1) if self.halves[dimension] == 1 else (cut, self.side - 1 + layer)
 
     def all_places(self, dimension: int) -> tuple[int, int]:
-        """Those that any layer has, of the first subdomain's too."""
+        """The first and last place of any layer, also in the first subdomain."""
         if self.halves[dimension] == 1:
             return 0, self.side - 2
         return self.places(dimension, self.layers - 1)
 
 
 def _tiles_of(region: Region) -> Iterator[TileLoops]:
-    """The tiles of the region's kernels, in their order."""
+    """The tiles of the region's kernels, in order."""
     clause = region.kernel.directive.sor
     assert clause is not None
     (group,) = region.statements
@@ -142,7 +146,7 @@ def _tiles_of(region: Region) -> Iterator[TileLoops]:
 
 
 def _chain(statement: Statement, length: int) -> tuple[Loop, ...]:
-    """So many loops, one in the other."""
+    """`length` nested loops, outermost first."""
     assert isinstance(statement, Loop)
     return (statement,) if length == 1 else (statement, *_chain(statement.body.statements[0], length - 1))
 
@@ -152,8 +156,8 @@ def _chain(statement: Statement, length: int) -> tuple[Loop, ...]:
 
 @dataclass(frozen=True)
 class _Staged:
-    """An array in scratchpads: the dimension of the mesh that each of its subscripts runs along, and
-    how far each access is from the point along each dimension of the mesh.
+    """An array in scratchpads: the mesh dimension of each subscript (`along`), and the offset of
+    each access from the point in each mesh dimension.
     """
 
     array: DataObject
@@ -162,23 +166,26 @@ class _Staged:
 
     @property
     def corners(self) -> bool:
-        """Whether an access is away from the point along several dimensions at once."""
+        """Whether an access differs from the point in several dimensions."""
         return any(sum(map(bool, offset)) > 1 for offset in self.offsets)
 
     def side(self, tile: TileLoops, dimension: int) -> tuple[int, int]:
-        """The first place and the last one that the tile touches, along a dimension of the mesh in the order of the sweep."""
+        """The first and last place that the tile touches in a mesh dimension, in sweep order."""
         low, high = self.ordered_reach(tile, dimension)
         first, last = tile.all_places(dimension)
         return first - low, last + high
 
     def ordered_reach(self, tile: TileLoops, dimension: int) -> tuple[int, int]:
-        """How far accesses reach towards where the sweep comes from, and where it goes."""
+        """The reach of accesses behind and ahead of the point, in sweep order."""
         sign = tile.ways[dimension].sign
         ordered = [sign * offset[dimension] for offset in self.offsets]
         return max(0, -min(ordered)), max(0, *ordered)
 
     def leaves(self, tile: TileLoops, dimensions: tuple[int, int], sides: tuple[int, int]) -> bool:
-        """Whether an access at the mesh's corner on these sides (-1: where the sweep comes from, 1: where it goes) lies beyond both of them."""
+        """Whether an access at the mesh's corner on these sides lies beyond both of them.
+
+        Side -1 is where the sweep begins, 1 where it ends.
+        """
         signs = [tile.ways[dimension].sign for dimension in dimensions]
         return any(
             all(sign * offset[k] * side > 0 for sign, k, side in zip(signs, dimensions, sides, strict=True))
@@ -186,22 +193,22 @@ class _Staged:
         )
 
     def lengths(self, tile: TileLoops) -> tuple[int, ...]:
-        """Of the scratchpad. Neighbouring workers have points of a diagonal, which lie in different
-        banks where rows are an even number of elements apart (ICS'08 Algorithm 2).
+        """The scratchpad's lengths. Neighbouring workers have points of a diagonal. These lie in
+        different banks if rows are an even number of elements apart (ICS'08 Algorithm 2).
         """
         sides = [self.side(tile, dimension) for dimension in self.along]
         spans = [last - first + 1 for first, last in sides]
         return (*spans[:-1], spans[-1] + (len(spans) > 1 and spans[-1] % 2))
 
     def bytes(self, tile: TileLoops) -> int:
-        """Of the scratchpad."""
+        """The scratchpad's size in bytes."""
         element = self.array.element
         assert isinstance(element, ScalarType)
         return prod(self.lengths(tile)) * (element.bits // 8)
 
 
 def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Refusal:
-    """The arrays that fit a gang's memory, what the sweeps write first."""
+    """The arrays that fit shared memory, those that the sweeps write first."""
     room = region.kernel.directive.local_bytes
     chosen: list[_Staged] = []
     bodies = [statement for tile in tiles for statement in tile.place.body.statements]
@@ -226,7 +233,7 @@ def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Ref
 
 
 def _of_mesh(array: DataObject, tiles: list[TileLoops]) -> _Staged | None:
-    """The array where all accesses to it name the point or what lies near it, the same way in all tiles; else None."""
+    """The array if all its accesses lie near the point, in the same way in all tiles; else None."""
     along: tuple[int, ...] | None = None
     offsets: set[tuple[int, ...]] = set()
     for tile in tiles:
@@ -248,7 +255,7 @@ def _of_mesh(array: DataObject, tiles: list[TileLoops]) -> _Staged | None:
 
 
 def _offset(subscript: Expression, tile: TileLoops) -> tuple[int, int] | None:
-    """The dimension that a subscript runs along, and how far it is from the point."""
+    """The dimension that a subscript runs along, and its offset from the point."""
     value = polynomial(subscript)
     for dimension in range(tile.dimensions):
         offset = (value - tile.subscript(dimension)).constant
@@ -272,14 +279,14 @@ class _TreeBuilder:
         self.next_index = self.region.first_index
 
     def launch(self, tile: TileLoops) -> LaunchNode:
-        """All subdomains, over gangs."""
+        """The launch over all subdomains, mapped to gangs."""
         made = _TileLaunch(self, tile)
         self.most = max(self.most, sum(array.bytes(tile) for array in self.staged))
         return made.node()
 
     @property
     def note(self) -> str:
-        """What is kept, for `explain`."""
+        """The staged arrays and their size, for `explain`."""
         names = " and ".join(f"'{array.array.host}'" for array in self.staged)
         return (
             f"{NAME}: a gang of a device keeps what a subdomain's layers touch of {names} in memory of its own, {self.most} bytes at most; its "
@@ -340,7 +347,7 @@ class _TileLaunch:
         return LaunchNode(Block(body), self.tiles, scratchpads=tuple(self.scratchpads.values()))
 
     def _mapped(self, steps: list[DataObject], trips: list[int], body: Iterable[Statement]) -> Statement:
-        """Loops from 0, dealt out over workers, the last one over neighbouring ones."""
+        """Loops from 0, mapped to workers, the last loop to neighbouring ones."""
         inner = tuple(body)
         for dimension, (step, trip) in enumerate(reversed(list(zip(steps, trips, strict=True)))):
             loop = counted_loop(self.tree.numbered(), step, number(0), number(trip - 1), inner)
@@ -351,7 +358,7 @@ class _TileLaunch:
     # -- copies
 
     def _fill(self, staged: _Staged) -> Statement:
-        """The scratchpad, but for what is none of the mesh nor its border."""
+        """Fill the scratchpad with elements of the mesh and its border."""
         sides = [staged.side(self.tile, dimension) for dimension in staged.along]
         points, places, steps, declarations = self._points(staged, sides)
         tests: list[Expression] = []
@@ -361,7 +368,7 @@ class _TileLaunch:
             tests.append(at_least(beyond + number(high - 1), place))
             inside[dimension, -1] = at_least(place, number(0))
             inside[dimension, 1] = at_least(beyond - number(1), place)
-        # Nobody has to have the corners of the mesh's border that no access names.
+        # Corners of the mesh's border that no access reads may not exist.
         for pair in itertools.combinations(staged.along, 2):
             for ends in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
                 reached = [staged.ordered_reach(self.tile, k)[end > 0] > 0 for k, end in zip(pair, ends, strict=True)]
@@ -373,8 +380,10 @@ class _TileLaunch:
         return self._mapped(steps, trips, (*declarations, *where(tests, copy)))
 
     def _store(self, staged: _Staged) -> Statement:
-        """What some layer of the tile has computed: the lowest one that has a point's place along
-        the dimensions of second halves has most of the others.
+        """Store the points that some layer of the tile has computed.
+
+        The lowest layer with a point's place along dimensions of second halves has most other
+        places.
         """
         tile = self.tile
         sides = [tile.all_places(dimension) for dimension in staged.along]
@@ -402,8 +411,8 @@ class _TileLaunch:
     def _points(
         self, staged: _Staged, sides: list[tuple[int, int]]
     ) -> tuple[list[DataObject], list[Polynomial], list[DataObject], list[Declaration]]:
-        """For a copy of these sides of the array's dimensions: scalars for the subscripts of an
-        element, its places in the mesh, the steps along the sides, and what declares the scalars.
+        """Scalars for a copy over these sides of the array's dimensions: an element's subscripts,
+        its places in the mesh, the steps along the sides, and the declarations of these scalars.
         """
         points: list[DataObject] = []
         places: list[Polynomial] = []
@@ -439,14 +448,14 @@ class _TileLaunch:
 
     @cached_property
     def weights(self) -> tuple[int, tuple[int, ...]]:
-        """Of a layer, and of a place along each dimension: 1 for the last one."""
+        """The front weights of a layer, and of a place in each dimension (1 for the last)."""
         if not any(array.corners for array in self.tree.staged):
             return 2, (1,) * self.tile.dimensions
         weights = tuple(2 ** (self.tile.dimensions - 1 - k) for k in range(self.tile.dimensions))
         return 1 + sum(weights), weights
 
     def _fronts(self) -> Statement:
-        """One front after the other: the points on it, over workers."""
+        """The sequential loop over fronts, the points of each mapped to workers."""
         tile = self.tile
         rise, weights = self.weights
         front = self.tree.names.scalar("front", INDEX)
@@ -484,12 +493,11 @@ class _TileLaunch:
             for layer in range(tile.layers)
         ]
         least, most = min(low for _, low in ends), max(high for high, _ in ends)
-        # It takes the place of the loop over layers, by whose number the proof knows which nest the
-        # launch runs.
+        # It replaces the loop over layers: by its number the proof knows the launch's nest.
         return counted_loop(tile.layer.index, front, number(least), number(most), (nest,))
 
     def _tests(self, layer: Polynomial, places: list[Polynomial]) -> Iterator[Expression]:
-        """Which layers there are, and which places they have."""
+        """Tests that the layer and its places exist."""
         tile = self.tile
         yield at_least(self.layers - number(1), layer)
         for dimension, place in enumerate(places):

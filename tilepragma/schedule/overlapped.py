@@ -1,19 +1,18 @@
-"""Overlapped tiles of time steps for devices: each gang computes several steps of a box by itself,
-what it needs of its neighbours too.
+"""Overlapped tiles of time steps for devices: each gang computes several steps of a box alone,
+including the halo that it needs from its neighbours.
 
-    for (pair)                                   the host: two launches, one reads the arrays and writes copies, the other reads those
+    for (pair)                               the host: two launches, arrays -> copies -> arrays
         for each tile, over gangs
-            scratchpads = a box of the arrays, home and what it reaches
-            for (t of `degree` steps)            barriers between statements; boxes get smaller
+            scratchpads = a box of the arrays, interior and halo
+            for (t of `degree` steps)        barriers between statements; boxes shrink
                 statements, in the scratchpads
-            home of the tile = the scratchpads
+            interior of the tile = the scratchpads
 
-Or a gang walks along the first dimension of the grid, and scratchpads are rings of planes
-(`streamed_drafts`).
+Alternatively a gang streams along the first dimension of the grid, and scratchpads are circular
+buffers of planes (schedule/streamed.py).
 
-What a launch reads and what it writes are different arrays, so that tiles do not wait for each
-other. A second launch that has no step left only copies. That all this is right is proven by
-verify/scratchpads.py, whatever was meant here.
+A launch reads and writes different arrays, so tiles do not wait for each other. A second launch
+without remaining steps only copies. verify/scratchpads.py proves the result independently.
 """
 
 from __future__ import annotations
@@ -44,33 +43,35 @@ def _large(region: Region) -> str:
 
 
 OVERLAPPING = (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED, TemporalTiles.BOXES)
-"""What asks for such tiles."""
+"""The clauses that ask for overlapped tiles."""
 
 _FEWEST_ALONG = 2
-"""A scratchpad is so many times as long in the last dimension as in the others, where there are two: rows are read by neighbouring workers."""
+"""A two-dimensional scratchpad is this many times longer in the last dimension: neighbouring
+workers read its rows.
+"""
 
 _CHUNKS = {2: 256, 3: 128}
-"""Planes that a gang keeps of those it walks through, by the rank of the grid: few enough that there are gangs enough."""
+"""Planes that a gang keeps of those it streams, by grid rank: few, so that there are enough gangs.
+"""
 
 _MOST_STREAMED = 8
-"""Time steps that rings have room for at most: more of them leave no room for the other dimensions."""
+"""The most time steps in circular buffers: more leave no room for the other dimensions."""
 
 _LANES = 32
-"""Workers that run together, side by side in a row."""
+"""Workers that run in lockstep, side by side in a row."""
 
 _COMPUTING = 0.5
-"""What a statement costs in scratchpads, where what is copied from or to the device's memory costs 1."""
+"""The cost of a statement in scratchpads, relative to a copy from or to global memory."""
 
 _WAITING = 32.0
-"""What it costs that all workers of a gang wait."""
+"""The cost of a barrier for all workers of a gang."""
 
 
 def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandidate | Refusal]:
-    """Device steps in overlapped tiles (the host steps are the same and not for use), best first,
-    each made when it is asked for, or why there are none; no name is one of `taken`.
+    """Yield device steps in overlapped tiles, best first, or why there are none.
 
-    Every other answer asks first whether there is anything to do: arrays may be too short for their
-    borders.
+    The host steps are the same and not for use. No name is one of `taken`. Every second candidate
+    guards against arrays too short for their borders.
     """
     analysed = _analysed(region)
     if isinstance(analysed, Refusal):
@@ -93,7 +94,9 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandida
 
 
 def _analysed(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] | Refusal:
-    """The region as a stencil, how far its tiles reach, and the delays of its planes, of either way to wait, or why there are none."""
+    """The region as a stencil, the reach of its tiles, and the delays of its planes for both kinds
+    of barriers; or why there are none.
+    """
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
@@ -122,7 +125,7 @@ def _analysed(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | st
 
 
 def _against(tiles: Overlap) -> str | None:
-    """A clause that says why there are no such tiles at all."""
+    """A clause that says why the region has no overlapped tiles."""
     if not any(array.carried for array in tiles.arrays):
         return "no time step reads what the one before it left"
     if any(side.negative for array in tiles.arrays for side in array.touched):
@@ -151,14 +154,15 @@ def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> S
 
 
 Maker = Callable[[Iterable[str]], OverlappedTree]
-"""Makes tree without names that are taken."""
+"""Makes a tree that uses no taken name."""
 
 
 def _forms(
     region: Region, stencil: Stencil, tiles: Overlap, streams: tuple[Stream, ...] | str
 ) -> tuple[list[Maker], tuple[str, ...]]:
-    """Makers of tree of either form, of which scratchpads fit, the cheaper first, or streamed ones
-    where they are asked for; and why there are no streamed ones.
+    """Makers of the forms whose scratchpads fit, cheapest first, and notes on missing forms.
+
+    Streamed tiles come first if the user asks for them.
     """
     measure = _Measure(len(stencil.points), tiles)
     memory = region.kernel.directive.local_bytes
@@ -197,8 +201,9 @@ def _forms(
 def _streamed(
     tiles: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
 ) -> tuple[float, Stream, int, tuple[int, ...]] | None:
-    """The cost, the delays, the time steps and the lengths of the best streamed tiles of so many
-    steps at most, in so many bytes of memory; None where nothing fits.
+    """The cost, delays, time steps and lengths of the best streamed tiles; None if nothing fits.
+
+    `steps` limits the time steps, `memory` the bytes.
     """
     best = None
     for degree in range(1, min(_MOST_STREAMED, steps) + 1):
@@ -212,7 +217,7 @@ def _streamed(
 
 
 def _planes(rank: int, room: int) -> Iterator[tuple[int, ...]]:
-    """Lengths of planes of so many elements at most."""
+    """Lengths of planes of at most `room` elements."""
     if rank == 2:
         yield (room,)
         return
@@ -223,18 +228,18 @@ def _planes(rank: int, room: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class _Measure:
-    """What an element of one time step costs in tiles of these statements."""
+    """Costs of an element and time step in tiles of so many statements."""
 
     statements: int
     overlap: Overlap
 
     def boxes(self, lengths: tuple[int, ...], degree: int) -> float:
-        """In boxes of scratchpads of these lengths."""
+        """The cost in boxes of scratchpads of these lengths."""
         homes = tuple(max(1, length - halo) for length, halo in zip(lengths, self._halos(degree), strict=True))
         return self._cost(homes, degree, degree * lengths[0], self._waits(degree))
 
     def streamed(self, lengths: tuple[int, ...], degree: int, stream: Stream) -> float | None:
-        """In rings of planes of these lengths, the first one being what is kept; None where none fits."""
+        """The cost in circular buffers, `lengths[0]` being the interior; None if nothing fits."""
         halos = self._halos(degree)
         homes = (lengths[0], *(length - halo for length, halo in zip(lengths[1:], halos[1:], strict=True)))
         margin = max(sum(margin[0]) for margin in self.overlap.margins.values())
@@ -248,13 +253,13 @@ class _Measure:
         return tuple(sum(growth) * (degree - 1) + sum(reach) for growth, reach in sides)
 
     def _waits(self, degree: int) -> int:
-        """How often workers wait where they do so behind every statement, and behind what is filled and what is stored."""
+        """The number of barriers: after every statement, the fill and the stores."""
         return degree * self.statements + 2
 
     def _cost(self, homes: tuple[int, ...], degree: int, planes: int, waits: int) -> float:
-        """Of tiles that keep so much, compute so many planes in all time steps, and whose workers wait so often."""
+        """The cost of tiles with these interiors that compute `planes` planes in all time steps."""
         scratchpad = [home + halo for home, halo in zip(homes, self._halos(degree), strict=True)]
-        # Workers step over all of a scratchpad, its rows in whole groups of lanes.
+        # Workers step over the whole scratchpad, its rows in whole groups of lanes.
         inner = [*scratchpad[1:-1], -(-scratchpad[-1] // _LANES) * _LANES] if len(scratchpad) > 1 else []
         computed = self.statements * planes * prod(inner)
         copied = sum(array.carried for array in self.overlap.arrays) * (prod(scratchpad) + prod(homes))
@@ -262,13 +267,13 @@ class _Measure:
 
 
 def _bytes(array: GridArray, memory: int) -> int:
-    """Of an element; of what is no number all there is."""
+    """The size of an element; all of `memory` if it is no number."""
     element = array.object.element
     return element.bits // 8 if isinstance(element, ScalarType) else memory
 
 
 def _lengths(tiles: Overlap, rank: int, memory: int) -> tuple[int, ...]:
-    """The lengths of scratchpads that fit so many bytes of a gang's memory, the last one longest."""
+    """The lengths of scratchpads that fit the gang's memory, in bytes; the last is longest."""
     room = memory // sum(_bytes(array, memory) for array in tiles.arrays)
     if rank == 1:
         return (room,)

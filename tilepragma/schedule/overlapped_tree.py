@@ -1,4 +1,4 @@
-"""Launches of overlapped tiles of time steps: boxes, all of whose elements are in scratchpads (see overlapped_plan)."""
+"""Launches of overlapped time tiles: boxes with all elements in scratchpads (see overlapped.py)."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
     from tilepragma.poly.halo import GridArray, Overlap
 
 DEGREE = 4
-"""Time steps of a launch where nobody says another number."""
+"""The default number of time steps of a launch."""
 
 
-#: What is done at a position at once.
+#: The delay of work at the gang's current position.
 NO_DELAY = number(0)
 
 
 @dataclass(frozen=True)
 class Tests:
-    """Conditions on points: those on the first dimension alone, and the others."""
+    """Conditions on points: those on the first dimension, and the others."""
 
     plane: tuple[Expression, ...] = ()
     others: tuple[Expression, ...] = ()
@@ -69,14 +69,14 @@ NO_TESTS = Tests()
 
 
 def most_steps_of(stencil: Stencil, otherwise: int) -> int:
-    """The time steps that there are, as far as that is known, at least 1."""
+    """The number of time steps, at least 1; `otherwise` if it is unknown."""
     trip = literal_trip(stencil.time)
     return otherwise if trip is None else max(1, trip)
 
 
 @dataclass
 class OverlappedTree:
-    """Makes the launches; `lengths` are those of the scratchpads."""
+    """Builds the launches; `lengths` are those of the scratchpads."""
 
     shape: ClassVar[str] = "overlapped tiles of time steps, there and back"
     name: ClassVar[str] = "overlapped tiles"
@@ -106,7 +106,7 @@ class OverlappedTree:
 
     @property
     def sizes(self) -> tuple[TileSize, ...]:
-        """The time steps of a launch and what tiles keep, with their numbers where nobody says others."""
+        """The time steps of a launch and the scratchpad extents, with their defaults."""
         steps = max(1, self.default_steps)
         return (
             TileSize(self.degree, steps, steps),
@@ -115,12 +115,12 @@ class OverlappedTree:
 
     @property
     def default_steps(self) -> int:
-        """The time steps of a launch where nobody says another number."""
+        """The default number of time steps of a launch."""
         return min(DEGREE, self.most_steps, most_steps_of(self.stencil, DEGREE))
 
     @property
     def most_steps(self) -> int:
-        """The most time steps of which one element at least has all it needs in a scratchpad."""
+        """The most time steps for which a scratchpad holds the halo of at least one element."""
         room = [
             (length - 1 - low - high) // (least + most) + 1 if least + most else DEGREE if length > low + high else 0
             for length, (low, high), (least, most) in zip(
@@ -130,7 +130,7 @@ class OverlappedTree:
         return max(0, min(room))
 
     def _copy(self, array: GridArray) -> DataObject:
-        """Storage for what the array holds between the two launches."""
+        """The ping-pong copy of the array between the two launches."""
         name = self.names.scalar(f"{array.object.name}_next").name
         lengths = tuple(expression(maximum((side.greatest + number(1), number(1)))) for side in array.touched)
         element = array.object.element
@@ -144,24 +144,24 @@ class OverlappedTree:
         return minimum((term(self.degree), number(self.most_steps)))
 
     def halo(self, place: int) -> Polynomial:
-        """What a scratchpad is longer than a tile's home."""
+        """The length of a scratchpad's halo, both sides together."""
         (low, high), (least, most) = self.overlap.reach[place], self.overlap.growth[place]
         return number(least + most) * (self.steps - number(1)) + number(low + high)
 
     def home(self, place: int) -> Polynomial:
-        """The length of a tile's home."""
+        """The length of a tile's interior."""
         extent = minimum((term(self.extents[place]), number(self.lengths[place])))
         return maximum((extent - self.halo(place), number(1)))
 
     def grid(self, place: int) -> tuple[Polynomial, Polynomial]:
-        """The first and the last index of all arrays."""
+        """The least and the greatest subscript over all arrays."""
         sides = [array.touched[place] for array in self.overlap.arrays]
         return minimum(side.least for side in sides), maximum(side.greatest for side in sides)
 
     # -- the host's loop
 
     def ping_pong(self, *, guarded: bool) -> HostLoopNode | ConditionNode:
-        """Two launches for each round; with `guarded`, where something is written."""
+        """The host loop over pairs of launches; `guarded`: only if they write something."""
         pair = self.names.scalar("pair")
         steps = self.stencil.steps
         rounds = floor_quotient(steps.greatest - steps.least, expression(number(2) * self.steps))
@@ -173,7 +173,7 @@ class OverlappedTree:
         return ConditionNode(conjunction(dict.fromkeys(tests)), (loop,))
 
     def launch(self, pair: DataObject, second: int) -> TileLaunch:
-        """One of the two launches of a round: `second` is 1 for the one that goes back to the arrays."""
+        """One of the two launches of a pair; `second` is 1 for the one that writes the arrays."""
         return TileLaunch(self, pair, second)
 
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
@@ -184,7 +184,7 @@ class OverlappedTree:
     def nest(
         self, iterators: list[DataObject], last: list[Polynomial], body: Iterable[Statement], *kinds: TileKind
     ) -> Statement:
-        """Loops from 0 to `last`, the innermost being dimension 0 of what they are mapped out over."""
+        """Loops from 0 to `last`, mapped to these kinds; the innermost is dimension 0."""
         inner = tuple(body)
         for dimension, (iterator, end) in enumerate(reversed(list(zip(iterators, last, strict=True)))):
             loop = self.loop(iterator, number(0), end, inner)
@@ -194,7 +194,7 @@ class OverlappedTree:
 
 
 class TileLaunch:
-    """Makes one of the two launches of a round."""
+    """Builds one of the two launches of a pair."""
 
     def __init__(self, tree: OverlappedTree, pair: DataObject, second: int) -> None:
         self.tree = tree
@@ -211,7 +211,7 @@ class TileLaunch:
         self.scratchpads = {array.object: self.scratchpad(array.object) for array in tree.overlap.arrays}
 
     def scratchpad(self, array: DataObject) -> Scratchpad:
-        """What a gang keeps of an array."""
+        """The scratchpad of an array."""
         return self.scratchpad_of(array, self.tree.lengths, self.origin)
 
     def scratchpad_of(
@@ -223,7 +223,7 @@ class TileLaunch:
         return Scratchpad(buffer, array, tuple(origin))
 
     def node(self) -> LaunchNode:
-        """The launch: all tiles, over gangs."""
+        """The launch: all tiles, mapped to gangs."""
         tree, dimensions = self.tree, range(self.rank)
         blocks = [tree.names.scalar(f"{base}_block") for base in tree.bases]
         steps = term(self.steps)
@@ -259,7 +259,7 @@ class TileLaunch:
         return True
 
     def work(self) -> tuple[Statement, ...]:
-        """What a gang does with a tile."""
+        """The work of a gang on a tile."""
         return (*self.fill(), self.time_loop(), *self.stores())
 
     def workers(
@@ -271,9 +271,10 @@ class TileLaunch:
         delay: Polynomial = NO_DELAY,
         home: bool = False,
     ) -> tuple[Statement, ...]:
-        """Over the points of the scratchpad, or of its home alone, those that pass the tests. `delay`:
-        of how many planes behind the position of a gang that walks along the first dimension, what
-        no gang does here.
+        """Run `body` at the points of the scratchpad, or of its interior (`home`), that pass the
+        tests.
+
+        `delay` counts planes behind the position of a streaming gang; boxes ignore it.
         """
         del delay
         return (self.mapped(points, range(self.rank), where((*tests.plane, *tests.others), *body), home=home),)
@@ -281,7 +282,9 @@ class TileLaunch:
     def mapped(
         self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool
     ) -> Statement:
-        """Loops over the points along these dimensions of the scratchpad, or of its home alone, mapped out over workers."""
+        """Loops over points along these dimensions of the scratchpad or its interior, mapped to
+        workers.
+        """
         tree = self.tree
         steps = [tree.names.scalar(f"{tree.bases[k]}_step", INDEX) for k in dimensions]
         starts = self.first if home else self.origin
@@ -291,19 +294,21 @@ class TileLaunch:
 
     @property
     def store_delay(self) -> Polynomial:
-        """The delay of what is stored."""
+        """The delay of the stores."""
         return NO_DELAY
 
     def delay(self, point: Point, step: Polynomial) -> Polynomial:  # noqa: ARG002
-        """That of a statement so many time steps after the launch's first."""
+        """The delay of a statement, `step` time steps after the launch's first."""
         return NO_DELAY
 
     def points(self) -> list[DataObject]:
-        """New scalars for the subscripts of an element."""
+        """Fresh scalars for the subscripts of an element."""
         return [self.tree.names.scalar(f"{base}_point", INDEX) for base in self.tree.bases]
 
     def limit(self, base: str, value: Polynomial) -> Polynomial:
-        """What short numbers of this name are compared with: a number, or a scalar as short that a tile declares once."""
+        """A bound for comparisons of short integers: a number, or a short scalar declared once a
+        tile.
+        """
         if short_or_long(value) == INDEX:
             return value
         if (base, value) not in self.limits:
@@ -311,14 +316,14 @@ class TileLaunch:
         return term(self.limits[base, value])
 
     def box(self, sides: Iterable[Side]) -> list[tuple[Polynomial, Polynomial]]:
-        """The inclusive limits of subscripts."""
+        """The inclusive limits of the subscripts."""
         pairs = zip(self.tree.bases, sides, strict=True)
         return [(self.limit(base, side.least), self.limit(base, side.greatest)) for base, side in pairs]
 
     # -- copies
 
     def fill(self) -> tuple[Statement, ...]:
-        """Copies of what steps read of before, into the scratchpads."""
+        """Copy the elements that steps read from before into the scratchpads."""
         points = self.points()
         copies: list[Statement] = []
         for array in self.tree.overlap.arrays:
@@ -332,7 +337,7 @@ class TileLaunch:
         return self.workers(points, copies)
 
     def stores(self) -> Iterable[Statement]:
-        """Copies of the scratchpads of the tile's home, where later steps or the host look for it."""
+        """Copy the tile's interior to where later steps or the host read it."""
         points = self.points()
         always: list[Statement] = []
         last: list[Statement] = []
@@ -347,7 +352,7 @@ class TileLaunch:
             (always if array.carried else last).extend(kept)
         yield from self.workers(points, always, delay=self.store_delay, home=True)
         if last:
-            # What no later step reads is wanted of the last step alone.
+            # Only the last step stores elements that no later step reads.
             end = self.tree.stencil.steps.greatest
             is_last = (
                 at_least(end, term(self.time)),
@@ -362,7 +367,9 @@ class TileLaunch:
         return self.in_scratchpad(element, lambda _: by_writer)
 
     def in_scratchpad(self, access: Access, by_writer: Callable[[Access], bool]) -> Access:  # noqa: ARG002
-        """The access in a scratchpad, if there is one of its array. `own`: whether it is read by the worker that wrote it."""
+        """The access in its array's scratchpad, if any. `by_writer`: the worker that wrote it reads
+        it.
+        """
         scratchpad = self.scratchpads.get(access.object)
         if scratchpad is None:
             return access
@@ -382,7 +389,9 @@ class TileLaunch:
         return tree.loop(row, term(self.time), minimum((after, tree.stencil.steps.greatest)), body)
 
     def step_of_time(self, row: Polynomial, left: DataObject, step: Polynomial) -> Iterable[Statement]:
-        """The statements of time step `row`, `step` after the launch's first and `left` before its last."""
+        """The statements of time step `row`, `step` after the launch's first, `left` before its
+        last.
+        """
         return (each for point in self.tree.stencil.points for each in self._statement(point, row, left, step))
 
     def _statement(self, point: Point, row: Polynomial, left: DataObject, step: Polynomial) -> tuple[Statement, ...]:
@@ -414,7 +423,8 @@ class TileLaunch:
         return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
 
     def _placed(self, node: Statement, by_writer: Callable[[Access], bool]) -> Statement:
-        """The statement with accesses to scratchpads; what it reads and `own` says yes of is the worker's own."""
+        """The statement on scratchpads; `by_writer` selects the reads of the worker's own writes.
+        """
 
         def shared(access: Access) -> Access:
             return self.in_scratchpad(access, lambda _: False)
@@ -429,15 +439,16 @@ class TileLaunch:
 
 
 def read_by(node: Statement) -> Statement | Expression:
-    """What a statement reads and nothing else: the value of an assignment; all of it where it is none."""
+    """The value of an assignment; other statements whole."""
     if isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment):
         return node.expression.value
     return node
 
 
 def in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
-    """Whether an access of a statement is to the column of what it writes: the same element but for
-    the first subscript. `instead` says what iterators are called there.
+    """A predicate: is an access in the column that the statement writes?
+
+    Such an access differs at most in the first subscript. `instead` renames iterators.
     """
     columns = [
         place.shift if place.iterator is None else term(instead.get(place.iterator, place.iterator)) + place.shift
@@ -451,7 +462,7 @@ def in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Cal
 
 
 def place_in(scratchpad: Scratchpad, place: int, subscript: Expression) -> Expression:
-    """Where the element is in the scratchpad that has this subscript in the array."""
+    """The place in the scratchpad of the array element with this subscript."""
     origin, length = scratchpad.origin[place], scratchpad.object.lengths[place]
     if origin is None:
         assert isinstance(length, IntegerLiteral)
@@ -488,7 +499,7 @@ def _outside(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]])
 
 
 def where(conditions: Iterable[Expression], *body: Statement) -> tuple[Statement, ...]:
-    """The statements, under an If of all conditions if there are any."""
+    """The statements, under an If of all conditions if any."""
     tests = tuple(conditions)
     return (If(conjunction(tests), Block(body), None),) if tests else body
 

@@ -26,7 +26,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, launches_in
-from tilepragma.planner import planner
+from tilepragma.planner import candidate_search
 from tilepragma.poly import halo
 from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import PlanFault, verify, verify_rules
@@ -77,7 +77,7 @@ def test_nobody_gets_them_unasked() -> None:
 
 @pytest.mark.parametrize("order", [1, 4])
 def test_the_degree_is_what_memory_of_a_gang_allows(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
     made = plan(CUBE % (6 * (order,) + 3 * (order,) + 6 * (order,)), ASKED)
     assert len(made.device) == 2 and all(launch.scratchpads for launch in made.device)
 
@@ -102,7 +102,7 @@ def test_others_keep_what_they_have_with_a_reason(body: str) -> None:
 
 
 def test_what_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
     box = "a[i + 8][j][k] + a[i][j - 8][k] + a[i][j][k + 8]"
     made = plan((CUBE % (15 * (8,))).replace("= b[i][j][k];", f"= {box.replace('a[', 'b[')};"), ASKED)
     assert not any(launch.scratchpads for launch in made.device)

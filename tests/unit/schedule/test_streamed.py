@@ -28,7 +28,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, launches_in
-from tilepragma.planner import planner
+from tilepragma.planner import candidate_search
 from tilepragma.poly import streaming
 from tilepragma.schedule.user_launches import launch_loops
 from tilepragma.verify.proofs import prove
@@ -40,7 +40,7 @@ STREAMED = PlanDefaults(temporal=TemporalTiles.STREAMED)
 @pytest.fixture(scope="module")
 def streamed() -> KernelPlan:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+        patch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
         made = plan(PLANE, STREAMED)
     (outer,) = made.device_steps
     # Without the question whether there is anything to do.
@@ -295,7 +295,7 @@ STREAM_SHORTCOMINGS = {
 @pytest.mark.parametrize("change", STREAM_SHORTCOMINGS.values(), ids=STREAM_SHORTCOMINGS)
 def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     right = streaming.stream
-    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
     monkeypatch.setattr(streaming, "stream", lambda *given, once: change(right(*given, once=once)))
     made = plan(PLANE, STREAMED)
     assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
@@ -303,7 +303,7 @@ def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.Monk
 
 
 def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
     monkeypatch.setattr(streaming, "stream", lambda *_, once: "planes wait")
     made = plan(PLANE, STREAMED)
     assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
@@ -311,7 +311,7 @@ def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
     made = plan(PLANE, PlanDefaults(temporal=TemporalTiles.BOXES))
     assert made.device and all(scratchpad.origin[0] for one in made.device for scratchpad in one.scratchpads)
     assert not any(one.startswith("streamed tiles: ") for one in made.rejected)
