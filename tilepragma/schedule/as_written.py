@@ -346,8 +346,7 @@ class _Planner:
     # -- scalars
 
     def _scalars(self, loop: Loop, context: _Context) -> tuple[ReductionClause, ...] | None:
-        """The reductions that make iterations of `loop` parallel; None if some scalar forbids it.
-        """
+        """The reductions that make iterations of `loop` parallel; None if some scalar forbids it."""
         named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
         written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
         reductions = []

@@ -30,8 +30,7 @@ def without_assumptions(kernel: Kernel) -> Kernel | None:
 
 
 def keeps_elements_in_registers(plan: KernelPlan) -> bool:
-    """Whether a host launch has register tiles: these reorder loops and need proof of no aliasing.
-    """
+    """Whether a host launch has register tiles: these reorder loops and need proof of no aliasing."""
     return any(buffered(plan.host_steps))
 
 

@@ -74,8 +74,7 @@ def columns_nest(launch: Launch) -> TileNest | None:
 
 
 def _is_column(loop: TiledLoop) -> bool:
-    """Whether iterations of the loop, which counts up by 1 between launch arguments, are instances.
-    """
+    """Whether iterations of the loop, which counts up by 1 between launch arguments, are instances."""
     kinds = [tile.kind for tile in loop.tiles if tile.kind is not TileKind.DYNAMIC]
     return loop.launch_bounds and len(kinds) == 1 and kinds[0] in _INSTANCES
 

@@ -1,5 +1,4 @@
-"""The launch tree of strategy S1, which keeps the user's loops, and its lowering to schedule nodes.
-"""
+"""The launch tree of strategy S1, which keeps the user's loops, and its lowering to schedule nodes."""
 
 from __future__ import annotations
 
@@ -212,8 +211,7 @@ def is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functio
 
 
 def needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
-    """The number of statements up to the last one that needs the declaration, or a later one there.
-    """
+    """The number of statements up to the last one that needs the declaration, or a later one there."""
     declared = {declarator.object for declarator in declaration.declarators}
     last = 0
     for place, statement in enumerate(rest):

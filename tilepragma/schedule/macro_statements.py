@@ -96,8 +96,7 @@ def written_scalars(region: Region) -> list[DataObject]:
 
 
 def _below(statements: Iterable[Statement], scalar: DataObject, region: Region) -> list[Block] | None:
-    """The bodies in these statements that hold all uses of the scalar; None if a use lies outside.
-    """
+    """The bodies in these statements that hold all uses of the scalar; None if a use lies outside."""
     bodies: list[Block] = []
     for statement in statements:
         if not any(use.object == scalar for use in uses(statement, region.kernel.functions)):

@@ -423,8 +423,7 @@ class TileLaunch:
         return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
 
     def _placed(self, node: Statement, by_writer: Callable[[Access], bool]) -> Statement:
-        """The statement on scratchpads; `by_writer` selects the reads of the worker's own writes.
-        """
+        """The statement on scratchpads; `by_writer` selects the reads of the worker's own writes."""
 
         def shared(access: Access) -> Access:
             return self.in_scratchpad(access, lambda _: False)

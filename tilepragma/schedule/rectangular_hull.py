@@ -1,18 +1,18 @@
-"""Triangular loops that devices deal out: over the hull_range of all iterations, each of which asks
-whether it is one.
+"""Run triangular loops on devices over their rectangular hull, with a guard in each iteration.
 
-    for (r …) for (c = 0; c <= r; c++) S;      becomes      for (r …) for (c = 0; c <= last r; c++) if (c <= r) S;
+    for (r …) for (c = 0; c <= r; c++) S;
+-> for (r …) for (c = 0; c <= last r; c++) if (c <= r) S;
 
-Workers must know bounds before they start. Where only one end of the inner loop moves, one for one
-with a loop around, half of the hull_range is iterations at least, and neighbouring workers are neighbours
-along the inner loop; else few may be, and the loop stays as it is.
+Workers need loop bounds at launch. If only one bound of the inner loop moves, one for one with a
+loop around, at least half of the hull is iterations, and neighbouring workers stay neighbours along
+the inner loop. Otherwise few may be, and the loop stays.
 
-So are loops in short steps that begin at a remainder, as those of one colour do:
+Loops with short steps from a remainder, such as those of one colour, get a hull as well:
 
     for (i …) for (j = 1 + (i + c) % 2; j < n; j += 2) S;
-    for (i …) for (j = 0; j < n; j++) if (j >= 1 + (i + c) % 2 && (j - (i + c) % 2 - 1) % 2 == 0) S;
+-> for (i …) for (j = 0; j < n; j++) if (j >= 1 + (i + c) % 2 && (j - (i + c) % 2 - 1) % 2 == 0) S;
 
-C's remainder of what is negative is too: there the second loop begins so early that none is missed.
+C's remainder of a negative number is negative: then the hull begins early enough to miss none.
 """
 
 from __future__ import annotations
@@ -30,21 +30,23 @@ from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges
 from tilepragma.poly.reference_spans import Span, loop_ends, taken_out
 from tilepragma.user_tiles.tile_nests import chain_from
 
-#: The longest step of which the elements left out still lie in the 32 bytes of memory (of doubles)
-#: that those between are read with.
+#: The longest step whose skipped elements still lie in the 32 bytes (of doubles) read around them.
 _LONGEST_STEP = 4
 
 
 @dataclass(frozen=True)
 class HullNest:
-    """A nest whose mapped-out `loops` are these: `nest` has the conditions that the hulls need."""
+    """A nest with the mapped `loops` in it; `nest` has the guards of the hulls."""
 
     nest: Loop
     loops: tuple[Loop, ...]
 
 
 def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> HullNest:
-    """The nest with all of the `loops` of its chain boxed that can be, whose bounds `on_host` does not hold for; itself where none can."""
+    """Replace mapped loops of the chain whose bounds vary by their hulls, where possible.
+
+    `on_host` tells which expressions the host can evaluate at launch.
+    """
     chain, mapped = chain_from(nest), [loop.index for loop in loops]
     hulls: dict[int, Loop] = {}
     conditions: list[Expression] = []
@@ -52,7 +54,7 @@ def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expre
     for member in chain:
         if member.index not in mapped:
             if hulls and set(mapped) & {inner.index for inner in chain[chain.index(member) :]}:
-                # Its bounds would be asked for iterations that there are not.
+                # Its bounds would be evaluated for iterations that do not exist.
                 return HullNest(nest, tuple(loops))
             continue
         ends = loop_ends(member, {})
@@ -83,7 +85,9 @@ def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expre
 def with_hulls(
     body: Block, loops: tuple[Loop, ...], on_host: Callable[[Expression], bool]
 ) -> tuple[Block, tuple[Loop, ...]]:
-    """The body of a launch over `loops`, which one of its statements nests, and these loops, boxed."""
+    """The body of a launch over `loops`, nested in one of its statements, and the loops, with
+    hulls.
+    """
     statements: list[Statement] = []
     for statement in body.statements:
         if isinstance(statement, Block):
@@ -98,12 +102,12 @@ def with_hulls(
 
 
 def _keeps_order(loop: Loop) -> bool:
-    """Whether comparing an iterator with the bounds compares numbers, for values that only loops over hulls give it too."""
+    """Whether iterator and bounds still compare as numbers at the values that a hull adds."""
     signed = is_signed(loop.iterator.element)
     bounds = (loop.lower, loop.upper)
     if signed:
         return all(is_signed(getattr(bound, "type", None)) for bound in bounds)
-    # Without a sign, sums that do not take anything away keep clear of wrapping.
+    # Unsigned sums without subtraction do not wrap around.
     plain = (bound for bound in bounds if all(factor > 0 for _, factor in polynomial(bound).terms))
     unsigned = (
         bound
@@ -114,7 +118,7 @@ def _keeps_order(loop: Loop) -> bool:
 
 
 def _hull(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
-    """The least and the greatest value over all iterations of the loops around; None where that may be far from what there is."""
+    """The least and greatest value over all iterations around; None if the hull may be much larger."""
     least, greatest = ends.least, ends.greatest
     for loop, span in reversed(around):
         first, last = _one_for_one(least, loop, span, 1), _one_for_one(greatest, loop, span, -1)
@@ -126,14 +130,16 @@ def _hull(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
 
 
 def _one_for_one(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polynomial | None:
-    """The least (sign 1) or the greatest (sign -1) value over the loop; None where it does not move one for one."""
+    """The least (sign 1) or greatest (-1) value over the loop; None if it does not move one for
+    one.
+    """
     parts = value.split(access_to(loop.iterator))
     steady = parts is not None and parts[0].constant in (0, 1, -1)
     return taken_out(value, loop, span, sign) if steady else None
 
 
 def _over(loop: Loop, ends: Span, hull_range: Span) -> Loop:
-    """The loop over the hull_range; the end that does not move stays as it is written."""
+    """The loop over the hull; the fixed bound stays as written."""
     if hull_range.least != ends.least:
         return replace(loop, lower=expression(hull_range.least))
     beyond = hull_range.greatest if loop.comparison == "<=" else hull_range.greatest + number(1)
@@ -148,14 +154,13 @@ def _condition(loop: Loop, ends: Span, hull_range: Span) -> Expression:
 
 
 def _every_point(loop: Loop, nest: Loop, on_host: Callable[[Expression], bool]) -> Loop | None:
-    """The loop over all points from the first that a loop in steps may begin at on; None of others than begin at a remainder."""
+    """The loop by ones over a strided loop's range; None unless it begins at a remainder."""
     step = polynomial(loop.step).constant
     if step is None or not 2 <= step <= _LONGEST_STEP or loop.comparison not in ("<", "<=") or not on_host(loop.upper):
         return None
     inner = (bound for loop in loops_in(loop.body) for bound in (loop.lower, loop.upper, loop.step))
     if any(mentions(bound, loop.iterator) for bound in inner):
-        # They may stand around the condition, and read what is there for the user's iterations
-        # only.
+        # They may stand around the guard, and read what only the user's iterations may read.
         return None
     least = _least_remainders(polynomial(loop.lower), ValueRanges(Block((nest,)), on_host), on_host)
     if least is None or not is_signed(loop.iterator.element) or not _keeps_order(loop):
@@ -166,7 +171,7 @@ def _every_point(loop: Loop, nest: Loop, on_host: Callable[[Expression], bool]) 
 def _least_remainders(
     value: Polynomial, ranges: ValueRanges, on_host: Callable[[Expression], bool]
 ) -> Polynomial | None:
-    """A value that is known at launch and never greater, of a sum of what is known there and of remainders by numbers."""
+    """A lower bound of a sum of launch-time terms and remainders by constants, known at launch."""
     least = number(0)
     for monomial, factor in value.terms:
         if all(map(on_host, monomial)):
@@ -187,9 +192,9 @@ def _least_remainders(
 
 
 def _is_start_or_steps_away(loop: Loop, points: Loop) -> Expression:
-    """Whether one of the points is among those of the loop in steps."""
+    """Whether a point belongs to the strided loop."""
     iterator, least = access_to(loop.iterator), polynomial(points.lower).constant
-    # Distances from what is not negative are no greater than the iterator.
+    # Distances from a non-negative start are no greater than the iterator.
     if loop.iterator.element == INT and loop.lower.type == INT and least is not None and least >= 0:
         distance: Expression = Binary("-", iterator, loop.lower, INT)
     else:

@@ -1,10 +1,9 @@
-"""Numbers that iterations only update, sums and greatest values, which need not keep iterations in
-order.
+"""Reduction detection: scalars that iterations only update, such as sums and maxima.
 
-A statement that reads such a number only to update it need not wait for its own other iterations,
-where any order of the updates gives the same result (integers, least and greatest values) or the
-user allows it. Others that read or set the number wait for it, and it for them: a residual that
-each sweep begins with 0 is reduced once a sweep.
+A statement that reads such a scalar only to update it need not keep its iterations in order, if any
+order of updates gives the same result (integers, minima, maxima) or the user allows it. Statements
+that otherwise read or set the scalar keep their order with it: a residual that each sweep resets is
+reduced once a sweep.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def in_order(loop: Loop, updates: Updates) -> str:
-    """A clause for the user on updates whose order keeps the iterations of a loop in order."""
+    """Tell the user that the order of these updates makes a loop sequential."""
     return f"the loop over '{loop.iterator.host}' (line {loop.header.start.line}) keeps {updates.ordered}"
 
 
 def handed_on(loop: Loop, scalar: DataObject, use: NoReduction | None = None) -> str:
-    """A clause for the user on a scalar that keeps the iterations of a loop in order, and is no sum, least or greatest value; `use` says why."""
+    """Tell the user that a scalar that is no reduction makes a loop sequential; `use` says why."""
     reason = f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
     return (
         f"{reason}, since {use.reason} (line {use.range.start.line}): {use.remedy}"
@@ -46,9 +45,10 @@ def handed_on(loop: Loop, scalar: DataObject, use: NoReduction | None = None) ->
 
 @dataclass(frozen=True)
 class FreedReductions:
-    """`pairs`: the names of statements of a Scop with the scalars that they only update, in any
-    order; `clauses` say which operators. `held` is why others keep theirs: they are sums of
-    floating-point numbers, or no updates.
+    """Reductions of a Scop: `pairs` of statement name and scalar, updated in any order.
+
+    `clauses` give the operators. `held` says why other scalars keep their order: they are
+    floating-point sums, or no updates.
     """
 
     pairs: frozenset[tuple[str, DataObject]]
@@ -56,7 +56,7 @@ class FreedReductions:
     held: tuple[str, ...] = ()
 
     def frees(self, dependence: Dependence) -> bool:
-        """Whether it orders nothing but updates of such a scalar by one statement."""
+        """Whether the dependence only orders updates of such a scalar by one statement."""
         statement = dependence.source_statement.name
         return statement == dependence.sink_statement.name and (statement, dependence.source.object) in self.pairs
 
@@ -64,9 +64,9 @@ class FreedReductions:
 def freed_reductions(
     region: Region, scop: Scop, private: frozenset[DataObject], *, any_order: bool = False
 ) -> FreedReductions:
-    """What the region's statements, those of this Scop, reduce; `private` are scalars that tie
-    nothing. `any_order`: as if no scalar's order mattered, to see whether it is scalars that are in
-    the way.
+    """The reductions of this Scop's statements; `private` scalars need none.
+
+    `any_order`: ignore the order of all updates, to see whether scalars prevent parallelism.
     """
     remarks = dict(_remarks(region))
     pairs: set[tuple[str, DataObject]] = set()
@@ -96,7 +96,7 @@ def _writes(statement: ScopStatement, scalar: DataObject) -> bool:
 
 
 def _remarks(region: Region) -> Iterator[tuple[str, str]]:
-    """(name, operator) of the user's clauses."""
+    """The (name, operator) pairs of the user's clauses."""
     directives: list[KernelDirective | LoopDirective] = [region.kernel.directive, *loop_directives(region.kernel.body)]
     for directive in directives:
         for clause in directive.reductions:
@@ -104,7 +104,7 @@ def _remarks(region: Region) -> Iterator[tuple[str, str]]:
 
 
 def with_reductions(node: ScheduleNode, clauses: tuple[ReductionClause, ...]) -> ScheduleNode:
-    """The node whose launches reduce what they update, by these clauses."""
+    """The node with these clauses on the launches that update all their scalars."""
     if not isinstance(node, LaunchNode):
         return dataclasses.replace(node, nodes=tuple(with_reductions(node, clauses) for node in node.nodes))
     written = {use.object.host for use in uses(node.body) if use.writes}

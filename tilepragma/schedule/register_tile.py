@@ -1,16 +1,15 @@
-"""Register tiles on cores: a few rows by a few vectors of the elements that a product sums up stay
-in registers.
+"""Register tiles on cores: keep a few rows by a few vectors of a product's sums in registers.
 
     for tiles of k, for j_tile, for i_tile:
         C_tile = the elements [i_tile, i_tile + R) x [j_tile, j_tile + C)
         for k: for the R x C elements: the statement, with constant bounds
         the elements = C_tile
 
-Compilers unroll the loops over the tile and keep it in registers, since nothing else can point into
-the local array. What a tile has at its border or below a diagonal runs in loops of its own; nothing
-is asked inside the full ones.
+Compilers unroll the loops over the tile and keep it in registers, since no pointer aliases the
+local array. Partial tiles at borders or below a diagonal run in loops of their own; full tiles have
+no conditions.
 
-Sums that wait for themselves have tiles of rows alone, R chains of additions side by side:
+Sums along one dimension have tiles of rows alone, R parallel chains of additions:
 
     for tiles of k, for i_tile:
         s_tile = the elements [i_tile, i_tile + R)
@@ -61,42 +60,43 @@ if TYPE_CHECKING:
     Below = Callable[["_Tile", BoundedTile], tuple[Statement, ...] | None]
 
 MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
-"""Extents of a register tile: 8 rows, or as many as the registers hold sums of, by 2 vectors, or by
-24 elements where these are fewer: loops over 16 or less gcc unrolls before it vectorises them, and
-then does not. 8 x 2 vectors were the fastest of 2 to 14 rows by 16 to 64 columns on AVX-512; on
-AVX2 4 x 24 floats and 2 x 24 doubles, whose sums fill 12 registers of 16 (8 rows spill, and take
-2.5 times as long).
+"""Extents of a register tile: 8 rows, or fewer if registers run out, by 2 vectors or at least 24
+elements. (gcc unrolls loops over 16 or fewer before it vectorises, and then does not vectorise.) On
+AVX-512, 8 x 2 vectors were the fastest of 2 to 14 rows by 16 to 64 columns; on AVX2, 4 x 24 floats
+and 2 x 24 doubles, whose sums fill 12 of 16 registers (8 rows spill, and take 2.5 times as long).
 """
 BLOCK_ROWS, BLOCK_COLUMNS = 96, 4
-"""Rows of a thread's block, a multiple of any tile's, and tiles beside each other in it: a panel as
-wide as a tile stays in the cache for all of those below each other, and is packed once for them. 48
-rows take 1.03 to 1.14 times as long with 500 to 1500 a side, 240 0.93 to 1, but fewer threads find
-work.
+"""Rows of a thread's block (a multiple of any tile's), and tiles side by side in it. A panel as
+wide as a tile is packed once and stays in the cache for all tiles below each other. 48 rows take
+1.03 to 1.14 times as long for 500 to 1500 a side; 240 take 0.93 to 1, but give fewer threads work.
 """
 THROUGH_TILE = 256
-"""Values of the row that runs through a register tile: so many rows of a panel stay in a cache of 1 MiB with room to spare."""
+"""Values of the reduction row of a register tile: a panel's rows then fit a cache of 1 MiB."""
 
 WIDE_BITS, LEAST_NARROW = 256, 12
-"""Columns that fill no tile run in one of their own, with vectors of fewer bits from so many
-columns on. On AVX2 products of 100 doubles take 0.93 of the time that loops over them took, of 512
-0.77; of 100 and 512 floats 0.78 and 0.66. On SSE2, whose tiles have one or two rows, the 4 that are
-left of 100 took 1.15 to 1.2 times as long, the 16 of 1000 and 1024 0.98 to 1.01.
+"""Left-over columns form a tile of narrower vectors from this many columns on. On AVX2 products of
+100 doubles take 0.93 of the time of plain loops, of 512 0.77; of 100 and 512 floats 0.78 and 0.66.
+On SSE2, whose tiles have one or two rows, the 4 left of 100 took 1.15 to 1.2 times as long, the 16
+of 1000 and 1024 0.98 to 1.01.
 """
 
 ALONE_THROUGH = 8192
-"""The same through a tile of rows alone: so many elements of the vector that all rows read stay in the second cache."""
+"""THROUGH_TILE for tiles of rows alone: the vector that all rows read stays in the second-level
+cache.
+"""
 ALONE_ROWS, ALONE_BLOCK_ROWS = 8, 32
-"""Sums side by side in a tile of rows alone, and rows in a thread's block, that few suffice for many threads."""
+"""Parallel sums in a tile of rows alone, and rows in a thread's block: few, to keep threads busy.
+"""
 
 
 OUTSIDE_ROWS = 4
-"""Values of a row outside of the tiles that one thread takes at a time: products of a few rows
-each, of which one is little work. 4 take 0.93 of the time of 1 where each is 40 rows by 40 columns.
+"""Values of a row outside the tiles that one thread takes at a time: products of a few rows each,
+one of which is little work. 4 take 0.93 of the time of 1 if each is 40 rows by 40 columns.
 """
 
 
 def block_extent(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, level: int) -> tuple[int, int]:
-    """Values of the row at `level` that one thread takes at a time, and of which these are a multiple."""
+    """Values of the row at `level` that one thread takes at a time, and their unit."""
     if level not in (rows.row, rows.column):
         return OUTSIDE_ROWS, 1
     if rows.column is None:
@@ -106,7 +106,7 @@ def block_extent(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, lev
 
 
 def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, int]:
-    """Rows, a power of two, and columns of a register tile of such elements."""
+    """Rows (a power of two) and columns of a register tile of these elements."""
     columns = max(LEAST_COLUMNS, COLUMN_VECTORS * vectors.bits // element.bits)
     held = vectors.accumulators() * vectors.bits // (columns * element.bits)
     return min(MOST_ROWS, 1 << max(held.bit_length() - 1, 0)), columns
@@ -115,8 +115,8 @@ def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, in
 def with_full_tiles(
     loops: BandLoops, planned: PlannedBand, tile: BoundedTile, points: tuple[Statement, ...]
 ) -> tuple[Statement, ...]:
-    """The `points` of a tile of a wavefront; in tiles where a statement that comes back to its
-    elements runs alone, in register tiles.
+    """The `points` of a wavefront tile, as register tiles where one accumulating statement runs
+    alone.
 
     Raises UnboundedRowError, OperationLimitError.
     """
@@ -141,10 +141,10 @@ def with_full_tiles(
 def register_tiles(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
-    """Loops over the register tiles inside a tile of the part's rows; None where there is no simple
-    form.
+    """Loops over the register tiles inside a tile of the band's rows; None if no simple form
+    exists.
 
-    What crosses rows of memory is packed where as much of it runs through as a panel takes. Raises
+    Operands that cross rows of memory are packed if the reduction row has a panel's length. Raises
     UnboundedRowError, OperationLimitError.
     """
     if rows.crossing and not any(row.level == rows.through[-1] for row in tile.rows):
@@ -158,7 +158,7 @@ def register_tiles(
 def _register_tiles(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
-    """Raises UnboundedRowError, OperationLimitError."""
+    """`register_tiles` for given packed operands. Raises UnboundedRowError, OperationLimitError."""
     from tilepragma.lower.band_ast import Restriction
 
     statements = planned.part.statements
@@ -198,7 +198,10 @@ def _register_tiles(
 def _through(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[DataObject | None, list[Loop], BoundedTile] | None:
-    """The loop over tiles of the row that runs through, its iterator, and the tile inside; no loop where the tile around is short enough."""
+    """The iterator of, and loop over, tiles of the reduction row, and the tile inside.
+
+    No loop if the tile around is short enough.
+    """
     from tilepragma.lower.band_ast import Restriction
 
     statements, level = planned.part.statements, rows.through[-1]
@@ -218,18 +221,18 @@ def _through(
 
 
 def _is_made_of_locals(bound: Polynomial) -> bool:
-    """Whether a bound differs from tile to tile; tiles that begin there are dear to prove, and below diagonals hardly full."""
+    """Whether a bound varies from tile to tile: such tiles take long to prove, and few are full."""
     return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
 
 
 def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, restriction: Restriction) -> BoundedTile:
-    """The tile, in one more row, within the loop that its value or origin is the iterator of."""
+    """The tile inside a loop whose iterator is the value or origin of one more row."""
     known = tile.known.also(loops.code.known_sum(statements, (restriction.level,), tile.rows, restriction))
     return replace(tile, rows=(*tile.rows, restriction), known=known)
 
 
 def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> ScalarType:
-    """The type of the elements that are updated."""
+    """The type of the accumulated elements."""
     references = _source(loops, planned).references
     element = next(
         reference.object.element for reference in references if reference.object.name == rows.array and reference.writes
@@ -246,7 +249,7 @@ def _source(loops: BandLoops, planned: PlannedBand) -> ScopStatement:
 def _with_origin(
     loops: BandLoops, tiling: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
 ) -> BoundedTile:
-    """The tile inside the loop over the origins in the tile's row at `place`."""
+    """The tile inside the loop over origins of the tile's row at `place`."""
     from tilepragma.lower.register_ast import known_origin
 
     return replace(tile, known=tile.known.also(known_origin(loops.code, each, tiling.rows, whole, place)))
@@ -255,7 +258,7 @@ def _with_origin(
 def _below_each_other(
     loops: BandLoops, planned: PlannedBand, whole: Restrictions, tiling: _Tile, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
-    """The loop over the rows' tiles."""
+    """The loop over the tiles of the rows."""
     iterator = tiling.origins[0]
     body = _tile(loops, planned, tiling, _with_origin(loops, tiling, planned.part.statements[0], tile, whole, 0))
     if body is None:
@@ -267,9 +270,7 @@ def _below_each_other(
 def _panel(
     loops: BandLoops, planned: PlannedBand, tiling: _Tile, tile: BoundedTile, below: Below
 ) -> tuple[Statement, ...] | None:
-    """The tiles `below` each other, of which there may be none, while what their columns read in
-    strides is in panels, packed in the order in which it is read.
-    """
+    """The tiles `below` each other (maybe none) with packed panels of their strided operands."""
     from tilepragma.lower.register_ast import scan_panel
 
     (each,) = planned.part.statements
@@ -299,7 +300,7 @@ def _panel(
 
 
 def _packed(loops: BandLoops, planned: PlannedBand, tiling: _Tile, place: int, panel: PanelScan) -> Panel:
-    """What an access reads of a tile's columns, a row of the panel for each value of the row that runs through."""
+    """The panel of an operand: a row for each value of the reduction row, a tile's columns wide."""
     (each,) = planned.part.statements
     source = _source(loops, planned)
     reference = source.references[place]
@@ -335,11 +336,11 @@ def _beyond(iterator: DataObject, start: DataObject) -> Expression:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A register tile: the iterators of the loops over its origins, row first, and its extents;
-    `first` is that of the loop around over the origins of what runs through. `bounds` are those of
-    the origins of rows: no tile of what runs through narrows them, so that all tiles of one column
-    begin at the same origins. Columns beyond the `last` are padding; None where all columns are
-    there.
+    """A register tile: the iterators over its origins, row first, and its extents.
+
+    `first` iterates over the origins of the reduction row around it. `bounds` are those of the row
+    origins, not narrowed by the reduction row: all tiles of a column begin at the same origins.
+    Columns beyond `last` are padding; None if there is no padding.
     """
 
     rows: RegisterRows
@@ -350,19 +351,19 @@ class _Tile:
     last: Expression | None = None
 
     def there(self, column: Expression) -> tuple[Expression, ...]:
-        """The condition that the column is there; none where it always is."""
+        """The condition that the column exists; empty if it always does."""
         return () if self.last is None else (Binary("<=", column, self.last, INT),)
 
     @property
     def box(self) -> RegisterBox:
-        """The same for the engine."""
+        """The tile's box for the lowering."""
         from tilepragma.lower.register_ast import RegisterBox
 
         return RegisterBox(self.rows, tuple(map(access_to, self.origins)), self.extents, self.last is not None)
 
 
 def _tile(loops: BandLoops, planned: PlannedBand, tiling: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
-    """The points of one register tile."""
+    """The points of a register tile."""
     from tilepragma.lower.register_ast import scan_register_tile
 
     (each,) = planned.part.statements
@@ -391,7 +392,9 @@ def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
 
 
 def _full(loops: BandLoops, planned: PlannedBand, tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
-    """The loops `through` a tile at its origin, made into those over all of it, with its elements in a buffer."""
+    """The loops `through` a tile's origin, extended over the whole tile with its elements in a
+    buffer.
+    """
     (each,) = planned.part.statements
     names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in tiling.rows.tile]
     leaf = _leaf(through, frozenset(names))
@@ -426,20 +429,20 @@ def _full(loops: BandLoops, planned: PlannedBand, tiling: _Tile, through: Block)
 
 
 def _where(there: tuple[Expression, ...], leaf: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The declarations of a leaf, and what runs in it where the column is there."""
+    """The leaf's declarations, and its other statements guarded by the column's existence."""
     declarations = tuple(statement for statement in leaf if isinstance(statement, Declaration))
     points = tuple(statement for statement in leaf if not isinstance(statement, Declaration))
     return (*declarations, If(conjunction(there), Block(points), None, padded=True))
 
 
 def _names_any(buffer: Panel, iterators: set[DataObject]) -> bool:
-    """Whether the element is spelled with one of these iterators, which it does not depend on: `c[i][k - k]`."""
+    """Whether the element's text names these iterators without depending on them: `c[i][k - k]`."""
     spelled = (*buffer.declarations, buffer.access)
     return any(isinstance(node, Access) and node.object in iterators for part in spelled for node in walk(part))
 
 
 def _counts_down(origin: Expression, tile: DataObject) -> bool:
-    """Whether the iterator's value at the origin of a tile falls from one tile to the next: its loop is a decreasing one."""
+    """Whether the iterator's loop decreases: its value at the origin falls from tile to tile."""
     parts = polynomial(origin).split(access_to(tile))
     return parts is not None and parts[0].constant == -1
 
@@ -459,7 +462,7 @@ def _declarators(block: Block) -> Iterator[Declarator]:
 
 
 def _leaf(body: Block, names: frozenset[str]) -> Block | None:
-    """The one block in which iterators of these names are declared."""
+    """The only block that declares iterators of these names."""
     blocks = [
         node
         for node in walk(body)
@@ -495,7 +498,9 @@ def _counted(loops: BandLoops, iterator: DataObject, extent: int, body: Block) -
 
 
 def _buffer(loops: BandLoops, tiling: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Panel | None:
-    """The elements of a tile in a local array, as the leaf names them; None where it names what it updates in several ways."""
+    """The tile's elements in a local array; None if the leaf spells the updated element
+    differently.
+    """
     written = {use.subscripts for use in uses(leaf) if use.writes and use.object.name == tiling.rows.array}
     accesses = [
         node

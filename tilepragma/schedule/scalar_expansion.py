@@ -1,10 +1,11 @@
-"""Scalars that a loop's body declares and loops inside it update, as if they were declared outside.
+"""Hoist scalars that a loop body declares and its inner loops update (for scalar expansion).
 
-    for (j) { double s = 0; for (k) s += ..; c[j] = s; }      double s; for (j) { s = 0; for (k) s += ..; c[j] = s; }
+    for (j) { double s = 0; for (k) s += ..; c[j] = s; }
+-> double s; for (j) { s = 0; for (k) s += ..; c[j] = s; }
 
-The two compute the same: no iteration may read what another one left in an object of its own.
-Unlike the first, the second can have an array in place of the scalar, and its statements can be
-taken apart (own_storage).
+Both compute the same: no iteration may read what another left in its own object. An array can
+replace the hoisted scalar, and then distribution can split its statements
+(storage/array_expansion.py).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tilepragma.schedule.tree import counts_as_work
 
 
 def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]] | None:
-    """The kernel with such scalars outside, and these; None where there are none."""
+    """The kernel with such scalars hoisted, and these scalars; None if there are none."""
     instead = {scalar: replace(scalar, scope=Scope.EXTERNAL, const=False) for scalar in _updated_inside(kernel)}
     if not instead:
         return None
@@ -31,7 +32,7 @@ def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]]
 
 
 def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
-    """Scalars of numbers that a loop's body declares, and a loop after that in the same body updates, one that may run for long."""
+    """Numeric scalars that a loop body declares and a later long loop in that body updates."""
     for loop in loops_in(kernel.body):
         statements = loop.body.statements
         for place, statement in enumerate(statements):
@@ -46,7 +47,7 @@ def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
 
 
 def long_sums(statements: tuple[Statement, ...]) -> frozenset[DataObject]:
-    """The scalars that innermost loops among the statements update which may run for long."""
+    """The scalars that long innermost loops among the statements update."""
     loops = (loop for each in statements for loop in loops_in(each) if counts_as_work(loop))
     innermost = (loop for loop in loops if not any(loops_in(loop.body)))
     updates = (node for loop in innermost for node in walk(loop) if isinstance(node, (Assignment, Increment)))
@@ -66,7 +67,7 @@ def _block(block: Block, instead: Mapping[DataObject, DataObject]) -> Block:
 
 
 def _statements(statement: Statement, instead: Mapping[DataObject, DataObject]) -> Iterator[Statement]:
-    """The statement, assignments in place of declarations; declarators keep their order, since one may read those before it."""
+    """The statement with assignments for declarations of hoisted scalars, declarators in order."""
     if not isinstance(statement, Declaration) or not any(
         declarator.object in instead for declarator in statement.declarators
     ):

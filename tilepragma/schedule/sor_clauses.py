@@ -1,8 +1,7 @@
-"""Clauses `sor`: is the region a relaxation in place, as the user says? Where it leaves nothing to
-run at once, the user is told.
+"""Check `sor` clauses: the region must be a relaxation in place, and should have parallelism.
 
-Nothing else follows from `sor(wavefront)`: what is planned computes each value as the loops say,
-with it or without it. What follows from `sor(redblack)` is in coloured_sweeps.py.
+`sor(wavefront)` changes nothing else: a plan computes each value as the loops say anyway. For
+`sor(redblack)` see sor_redblack.py, for `sor(multilayer)` sor_multilayer.py.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _REMEDY = "remove the clause; the kernel is then planned like any other"
 
 
 def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
-    """Report a `sor` clause whose region has no relaxation in place, or besides it loops that come near one: the clause is of them all."""
+    """Report a `sor` clause whose region has no relaxation, or loops that nearly are one besides."""
     clause = kernel.directive.sor
     if clause is None:
         return
@@ -53,7 +52,7 @@ def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
 
 
 def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
-    """Warn of a `sor` clause whose region has nothing to run at once, since it runs on one core."""
+    """Warn of a `sor` clause whose region has no parallelism, and so runs on one core."""
     clause = plan.kernel.directive.sor
     if clause is not None and plan.as_written is not None and not diagnostics.has_errors:
         order = "as written" if plan.reordered is None else f"{_ORDERS[clause.method]}, on one core"
@@ -65,7 +64,7 @@ def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
 
 
 def _sums_in_order(plan: KernelPlan) -> Iterator[str]:
-    """What would free sums that colours need not keep in order, since they have another one than the loops."""
+    """The reduction clauses that would free sums, which colours reorder anyway."""
     if plan.reordered is None:
         return
     kernel = plan.reordered.written

@@ -1,12 +1,13 @@
-"""`sor(multilayer, layers: K, subdomain: P)`: sweeps taken K at a time, forward and backward in
-turn, in subdomains (MLSOR, thesis chapter 6), of meshes of one to three dimensions, whose points
-have neighbours next to them.
+"""MLSOR: `sor(multilayer, layers: K, subdomain: P)` (thesis chapter 6).
 
-Along each dimension places count from where a group of K sweeps begins, 0 … n - 1. In its layer l,
-0 <= l < K, the subdomain at b = 0, P, 2P, … has the places from b + l (0 in the first one) to b + P
-- 1 + l, cut before b + P - 1 - l: subdomains drift with the sweep (6.6), the plane between their
-tiles goes the other way (6.9). The first tile is P - 1 places long in the lowest layer, which
-leaves it some for K <= P / 2.
+K sweeps run together over subdomains, forward and backward in turn. The mesh has one to three
+dimensions, and points have adjacent neighbours.
+
+Places of a dimension count from where a group of K sweeps begins, 0 … n - 1. In layer l < K of the
+group, the subdomain at b = 0, P, 2P, … has the places from b + l (from 0 for b = 0) to b + P - 1 +
+l, cut before b + P - 1 - l. Subdomains drift with the sweep (6.6), the plane between their tiles
+drifts against it (6.9). The first tile is P - 1 places long in the lowest layer, so that it has
+places in all layers for K <= P / 2.
 
     for (g = 0; g < sweeps; g += 2 * K) {
         for all subdomains: tile 1,1                    K11
@@ -15,17 +16,16 @@ leaves it some for K <= P / 2.
         the same three, backward
     }
 
-where a tile is a loop over its layers around the user's nest. A group at the end has the layers
-that are left. Subdomains and tiles at the mesh's far end have the places that lie in the mesh. That
-is another order of the points than the user wrote, and gives other iterates: the clause asks for
-it.
+A tile is a loop over its layers around the user's nest. The last group has the remaining layers,
+and tiles at the far end are cut at the mesh. This changes the order of the points, and so the
+iterates: the clause asks for it.
 
-A mesh of d dimensions has 2^d tiles. Those with as many second halves do not meet where neighbours
-lie along the axes (3, 5, 7 points). Neighbours across corners (9 points) make them meet: tile 1,2
-ends in layer l where tile 2,1 begins in it. Then there is a loop over subdomains for each tile, in
-the lexicographic order of the thesis, in which a point finds of each of its own subdomain's
-neighbours the very layer that SOR asks for. So there is in three dimensions, where three tiles to a
-nest would take twice as long to plan.
+A mesh of d dimensions has 2^d tiles. Tiles with the same number of second halves do not meet if
+neighbours lie along the axes (3, 5, 7 points). Neighbours across corners (9 points) make them meet:
+tile 1,2 ends in layer l where tile 2,1 begins. Then each tile has a loop over subdomains, in the
+lexicographic order of the thesis, and a point finds its own subdomain's neighbours in the layers
+that SOR asks for. Three dimensions use such loops too: three tiles a nest would take twice as long
+to plan.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ from tilepragma.schedule.sor_reordering import check_coefficients, check_ends, f
 _INSTEAD = "sor(redblack) computes it colour by colour, sor(wavefront) in the order of the loops"
 
 Tile = tuple[int, ...]
-"""1 or 2 along each dimension, in the order of the loops."""
+"""Half 1 or 2 in each dimension, in the order of the loops."""
 
 
 def kernels_of(dimensions: int, *, corners: bool) -> tuple[tuple[Tile, ...], ...]:
-    """The tiles of each loop over subdomains, in their order. `corners`: points have neighbours that lie across one."""
+    """The tiles of each loop over subdomains, in order; `corners`: neighbours lie across corners."""
     tiles = tuple(itertools.product((1, 2), repeat=dimensions))
     if corners or dimensions > 2:
         return tuple((tile,) for tile in tiles)
@@ -79,8 +79,9 @@ def kernels_of(dimensions: int, *, corners: bool) -> tuple[tuple[Tile, ...], ...
 
 
 def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> Reordered | None:
-    """The region by layers and subdomains where its clause asks for that, of sizes for the device
-    where it says none; None elsewhere, and where that cannot be, which is reported.
+    """The region by layers and subdomains if its clause asks for that, else None.
+
+    Sizes that the clause omits suit the device. Reports a region that is no such relaxation.
     """
     clause = kernel.directive.sor
     if clause is None or clause.method is not SorMethod.MULTILAYER or diagnostics.has_errors:
@@ -124,7 +125,10 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
 
 
 def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple[SorClause, str]:
-    """The clause with sizes, and what is to be said of those that it did not have before: the most layers there can be, subdomains for the device."""
+    """The clause with its omitted sizes chosen, and a note on them.
+
+    Chosen are the most layers possible, and subdomains that suit the device.
+    """
     if clause.layers and clause.subdomain:
         return clause, ""
     side, why = clause.subdomain, f" ({clause.subdomain // 2} sweeps chosen: the most for these)"
@@ -140,7 +144,7 @@ def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple
 def _only_sweeps(
     kernel: Kernel, nests: list[SorNest], clause: SorClause, diagnostics: Diagnostics
 ) -> tuple[Loop, Sweep] | None:
-    """The loop over sweeps that the region is, and its sweep; None where it is something else, which is reported."""
+    """The loop over sweeps and its sweep, if the region is that alone; else report and return None."""
 
     def refuse(range_: SourceRange, message: str, remedy: str = _INSTEAD) -> None:
         diagnostics.error(range_, f"sor(multilayer) is for {message}", remedy)
@@ -196,7 +200,7 @@ def _only_sweeps(
 
 
 def _is_corner(neighbour: Neighbour) -> bool:
-    """Whether it lies in no line with the point along an axis."""
+    """Whether the neighbour lies off the axes through the point."""
     return sum(map(bool, neighbour.offset)) > 1
 
 
@@ -207,7 +211,7 @@ def _is_plain(loop: Loop) -> bool:
 
 @dataclass(frozen=True)
 class Way:
-    """A dimension as a group of sweeps goes through it: from the value `first` of the loop's iterator, which `sign` says how it changes."""
+    """A dimension in sweep order: the loop's iterator starts at `first` and changes by `sign`."""
 
     loop: Loop
     first: Polynomial
@@ -220,7 +224,7 @@ class Way:
 
 
 def ways_of(loop: Loop) -> tuple[Way, Way]:
-    """The dimension of a loop, forward and backward."""
+    """The loop's dimension, forward and backward."""
     sign = -1 if loop.decreasing else 1
     first, beyond = polynomial(loop.lower), polynomial(loop.upper)
     if loop.comparison in ("<=", ">="):
@@ -232,7 +236,7 @@ def ways_of(loop: Loop) -> tuple[Way, Way]:
 
 @dataclass(frozen=True)
 class _Layers:
-    """Makes the region: `around` is the user's loop over sweeps."""
+    """Builds the region; `around` is the user's loop over sweeps."""
 
     around: Loop
     sweep: Sweep
@@ -254,7 +258,7 @@ class _Layers:
         return self._loop(group, number(0), typed_sum(sweeps, group), 2 * self.layers, statements, self.around)
 
     def _kernels(self, ways: tuple[Way, ...], left: Polynomial) -> Iterator[Statement]:
-        """The loops over subdomains, one after another; `left` sweeps are still to be done."""
+        """The loops over subdomains in sequence; `left` sweeps remain."""
         for tiles in self.kernels:
             bases = [self._iterator(f"{way.loop.iterator.name}_subdomain") for way in ways]
             inner: tuple[Statement, ...] = tuple(self._tile(tile, ways, bases, left) for tile in tiles)
@@ -263,7 +267,7 @@ class _Layers:
             yield from inner
 
     def _tile(self, tile: Tile, ways: tuple[Way, ...], bases: list[DataObject], left: Polynomial) -> Loop:
-        """The loop over the layers of a tile, around the user's nest over its places."""
+        """The loop over a tile's layers, around the user's nest over its places."""
         layer = self._iterator("layer")
         *rows, columns = ways
         body = with_locals_in_place(columns.loop.body)
@@ -288,7 +292,7 @@ class _Layers:
     def _in_rows(
         self, tile: int, way: Way, base: DataObject, layer: DataObject, iterator: DataObject, body: Block
     ) -> Loop:
-        """The user's loop over the rows that a tile's layer has."""
+        """The user's loop over the rows of a tile's layer."""
         start, first, last = self._places(tile, base, layer)
         lower: Expression = typed_sum(way.at(start + first), iterator)
         if tile == 1:
@@ -309,7 +313,7 @@ class _Layers:
     def _in_columns(
         self, tile: int, way: Way, base: DataObject, layer: DataObject, place: DataObject, body: Block
     ) -> Loop:
-        """The loop over the places of its subdomain that a tile's layer has in a row: the same ones in all subdomains but for those at the border."""
+        """The loop over the places of a tile's layer in a row, the same in all inner subdomains."""
         start, first, last = self._places(tile, base, layer)
         lower: Expression = typed_sum(first, place)
         if tile == 1:
@@ -319,7 +323,7 @@ class _Layers:
         return replace(made, lower=lower)
 
     def _places(self, tile: int, base: DataObject, layer: DataObject) -> tuple[Polynomial, Polynomial, Polynomial]:
-        """Where a subdomain begins, the first place there of a tile's layer where it drifts, and the one behind the last."""
+        """A subdomain's origin, and the first and end place there of a tile's drifting layer."""
         above = of_atom(access_to(layer))
         cut = number(self.subdomain - 1) - above
         bounds = (above, cut) if tile == 1 else (cut, number(self.subdomain) + above)
@@ -362,9 +366,9 @@ class _Layers:
 
 
 def with_locals_in_place(body: Block) -> Block:
-    """The body with the values of locals where they are read, each once, by the one statement
-    behind their declarations, so that it is one statement. Values have their locals' types, so that
-    what is computed is the same.
+    """The body as one statement, each local's value in place of its single read behind.
+
+    Values keep the types of their locals, so that the result is the same.
     """
     statements = list(body.statements)
     while len(statements) > 1 and isinstance(declaration := statements[-2], Declaration):
@@ -382,7 +386,7 @@ def with_locals_in_place(body: Block) -> Block:
 
 
 def _is_read_at_once(statement: Statement, access: Access) -> bool:
-    """Whether the statement is an assignment of something else whose value needs the scalar."""
+    """Whether the statement is an assignment whose value contains the scalar access."""
     expression = statement.expression if isinstance(statement, ExpressionStatement) else None
     if not isinstance(expression, Assignment) or access.subscripts:
         return False

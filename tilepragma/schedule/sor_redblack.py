@@ -1,12 +1,11 @@
-"""`sor(redblack)`: a region whose sweeps go through the mesh colour by colour, each class of points
-a nest of its own.
+"""`sor(redblack)`: sweep the mesh colour by colour, each class of points in its own nest.
 
     for (i = a; i < b; i++)            for (i = a + p; i < b; i += m)
-        u[i] = …;               ->         u[i] = …;                      for each class p, those of the first colour first (patterns/colouring.py)
+        u[i] = …;               ->         u[i] = …;
 
-That is another order of the points than the user wrote, and gives other iterates: the clause asks
-for it. What is planned, proven and printed where no launch runs is this region; nothing behind
-knows that another was written.
+for each class p, those of the first colour first (patterns/colouring.py). This changes the order of
+the points, and so the iterates: the clause asks for it. Later passes plan, prove and print this
+region, and know of no other.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def asks_for_colours(kernel: Kernel) -> bool:
 
 
 def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
-    """The region by colours where its clause asks for that; None elsewhere, and where that cannot be, which is reported."""
+    """The region by colours if its clause asks for that, else None; reports what prevents it."""
     if not asks_for_colours(kernel) or diagnostics.has_errors:
         return None
     sweeps = [sweep for nest in relaxations(kernel) if isinstance(nest, SorNest) for sweep in nest.sweeps]
@@ -69,7 +68,7 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
 
 
 def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -> Colouring | None:
-    """The colours of a sweep, after a look at all that forbids them, which is reported; None where there are too many."""
+    """The colours of a sweep, None if there are too many; reports what forbids them."""
     check_coefficients(sweep, diagnostics)
     check_ends(sweep, SorMethod.RED_BLACK, diagnostics)
     counted = {accumulation.object for accumulation in sweep.accumulations}
@@ -107,7 +106,7 @@ def _outside_loops(block: Block) -> Block:
 
 
 def _note(sweep: Sweep, colours: Colouring) -> str:
-    """`u in 2 colours, red and black, each 2 classes of points`."""
+    """`u in 2 colours, red before black, each with its points in 2 nests`."""
     count, each = len(colours.colours), len(colours.colours[0])
     named = f"{count} colours" + (
         ", red before black" if count == 2 and colours.colours[0][0] == (0,) * len(sweep.axes) else ""
@@ -124,20 +123,20 @@ class _Coloured:
     colouring: Colouring
 
     def start(self, loop: Loop, chosen: PointClass) -> int:
-        """How far the class's first point lies behind the mesh's along a loop's dimension."""
+        """The distance of the class's first point from the mesh's in a loop's dimension."""
         depth = next(place for place, around in enumerate(self.sweep.loops) if around.index == loop.index)
         return chosen[self.sweep.order[depth]]
 
 
 @dataclass(frozen=True)
 class _Rewriting:
-    """Replaces sweeps, known by the numbers of their outermost loops."""
+    """Replaces sweeps, found by the numbers of their outermost loops."""
 
     sweeps: Mapping[int, _Coloured]
     names: Names
 
     def block(self, block: Block) -> Block:
-        """The statements, each sweep replaced by those over its classes."""
+        """The block with each sweep replaced by nests over its classes."""
         return replace(block, statements=tuple(self._statements(block.statements)))
 
     def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -150,7 +149,7 @@ class _Rewriting:
                 yield with_blocks(statement, self.block)
 
     def _of_class(self, loop: Loop, coloured: _Coloured, chosen: PointClass) -> Statement:
-        """The nest over the points of a class, with iterators and local variables of its own."""
+        """The nest over the points of a class, with fresh iterators and locals."""
         indices = {loop.index for loop in coloured.sweep.loops}
 
         def changed(statement: Statement) -> Statement:
@@ -175,7 +174,7 @@ class _Rewriting:
 
 
 def _every(loop: Loop, step: int, start: int) -> Loop:
-    """The loop over every `step`th of its points, upwards from the `start`th after the least."""
+    """The loop over every `step`th point, upwards from the `start`th after the least."""
     least, comparison, greatest = loop.lower, loop.holds_inside, loop.upper
     if loop.decreasing:
         least, greatest = loop.upper, loop.lower

@@ -1,4 +1,4 @@
-"""What all orders of the points of sweeps have in common that are not the user's: what forbids them, and the numbers of their loops."""
+"""Checks and loop numbers shared by all reorderings of sweeps (redblack, multilayer)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from tilepragma.plan.kernel_plan import FinalValue
 
 T = TypeVar("T", bound=Statement)
 
-#: Numbers of the loops that last values are computed from begin here: behind those of loops that
-#: count in place of steps.
+#: Numbers of loops that compute last values begin here, after those of normalised loops.
 _FIRST_OF_FINALS = 1 << 21
 
 
 def finals_without(kernel: Kernel, loops: list[Loop], diagnostics: Diagnostics) -> tuple[FinalValue, ...]:
-    """The values that the iterators of these loops, which the region in another order does without, have after it, for those who want them."""
+    """The live-out values of iterators that the reordered region no longer has."""
     wanted = {loop.iterator.name: loop for loop in loops if not loop.declares_iterator}
     finals = tuple(final for final in finals_apart(kernel, _FIRST_OF_FINALS) if final.iterator.name in wanted)
     for name in sorted((wanted.keys() & kernel.read_after) - {final.iterator.name for final in finals}):
@@ -36,7 +35,7 @@ def finals_without(kernel: Kernel, loops: list[Loop], diagnostics: Diagnostics) 
 
 
 def check_coefficients(sweep: Sweep, diagnostics: Diagnostics) -> None:
-    """Report a relaxation factor with which nothing converges, and a diagonal of zero."""
+    """Report a relaxation factor that cannot converge, and a zero diagonal."""
     factor = None if sweep.relaxation is None else sweep.relaxation.constant
     if factor is not None and not 0 < factor < 2:
         diagnostics.error(
@@ -56,7 +55,7 @@ def check_coefficients(sweep: Sweep, diagnostics: Diagnostics) -> None:
 
 
 def check_ends(sweep: Sweep, method: SorMethod, diagnostics: Diagnostics) -> None:
-    """Report a mesh that goes on at its other end."""
+    """Report a periodic mesh."""
     if sweep.wraps is not None:
         diagnostics.error(
             sweep.wraps,
@@ -74,7 +73,7 @@ def _divides_by_zero(coefficient: LaurentPolynomial) -> bool:
 
 
 def numbered(body: Block) -> Block:
-    """The body with its loops numbered in the order of the text."""
+    """The body with its loops numbered in text order."""
     count = iter(range(sum(1 for _ in loops_in(body))))
 
     def changed(statement: T) -> T:

@@ -1,10 +1,13 @@
-"""Launches whose gangs keep the boxes that their tiles touch in memory of their own: the staged
-forms of launches of wavefronts.
+"""Staged forms of wavefront launches: gangs keep array tiles in shared memory.
 
     nest of gangs { declarations; if (the tile has points) { points of the tile } }
- -> nest of gangs { declarations; those of the boxes; if (the tile has points) { fill; points, in the boxes; store } barrier }
+-> nest of gangs {
+        declarations; those of the array tiles
+        if (the tile has points) { fill; points, in the array tiles; store }
+        barrier
+    }
 
-What boxes hold, and how they are filled and stored, is `schedule/wavefront_array_tiles.py`'s.
+schedule/wavefront_array_tiles.py decides what array tiles hold, and builds the copies.
 """
 
 from __future__ import annotations
@@ -25,9 +28,10 @@ from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 @dataclass(frozen=True)
 class ArrayTiles:
-    """Boxes of arrays for the tile of one launch. `declarations` are numbers that a tile has once;
-    `fills` and `stores` copy elements to the boxes and back, by loops of which `clauses` has the
-    tiles; `local` gives the element of a box for that of an array.
+    """The array tiles of one launch's tile.
+
+    `declarations` are numbers that a tile computes once. `fills` and `stores` are copy loops,
+    mapped by `clauses`. `local` maps an array element to its place in the array tile.
     """
 
     scratchpads: tuple[Scratchpad, ...]
@@ -38,19 +42,19 @@ class ArrayTiles:
     local: Callable[[Access], Access]
 
     def with_array_tiles(self, statement: Statement) -> Statement:
-        """The statement with boxes in place of arrays. The loops of a nest keep their identity, which their numbers hang on."""
+        """The statement on array tiles. Loops of a nest keep their identity, which numbers rely on."""
         inner = with_blocks(statement, lambda block: Block(tuple(map(self.with_array_tiles, block.statements))))
         return inner if inner is not statement else with_accesses(statement, self.local)
 
     @property
     def body(self) -> Block:
-        """What it adds to a launch."""
+        """What staging adds to a launch."""
         return Block((*self.declarations, *self.fills, *self.stores))
 
 
 @dataclass(frozen=True)
 class StagedForm:
-    """A body that a launch may run in place of its own, with its scratchpads."""
+    """An alternative body for a launch, with its scratchpads."""
 
     body: Block
     scratchpads: tuple[Scratchpad, ...]
@@ -63,12 +67,12 @@ def staged_form(
     functions: tuple[Function, ...],
     privates: frozenset[DataObject],
 ) -> StagedForm | None:
-    """The launch's staged form; `body` has its nests built, and no barriers. None where it is not one nest."""
+    """The launch's staged form; None if it is not one nest. `body` has nests, but no barriers."""
     nest = body.statements[0] if len(body.statements) == 1 else None
     if not isinstance(nest, TileNest):
         return None
     diagnostics = Diagnostics()
-    # The numbers of these loops follow from those of the tile: each gang computes them.
+    # Each gang computes the numbers of these loops from those of the tile.
     context = ChainContext(array_tiles.clauses, symbols, lambda _: False, {}, diagnostics)
     fills, stores = (build_nests(Block(part), context).statements for part in (array_tiles.fills, array_tiles.stores))
     statements = nest.body.statements

@@ -1,4 +1,6 @@
-"""Regions that are stencils: one loop over time steps around loops of statements that each write one element of a grid."""
+"""Recognise stencil regions: a time loop around loops of statements that write one grid element
+each.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """One subscript of what a statement writes: `iterator + shift`, or `shift` alone; the iterator's values are within `bounds`."""
+    """A written subscript, `iterator + shift` or `shift`; the iterator lies within `bounds`."""
 
     iterator: DataObject | None
     shift: Polynomial
@@ -30,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Point:
-    """A statement with the subscripts of what it writes."""
+    """A statement with the subscripts of its write."""
 
     statement: ScopStatement
     places: tuple[Place, ...]
@@ -38,7 +40,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Stencil:
-    """The loop over time with its first and last step; the rank of the arrays; the statements in textual order."""
+    """The time loop, its first and last step, the arrays' rank, and the statements in text order."""
 
     time: Loop
     steps: Span
@@ -47,7 +49,7 @@ class Stencil:
 
 
 def stencil(region: Region) -> Stencil | str:
-    """The region as a loop over time steps around loops that write grids; a clause that says why it is none."""
+    """The region as a stencil, or a clause that says why it is none."""
     scop = region.scop
     heads = {id(statement.loops[0]): statement.loops[0] for statement in scop.statements if statement.loops}
     if len(region.statements) != 1 or len(heads) != 1 or not isinstance(region.statements[0], Loop):
