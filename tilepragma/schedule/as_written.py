@@ -84,10 +84,9 @@ class _Context:
 
 
 def as_written(region: Region) -> ScheduleCandidate | Refusal:
-    """Plan launches of independent loops inside host loops.
-
-    Index-set splitting applies only if launches then do the work of more loops, and no sequential
-    statement is as deep as the parallel ones.
+    """Plan launches of independent loops inside host loops. Index-set splitting applies only if
+    launches then do the work of more loops, and no sequential statement is as deep as the parallel
+    ones.
     """
     answer = _candidate(region)
     if region.ordered:
@@ -184,10 +183,9 @@ def _without_loops(kernel: Kernel) -> str:
 
 @dataclass
 class _Planner:
-    """Plans the steps for one kind of target (host or device).
-
-    Both kinds share `nests`, the dependences of each nest by its identity. `reasons` says why loops
-    are not independent, `notes` what the user could say to make them so.
+    """Plans the steps for one kind of target (host or device). Both kinds share `nests`, the
+    dependences of each nest by its identity. `reasons` says why loops are not independent, `notes`
+    what the user could say to make them so.
     """
 
     region: Region
@@ -346,7 +344,7 @@ class _Planner:
     # -- scalars
 
     def _scalars(self, loop: Loop, context: _Context) -> tuple[ReductionClause, ...] | None:
-        """The reductions that make iterations of `loop` parallel; None if some scalar forbids it."""
+        """The reductions that make `loop` parallel; None if some scalar forbids it."""
         named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
         written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
         reductions = []

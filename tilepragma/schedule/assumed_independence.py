@@ -14,10 +14,9 @@ from tilepragma.user_tiles.mapping import independent_loops, top_loops
 
 
 def without_assumptions(kernel: Kernel) -> Kernel | None:
-    """The kernel without its `independent` clauses; None if they do not apply.
-
-    The engine then proves independence itself, and may find better mappings than the default one.
-    It does so only if the loops have no other clauses and contain further loops.
+    """The kernel without its `independent` clauses; None if they do not apply. The engine then
+    proves independence itself, and may find better mappings than the default one. It does so only
+    if the loops have no other clauses and contain further loops.
     """
     if kernel.directive.counts or not all(map(_says_no_more, loops_in(kernel.body))):
         return None
@@ -30,7 +29,7 @@ def without_assumptions(kernel: Kernel) -> Kernel | None:
 
 
 def keeps_elements_in_registers(plan: KernelPlan) -> bool:
-    """Whether a host launch has register tiles: these reorder loops and need proof of no aliasing."""
+    """Whether a host launch has register tiles: these reorder loops, and need alias checks."""
     return any(buffered(plan.host_steps))
 
 

@@ -27,10 +27,8 @@ def private_names(scop: Scop) -> frozenset[str]:
 
 
 def worker_loop(loops: Sequence[Loop], statements: Iterable[ScopStatement]) -> Loop:
-    """The loop for neighbouring workers, by the accesses of these statements.
-
-    `loops` are parallel, outermost first. Among equals the innermost wins. Raises
-    OperationLimitError.
+    """The loop for neighbouring workers, by the accesses of these statements. `loops` are parallel,
+    outermost first. Among equals the innermost wins. Raises OperationLimitError.
     """
     if len(loops) == 1:
         return loops[0]

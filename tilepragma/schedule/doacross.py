@@ -29,10 +29,9 @@ _INSTANCES = (TileKind.THREAD, TileKind.GANG)
 
 @dataclass(frozen=True)
 class Persistent:
-    """All wavefronts of the device launch `of`, number `number`, as one launch.
-
-    Its gangs wait for each other. `launch` is as its entry point sees it, `nest` that of its tiles.
-    `wavefront` is the host loop's iterator, which is no argument of the launch.
+    """All wavefronts of the device launch `of`, number `number`, as one launch. Its gangs wait for
+    each other. `launch` is as its entry point sees it, `nest` that of its tiles. `wavefront` is the
+    host loop's iterator, which is no argument of the launch.
     """
 
     number: int
@@ -51,9 +50,8 @@ def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
 
 
 def columns_nest(launch: Launch) -> TileNest | None:
-    """The nest that is the whole launch and maps one loop to each axis of threads or gangs.
-
-    None if the launch maps instances otherwise, or keeps data until the wavefront ends.
+    """The nest that is the whole launch and maps one loop to each axis of threads or gangs. None if
+    the launch maps instances otherwise, or keeps data until the wavefront ends.
     """
     body = launch.body
     while len(body.statements) == 1 and isinstance(body.statements[0], Block):
@@ -74,7 +72,7 @@ def columns_nest(launch: Launch) -> TileNest | None:
 
 
 def _is_column(loop: TiledLoop) -> bool:
-    """Whether iterations of the loop, which counts up by 1 between launch arguments, are instances."""
+    """Whether the loop counts up by 1 between launch arguments, its iterations being instances."""
     kinds = [tile.kind for tile in loop.tiles if tile.kind is not TileKind.DYNAMIC]
     return loop.launch_bounds and len(kinds) == 1 and kinds[0] in _INSTANCES
 

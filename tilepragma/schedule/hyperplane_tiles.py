@@ -247,9 +247,8 @@ def _work(statement: ScopStatement) -> int:
 
 
 def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = False) -> _Distribution:
-    """Distribute the region with these macro-statements.
-
-    `any_order`: ignore the order of scalar updates. Raises OperationLimitError.
+    """Distribute the region with these macro-statements. `any_order`: ignore the order of scalar
+    updates. Raises OperationLimitError.
     """
     from tilepragma.poly.bands import parallel_parts
     from tilepragma.poly.dependences import memory_dependences
@@ -273,9 +272,8 @@ def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = Fa
 
 @dataclass(frozen=True)
 class _TreeBuilder:
-    """Builds schedule nodes of bands for one kind of target.
-
-    `planned` holds each band's plan by identity. `sharing`: fuse bands over blocks where possible.
+    """Builds schedule nodes of bands for one kind of target. `planned` holds each band's plan by
+    identity. `sharing`: fuse bands over blocks where possible.
     """
 
     loops: BandLoops
@@ -442,7 +440,6 @@ class _TreeBuilder:
 
 def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:
     """The rows to tile inside a block of the row at `level`: every value of it reuses their tiles.
-
     Only if the band has at most one more parallel row: otherwise the tile would not stay in the
     cache.
     """

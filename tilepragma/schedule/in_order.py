@@ -49,10 +49,9 @@ def parts_in_order(
     before: tuple[Part, ...] = (),
     instead: Mapping[DataObject, DataObject] = MappingProxyType({}),
 ) -> tuple[Part, ...]:
-    """The nests in the outermost loops. Raises OperationLimitError.
-
-    `before` are the nests of the region before its arrays moved, `instead` maps the old arrays to
-    the new ones. Both have the same dependences.
+    """The nests in the outermost loops. Raises OperationLimitError. `before` are the nests of the
+    region before its arrays moved, `instead` maps the old arrays to the new ones. Both have the
+    same dependences.
     """
     from tilepragma.poly.dependences import memory_dependences
     from tilepragma.poly.extraction import extract_scop

@@ -110,9 +110,8 @@ class NestDependences:
 
 
 def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestDependences:
-    """The dependences of a nest. Raises OperationLimitError.
-
-    Clauses give each instance its copy of the objects `named`, which its iterations use in order.
+    """The dependences of a nest. Raises OperationLimitError. Clauses give each instance its copy of
+    the objects `named`, which its iterations use in order.
     """
     leaves = tuple(leaves_of(root))
     holding = _holding(root, leaves)

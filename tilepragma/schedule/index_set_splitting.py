@@ -99,7 +99,7 @@ def _split(loop: Loop, region: Region) -> _Split | None:
 
 
 def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
-    """x where the subscript of a write at x equals another, loop-invariant subscript of the array."""
+    """x where the subscript of a write at x equals an invariant subscript of the array."""
     inside = [use for use in uses(loop.body, region.kernel.functions) if use.subscripts]
     moving: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
     staying: dict[tuple[DataObject, int], dict[Polynomial, None]] = {}
@@ -138,7 +138,7 @@ def _around(loop: Loop, region: Region) -> set[DataObject]:
 
 
 def _solutions(atom: Expression, subscript: Polynomial, others: Iterable[Polynomial]) -> Iterator[Polynomial]:
-    """The values of iterator `atom` at which a subscript that it moves equals invariant `others`."""
+    """The values of iterator `atom` at which its subscript equals one of the invariant `others`."""
     parts = subscript.split(atom)
     if parts is not None and parts[0].constant in (1, -1):
         for there in others:  # parts[0] x + parts[1] = there

@@ -45,10 +45,8 @@ Tiles = dict[int, tuple[TileClause, ...]]
 
 @dataclass(frozen=True)
 class BoundedTile:
-    """A tile: `rows` are its rows and those of host loops around; `known` are facts on both.
-
-    The tiles at the levels `bounded` lie in the range of tiles with points, whatever the other
-    rows.
+    """A tile: `rows` are its rows and those of host loops around; `known` are facts on both. The
+    tiles at the levels `bounded` lie in the range of tiles with points, whatever the other rows.
     """
 
     rows: Restrictions
@@ -59,11 +57,10 @@ class BoundedTile:
 def point_wavefronts(
     loops: BandLoops, planned: PlannedBand, inside: BoundedTile
 ) -> tuple[tuple[Statement, ...], Tiles]:
-    """The loops over a tile's points, and the clauses of those mapped to workers.
-
-    Workers count from 0 to the extent of a tile, or of the row if that is less, so that the launch
-    knows the loop bounds. Conditions skip positions without a point. Empty tiles are skipped whole:
-    otherwise all workers would run their fronts. Raises UnboundedRowError, OperationLimitError.
+    """The loops over a tile's points, and the clauses of those mapped to workers. Workers count
+    from 0 to the extent of a tile, or of the row if that is less, so that the launch knows the loop
+    bounds. Conditions skip positions without a point. Empty tiles are skipped whole: otherwise all
+    workers would run their fronts. Raises UnboundedRowError, OperationLimitError.
     """
     from tilepragma.lower.band_ast import Restriction
 

@@ -1,4 +1,4 @@
-"""The launch tree of strategy S1, which keeps the user's loops, and its lowering to schedule nodes."""
+"""The launch tree of strategy S1 (the user's loops), and its lowering to schedule nodes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """A launch that maps `loops` of `body`; without loops, one instance runs it.
-
-    `waiting` are the numbers of innermost loops that carry dependences, for hosts.
+    """A launch that maps `loops` of `body`; without loops, one instance runs it. `waiting` are the
+    numbers of innermost loops that carry dependences, for hosts.
     """
 
     body: Block
@@ -86,10 +85,8 @@ def _is_single(step: PlannedStep) -> bool:
 
 
 class TreeBuilder:
-    """Builds schedule nodes with the default mapping.
-
-    Loops in several steps get fresh numbers from `first_index` on: loops of a plan have distinct
-    ones.
+    """Builds schedule nodes with the default mapping. Loops in several steps get fresh numbers from
+    `first_index` on: loops of a plan have distinct ones.
     """
 
     def __init__(self, region: Region, first_index: int) -> None:
@@ -211,7 +208,7 @@ def is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functio
 
 
 def needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
-    """The number of statements up to the last one that needs the declaration, or a later one there."""
+    """The number of statements up to the last that needs the declaration or a later one."""
     declared = {declarator.object for declarator in declaration.declarators}
     last = 0
     for place, statement in enumerate(rest):

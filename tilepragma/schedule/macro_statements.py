@@ -56,9 +56,8 @@ def _updates_one_element(body: Block) -> bool:
 
 
 def tied_bodies(region: Region) -> MacroStatements:
-    """The innermost bodies that assign the region's written scalars before reading them.
-
-    None for other scalars. Includes the bodies of `updating_bodies`.
+    """The innermost bodies that assign the region's written scalars before reading them. None for
+    other scalars. Includes the bodies of `updating_bodies`.
     """
     bodies = list(updating_bodies(region).bodies)
     for scalar in written_scalars(region):
@@ -96,7 +95,7 @@ def written_scalars(region: Region) -> list[DataObject]:
 
 
 def _below(statements: Iterable[Statement], scalar: DataObject, region: Region) -> list[Block] | None:
-    """The bodies in these statements that hold all uses of the scalar; None if a use lies outside."""
+    """The bodies in these statements with all uses of the scalar; None if a use lies outside."""
     bodies: list[Block] = []
     for statement in statements:
         if not any(use.object == scalar for use in uses(statement, region.kernel.functions)):

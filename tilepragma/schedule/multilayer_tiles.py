@@ -53,9 +53,8 @@ NAME = "subdomains in memory of gangs"
 
 
 def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
-    """The device steps of MLSOR sweeps with tiles in scratchpads, or why there are none.
-
-    The host steps are the same, and not for use.
+    """The device steps of MLSOR sweeps with tiles in scratchpads, or why there are none. The host
+    steps are the same, and not for use.
     """
     tiles = list(_tiles_of(region))
     if any(isinstance(statement, Declaration) for tile in tiles for statement in tile.place.body.statements):

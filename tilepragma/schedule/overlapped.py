@@ -68,10 +68,9 @@ _WAITING = 32.0
 
 
 def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandidate | Refusal]:
-    """Yield device steps in overlapped tiles, best first, or why there are none.
-
-    The host steps are the same and not for use. No name is one of `taken`. Every second candidate
-    guards against arrays too short for their borders.
+    """Yield device steps in overlapped tiles, best first, or why there are none. The host steps are
+    the same and not for use. No name is one of `taken`. Every second candidate guards against
+    arrays too short for their borders.
     """
     analysed = _analysed(region)
     if isinstance(analysed, Refusal):
@@ -161,7 +160,6 @@ def _forms(
     region: Region, stencil: Stencil, tiles: Overlap, streams: tuple[Stream, ...] | str
 ) -> tuple[list[Maker], tuple[str, ...]]:
     """Makers of the forms whose scratchpads fit, cheapest first, and notes on missing forms.
-
     Streamed tiles come first if the user asks for them.
     """
     measure = _Measure(len(stencil.points), tiles)
@@ -202,7 +200,6 @@ def _streamed(
     tiles: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
 ) -> tuple[float, Stream, int, tuple[int, ...]] | None:
     """The cost, delays, time steps and lengths of the best streamed tiles; None if nothing fits.
-
     `steps` limits the time steps, `memory` the bytes.
     """
     best = None

@@ -423,7 +423,7 @@ class TileLaunch:
         return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
 
     def _placed(self, node: Statement, by_writer: Callable[[Access], bool]) -> Statement:
-        """The statement on scratchpads; `by_writer` selects the reads of the worker's own writes."""
+        """The statement on scratchpads; `by_writer` selects reads of the worker's own writes."""
 
         def shared(access: Access) -> Access:
             return self.in_scratchpad(access, lambda _: False)
@@ -445,9 +445,8 @@ def read_by(node: Statement) -> Statement | Expression:
 
 
 def in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
-    """A predicate: is an access in the column that the statement writes?
-
-    Such an access differs at most in the first subscript. `instead` renames iterators.
+    """A predicate: is an access in the column that the statement writes? Such an access differs at
+    most in the first subscript. `instead` renames iterators.
     """
     columns = [
         place.shift if place.iterator is None else term(instead.get(place.iterator, place.iterator)) + place.shift

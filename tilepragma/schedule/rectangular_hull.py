@@ -43,9 +43,8 @@ class HullNest:
 
 
 def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> HullNest:
-    """Replace mapped loops of the chain whose bounds vary by their hulls, where possible.
-
-    `on_host` tells which expressions the host can evaluate at launch.
+    """Replace mapped loops of the chain whose bounds vary by their hulls, where possible. `on_host`
+    tells which expressions the host can evaluate at launch.
     """
     chain, mapped = chain_from(nest), [loop.index for loop in loops]
     hulls: dict[int, Loop] = {}
@@ -118,7 +117,7 @@ def _keeps_order(loop: Loop) -> bool:
 
 
 def _hull(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
-    """The least and greatest value over all iterations around; None if the hull may be much larger."""
+    """The least and greatest value over all iterations; None if the hull may be much larger."""
     least, greatest = ends.least, ends.greatest
     for loop, span in reversed(around):
         first, last = _one_for_one(least, loop, span, 1), _one_for_one(greatest, loop, span, -1)

@@ -45,10 +45,9 @@ def handed_on(loop: Loop, scalar: DataObject, use: NoReduction | None = None) ->
 
 @dataclass(frozen=True)
 class FreedReductions:
-    """Reductions of a Scop: `pairs` of statement name and scalar, updated in any order.
-
-    `clauses` give the operators. `held` says why other scalars keep their order: they are
-    floating-point sums, or no updates.
+    """Reductions of a Scop: `pairs` of statement name and scalar, updated in any order. `clauses`
+    give the operators. `held` says why other scalars keep their order: they are floating-point
+    sums, or no updates.
     """
 
     pairs: frozenset[tuple[str, DataObject]]
@@ -64,9 +63,8 @@ class FreedReductions:
 def freed_reductions(
     region: Region, scop: Scop, private: frozenset[DataObject], *, any_order: bool = False
 ) -> FreedReductions:
-    """The reductions of this Scop's statements; `private` scalars need none.
-
-    `any_order`: ignore the order of all updates, to see whether scalars prevent parallelism.
+    """The reductions of this Scop's statements; `private` scalars need none. `any_order`: ignore
+    the order of all updates, to see whether scalars prevent parallelism.
     """
     remarks = dict(_remarks(region))
     pairs: set[tuple[str, DataObject]] = set()

@@ -116,9 +116,7 @@ def with_full_tiles(
     loops: BandLoops, planned: PlannedBand, tile: BoundedTile, points: tuple[Statement, ...]
 ) -> tuple[Statement, ...]:
     """The `points` of a wavefront tile, as register tiles where one accumulating statement runs
-    alone.
-
-    Raises UnboundedRowError, OperationLimitError.
+    alone. Raises UnboundedRowError, OperationLimitError.
     """
     from tilepragma.lower.register_ast import alone_in_tiles
 
@@ -142,10 +140,8 @@ def register_tiles(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """Loops over the register tiles inside a tile of the band's rows; None if no simple form
-    exists.
-
-    Operands that cross rows of memory are packed if the reduction row has a panel's length. Raises
-    UnboundedRowError, OperationLimitError.
+    exists. Operands that cross rows of memory are packed if the reduction row has a panel's length.
+    Raises UnboundedRowError, OperationLimitError.
     """
     if rows.crossing and not any(row.level == rows.through[-1] for row in tile.rows):
         packed = replace(rows, packed=tuple(sorted((*rows.packed, *rows.crossing))))
@@ -198,9 +194,8 @@ def _register_tiles(
 def _through(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[DataObject | None, list[Loop], BoundedTile] | None:
-    """The iterator of, and loop over, tiles of the reduction row, and the tile inside.
-
-    No loop if the tile around is short enough.
+    """The iterator of, and loop over, tiles of the reduction row, and the tile inside. No loop if
+    the tile around is short enough.
     """
     from tilepragma.lower.band_ast import Restriction
 
@@ -336,11 +331,10 @@ def _beyond(iterator: DataObject, start: DataObject) -> Expression:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A register tile: the iterators over its origins, row first, and its extents.
-
-    `first` iterates over the origins of the reduction row around it. `bounds` are those of the row
-    origins, not narrowed by the reduction row: all tiles of a column begin at the same origins.
-    Columns beyond `last` are padding; None if there is no padding.
+    """A register tile: the iterators over its origins, row first, and its extents. `first` iterates
+    over the origins of the reduction row around it. `bounds` are those of the row origins, not
+    narrowed by the reduction row: all tiles of a column begin at the same origins. Columns beyond
+    `last` are padding; None if there is no padding.
     """
 
     rows: RegisterRows

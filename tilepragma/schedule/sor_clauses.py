@@ -28,7 +28,7 @@ _REMEDY = "remove the clause; the kernel is then planned like any other"
 
 
 def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
-    """Report a `sor` clause whose region has no relaxation, or loops that nearly are one besides."""
+    """Report a `sor` clause whose region has no relaxation, or other loops that nearly are one."""
     clause = kernel.directive.sor
     if clause is None:
         return

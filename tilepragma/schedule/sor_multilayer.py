@@ -71,7 +71,7 @@ Tile = tuple[int, ...]
 
 
 def kernels_of(dimensions: int, *, corners: bool) -> tuple[tuple[Tile, ...], ...]:
-    """The tiles of each loop over subdomains, in order; `corners`: neighbours lie across corners."""
+    """The tiles of each loop over subdomains; `corners`: neighbours lie across corners."""
     tiles = tuple(itertools.product((1, 2), repeat=dimensions))
     if corners or dimensions > 2:
         return tuple((tile,) for tile in tiles)
@@ -79,9 +79,8 @@ def kernels_of(dimensions: int, *, corners: bool) -> tuple[tuple[Tile, ...], ...
 
 
 def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> Reordered | None:
-    """The region by layers and subdomains if its clause asks for that, else None.
-
-    Sizes that the clause omits suit the device. Reports a region that is no such relaxation.
+    """The region by layers and subdomains if its clause asks for that, else None. Sizes that the
+    clause omits suit the device. Reports a region that is no such relaxation.
     """
     clause = kernel.directive.sor
     if clause is None or clause.method is not SorMethod.MULTILAYER or diagnostics.has_errors:
@@ -125,9 +124,8 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
 
 
 def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple[SorClause, str]:
-    """The clause with its omitted sizes chosen, and a note on them.
-
-    Chosen are the most layers possible, and subdomains that suit the device.
+    """The clause with its omitted sizes chosen, and a note on them. Chosen are the most layers
+    possible, and subdomains that suit the device.
     """
     if clause.layers and clause.subdomain:
         return clause, ""
@@ -144,7 +142,7 @@ def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple
 def _only_sweeps(
     kernel: Kernel, nests: list[SorNest], clause: SorClause, diagnostics: Diagnostics
 ) -> tuple[Loop, Sweep] | None:
-    """The loop over sweeps and its sweep, if the region is that alone; else report and return None."""
+    """The loop over sweeps and its sweep, if the region is that alone; else None, reported."""
 
     def refuse(range_: SourceRange, message: str, remedy: str = _INSTEAD) -> None:
         diagnostics.error(range_, f"sor(multilayer) is for {message}", remedy)
@@ -366,9 +364,8 @@ class _Layers:
 
 
 def with_locals_in_place(body: Block) -> Block:
-    """The body as one statement, each local's value in place of its single read behind.
-
-    Values keep the types of their locals, so that the result is the same.
+    """The body as one statement, each local's value in place of its single read behind. Values keep
+    the types of their locals, so that the result is the same.
     """
     statements = list(body.statements)
     while len(statements) > 1 and isinstance(declaration := statements[-2], Declaration):

@@ -28,10 +28,9 @@ from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 @dataclass(frozen=True)
 class ArrayTiles:
-    """The array tiles of one launch's tile.
-
-    `declarations` are numbers that a tile computes once. `fills` and `stores` are copy loops,
-    mapped by `clauses`. `local` maps an array element to its place in the array tile.
+    """The array tiles of one launch's tile. `declarations` are numbers that a tile computes once.
+    `fills` and `stores` are copy loops, mapped by `clauses`. `local` maps an array element to its
+    place in the array tile.
     """
 
     scratchpads: tuple[Scratchpad, ...]
@@ -42,7 +41,7 @@ class ArrayTiles:
     local: Callable[[Access], Access]
 
     def with_array_tiles(self, statement: Statement) -> Statement:
-        """The statement on array tiles. Loops of a nest keep their identity, which numbers rely on."""
+        """The statement on array tiles. Loops keep their identity, which numbers rely on."""
         inner = with_blocks(statement, lambda block: Block(tuple(map(self.with_array_tiles, block.statements))))
         return inner if inner is not statement else with_accesses(statement, self.local)
 

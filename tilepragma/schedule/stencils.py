@@ -40,7 +40,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Stencil:
-    """The time loop, its first and last step, the arrays' rank, and the statements in text order."""
+    """The time loop, its first and last step, the arrays' rank, and the statements."""
 
     time: Loop
     steps: Span

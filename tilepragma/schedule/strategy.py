@@ -1,8 +1,8 @@
-"""What strategies of the automatic planner are given, and what they answer.
+"""The input and output of scheduling strategies.
 
-A strategy turns a region that nobody gave tiles into nodes: launches without their nests, with
-host loops around. It vouches for them: `schedule/tree.py` makes launches of nodes and looks at
-scalars, not at dependences; the plan verifier proves the result.
+A strategy turns a region without user tiles into schedule nodes: host loops around launches without
+nests. It answers for their order: `schedule/tree.py` makes launches of nodes and checks scalars,
+not dependences. The plan verifier proves the result.
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Region:
-    """A region that nobody gave tiles, as every strategy sees it.
-
-    `statements` are those of the region without its declarations (`prologue` of the plan), which
-    the host executes before. `written` are the objects that they change. `live_out` names the
-    scalars that someone may read after the region; `final` those iterators among them whose last
-    value the host computes from the loops' bounds.
+    """A region without user tiles, as every strategy sees it. `statements` exclude the declarations
+    (the plan's `prologue`), which the host executes first. `written` are the objects that they
+    change. `live_out` names the scalars that may be read after the region, `final` the iterators
+    among them whose last value the host computes from loop bounds.
     """
 
     kernel: Kernel
@@ -46,14 +44,14 @@ class Region:
     final: frozenset[str]
     floating: FloatingRules
     known: Scop | None = None
-    """the Scop, where somebody has found it before"""
+    """the Scop, if already extracted"""
     ordered: bool = False
-    """its outermost loops, and the nests in them, run one after another, whatever depends on what: the host does that around launches"""
+    """outermost loops and the nests in them run in text order; the host does so around launches"""
     moved: Moved | None = None
 
     @cached_property
     def signs(self) -> Signs:
-        """The signs of what the region computes."""
+        """The signs of the values that the region computes."""
         return signs_of(self.kernel, self.floating)
 
     @cached_property
@@ -78,14 +76,14 @@ class Region:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The nests that an ordered region runs one after another, each by itself. Raises OperationLimitError."""
+        """The nests that an ordered region runs in sequence. Raises OperationLimitError."""
         if self.moved is None:
             return parts_in_order(self.statements, self.kernel)
         return parts_in_order(self.statements, self.kernel, self.moved.before.parts, self.moved.instead)
 
     @property
     def assumptions(self) -> tuple[Expression, ...]:
-        """What the engine assumes of the parameters, as tests: no plan is right where one of them fails."""
+        """The engine's assumptions on parameters, as tests: plans are only valid if all hold."""
         from tilepragma.poly.operation_limit import OperationLimitError
 
         try:
@@ -95,7 +93,7 @@ class Region:
 
     @property
     def original(self) -> Original | None:
-        """The mathematics of the region for the verifier; None where isl gave up on it."""
+        """The mathematics of the region for the verifier; None if isl gave up."""
         from tilepragma.poly.operation_limit import OperationLimitError
 
         try:
@@ -105,7 +103,7 @@ class Region:
 
     @cached_property
     def scalars(self) -> tuple[DataObject, ...]:
-        """The outside scalars that the statements write, iterators among them."""
+        """The outside scalars that the statements write, with iterators."""
         return tuple(
             sorted(
                 (
@@ -118,19 +116,19 @@ class Region:
         )
 
     def left_behind(self, answer: ScheduleCandidate) -> DataObject | None:
-        """A scalar that is wanted after the region, and that neither its launches store nor the host computes."""
+        """A live-out scalar that neither the launches store nor the host computes."""
         wanted = self.live_out - self.final
         return next((scalar for scalar in self.scalars if scalar.name in wanted and scalar not in answer.shared), None)
 
     @property
     def first_index(self) -> int:
-        """The first number that is no loop's index: new loops are numbered from here."""
+        """The first unused loop index."""
         return 1 + max((loop.index for loop in loops_in(self.kernel.body)), default=-1)
 
 
 @dataclass(frozen=True)
 class Moved:
-    """What a region was `before` some of its arrays came to lie elsewhere, in the keys of `instead`; it is proven to compute the same."""
+    """The region `before` some arrays moved to those in `instead`; proven to compute the same."""
 
     before: Region
     instead: Mapping[DataObject, DataObject]
@@ -138,9 +136,8 @@ class Moved:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A strategy does not apply; `reason` is a clause that says why, in the user's terms.
-    `decisive`: without that it would apply, so that the reasons of strategies before it matter
-    less.
+    """A strategy does not apply; `reason` is a clause that tells the user why. `decisive`: this
+    alone prevents it, so reasons of earlier strategies matter less.
     """
 
     reason: str
@@ -149,9 +146,9 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Depths:
-    """How much work is where, by the most of the user's loops around a statement: in launches that
-    are dealt out, in those of one instance (`parallel`, `sequential`; the host's loops count), and
-    in one dealt-out launch by itself (`launched`).
+    """The most user loops around a statement, by how it runs. `parallel`: in parallel launches,
+    `sequential`: in launches of one instance (both count host loops), `launched`: inside a single
+    parallel launch.
     """
 
     parallel: int = 0
@@ -161,15 +158,12 @@ class Depths:
 
 @dataclass(frozen=True)
 class ScheduleCandidate:
-    """What a strategy makes of a region. `shared` are the scalars that its launches reach by
-    address.
-
-    `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on
-    the host; None where they are not known. `asked_on_devices`: the user asks for what its device
-    steps do. `storage` are arrays of its own (Scope.TEMPORARY) that its launches use, `kept`
-    clauses on what they and memory of gangs hold. `strips`: on cores parts take turns on strips of
-    what they stream through, which is then read from memory once: worth more than sums that do not
-    wait for themselves.
+    """A strategy's plan for a region. `shared` are the scalars that its launches reach by address.
+    `notes` are clauses on what the strategy gave up. `steps` are the memory steps of innermost
+    loops on the host; None if unknown. `asked_on_devices`: the user asks for what its device steps
+    do. `storage` are temporary arrays (Scope.TEMPORARY) of its launches. `kept` are clauses on what
+    these and shared memory hold. `strips`: on cores, parts alternate in strips and read what they
+    stream from memory once; this is worth more than sums without chains.
     """
 
     strategy: str
@@ -185,17 +179,17 @@ class ScheduleCandidate:
     kept: tuple[str, ...] = ()
     strips: bool = False
     split: tuple[str, ...] = ()
-    """clauses on loops that are taken apart"""
+    """clauses on split loops"""
     staged: Mapping[str, StagedForm] = field(default_factory=dict, compare=False)
-    """staged forms that launches for devices may have, by their names, where they are proven right"""
+    """staged forms of device launches by name, used if proven right"""
     plainer: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)
-    """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
+    """the strategy's alternative, for when this candidate cannot be proven"""
     jammed: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)
-    """the same with rows side by side where loops on cores wait for themselves, if there are any"""
+    """the same with unroll-and-jam on cores, if a loop carries dependences"""
 
     @property
     def is_settled(self) -> bool:
-        """Whether no other answer is looked for: nothing is left in order that has as many loops as what runs in parallel."""
+        """Whether the search ends here: no sequential statement is as deep as the parallel ones."""
         return self.depths.sequential < self.depths.parallel
 
 

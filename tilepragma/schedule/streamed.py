@@ -1,17 +1,15 @@
-"""Launches of tiles that gangs walk through along the first dimension, with a ring of planes in
-scratchpads (N.5-D blocking).
+"""N.5-D blocking: gangs stream tiles along the first dimension, with circular buffers of planes.
 
     for (p = the tile's first plane; …; ++p)             the position
         scratchpads: the plane p
         for (t of `degree` steps)                        barriers between statements
-            each statement, of the plane p - its delay    poly/streaming.py says the delays
+            each statement, of the plane p - its delay    poly/streaming.py computes the delays
         the plane p - the greatest delay = the scratchpads
 
-All that is done with a plane is done within so many positions as the rings of the scratchpads have
-places.
+All work on a plane happens within as many positions as the circular buffers have planes.
 
-Or workers wait once for a position, behind all of it: each has the same columns in all that is
-done, and what it needs of other columns was computed at positions before.
+Alternatively workers wait once a position, at its end. Then each worker keeps the same columns
+throughout, and reads other columns only from earlier positions.
 """
 
 from __future__ import annotations
@@ -44,16 +42,15 @@ if TYPE_CHECKING:
     from tilepragma.poly.streaming import Stream
 
 
-#: A chunk has no more planes, so that its ends are short numbers wherever the subscripts of its
-#: arrays are.
+#: The most planes of a chunk, so that its ends are short integers if its subscripts are.
 _MOST_PLANES = 1 << 29
 
 
 @dataclass
 class StreamedTree(OverlappedTree):
-    """`lengths` are those of what a tile keeps along the first dimension where nobody says another
-    number, and of the scratchpads in the others; `degree_limit` the time steps that the rings have room
-    for.
+    """Builds streamed launches. `lengths` are the default interior along the first dimension, then
+    the scratchpad lengths in the others. `degree_limit` is the number of time steps that the
+    circular buffers hold.
     """
 
     shape: ClassVar[str] = "streamed tiles of time steps, there and back"
@@ -66,22 +63,22 @@ class StreamedTree(OverlappedTree):
 
     @property
     def default_steps(self) -> int:
-        """All that there is room for."""
+        """As many steps as the circular buffers hold."""
         return self.degree_limit
 
     @property
     def most_steps(self) -> int:
-        """What the rings have room for."""
+        """As many steps as the circular buffers hold."""
         return self.degree_limit
 
     def home(self, place: int) -> Polynomial:
-        """The length of a tile's home; along the first dimension nothing limits it."""
+        """The length of a tile's interior; free along the first dimension."""
         if place:
             return super().home(place)
         return maximum((minimum((term(self.extents[0]), number(_MOST_PLANES))), number(1)))
 
     def launch(self, pair: DataObject, second: int) -> TileLaunch:
-        """One of the two launches of a round: `second` is 1 for the one that goes back to the arrays."""
+        """One of the two launches of a pair; `second` is 1 for the one that writes the arrays."""
         return _StreamedLaunch(self, pair, second)
 
 
@@ -107,7 +104,7 @@ class _StreamedLaunch(TileLaunch):
         return replace(made, column=RegisterQueue(column, self.position, self.stream.behind(array, self.degree)))
 
     def in_scratchpad(self, access: Access, by_writer: Callable[[Access], bool]) -> Access:
-        """What a worker wrote itself is read by the name that says so."""
+        """The access in the scratchpad; reads of the worker's own writes use the register queue."""
         local = super().in_scratchpad(access, by_writer)
         scratchpad = self.scratchpads.get(access.object)
         if scratchpad is None or scratchpad.column is None or not by_writer(access):
@@ -133,7 +130,7 @@ class _StreamedLaunch(TileLaunch):
     ) -> tuple[Statement, ...]:
         others = range(1, self.rank)
         if home and self.stream.once:
-            # Over all of the scratchpad, so that who stores a column is who computed it.
+            # Over the whole scratchpad, so that the worker that computed a column stores it.
             kept = tuple(test for k in others for test in self._of_home(points, k))
             nest = self.mapped(points, others, where((*kept, *tests.others), *body), home=False)
         else:
@@ -146,7 +143,7 @@ class _StreamedLaunch(TileLaunch):
         return at_least(point, first), at_least(first + home - number(1), point)
 
     def time_loop(self) -> Statement:
-        """The statements, step by step; where workers do not wait between them the number of steps is one that compilers know."""
+        """The statements, step by step; without barriers the number of steps is a constant."""
         if not self.stream.once:
             return super().time_loop()
         tree, names = self.tree, self.tree.names
@@ -171,7 +168,7 @@ class _StreamedLaunch(TileLaunch):
 
 
 def _reads_own(point: Point, array: DataObject) -> bool:
-    """Whether the statement reads the array at other planes, or the same, in the column of what it writes."""
+    """Whether the statement reads the array in the column that it writes."""
     in_column = in_own_column(point, {})
     return any(
         isinstance(node, Access) and node.object == array and in_column(node)

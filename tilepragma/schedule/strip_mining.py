@@ -1,10 +1,9 @@
-"""Strips of a distributed loop: its parts take turns on some iterations at a time, and find in the
-cache what the part before them read.
+"""Strip-mining of a distributed loop: its parts alternate on strips, to share data in the cache.
 
-    for (i) P;  for (i) Q;      becomes      for (strip) { for (i in strip) P;  for (i in strip) Q; }
+    for (i) P;  for (i) Q;
+-> for (strip) { for (i in strip) P;  for (i in strip) Q; }
 
-The order lies between that of the loop and that of its parts, and is as legal: what an instance
-waits for is in no later iteration.
+This is as legal as the loop and its distribution: no instance waits for a later iteration.
 """
 
 from __future__ import annotations
@@ -27,24 +26,23 @@ from tilepragma.schedule.strategy import Region
 from tilepragma.user_tiles.chain_checks import literal_trip
 
 STRIP = 32
-"""Iterations of a strip: so many rows of a matrix of some thousand columns stay in the cache that the cores share."""
+"""Iterations of a strip: rows of a few thousand columns then stay in the shared cache."""
 
 
 @dataclass
 class Strips:
-    """Makes strips; `sizes` are their extents."""
+    """Builds strips; `sizes` are their extents."""
 
     region: Region
     sizes: list[TileSize] = field(default_factory=list)
 
     @property
     def next_index(self) -> int:
-        """The first number that no loop has."""
+        """The first unused loop number."""
         return self.region.first_index + len(self.sizes)
 
     def of(self, loop: Loop, steps: Sequence[PlannedStep]) -> tuple[PlannedStep, ...]:
-        """The steps of the distributed loop in strips, where they stream through the same array;
-        else as they are.
+        """The distributed loop's steps in strips if they stream the same array, else unchanged.
 
         Raises OperationLimitError.
         """
@@ -85,7 +83,7 @@ class Strips:
 
 
 def _is_simple(loop: Loop) -> bool:
-    """Whether it counts upwards one by one, in signed integers, for more than a strip as far as is known."""
+    """Whether it counts up by one in signed integers, and may run longer than a strip."""
     steps = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
     types = (loop.iterator.element, loop.lower.type, loop.upper.type)
     trip = literal_trip(loop)
@@ -95,7 +93,7 @@ def _is_simple(loop: Loop) -> bool:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """The loop of this index from `lower` to before `upper`."""
+    """New bounds of the loop `index`: `lower` inclusive, `upper` exclusive."""
 
     index: int
     lower: Expression

@@ -1,12 +1,10 @@
-"""Strips of parts that run one after another and stream through the same array: they take turns on
-some blocks of rows at a time.
+"""Strip-mining of bands that stream the same array in sequence: they alternate on blocks of rows.
 
     for blocks of i, for j: P;  for blocks of j, for i: Q
-    becomes
-    for (strip) { for blocks of i in strip, for j: P;  for blocks of j, for i in strip: Q; }
+-> for (strip) { for blocks of i in strip, for j: P;  for blocks of j, for i in strip: Q; }
 
-What the first part read of a strip is in the cache for the others (schedule/strip_mining.py does so
-with the user's own loops).
+The others then find in the cache what the first band read of a strip. (schedule/strip_mining.py
+does so with the user's own loops.)
 """
 
 from __future__ import annotations
@@ -24,17 +22,19 @@ if TYPE_CHECKING:
     from tilepragma.poly.band_strips import BandStrip
 
 STRIP_BLOCKS = 8
-"""Blocks of the first part in a strip: as many threads find work in it, and its rows stay in the cache that the cores share."""
+"""Blocks of the first band in a strip: one for each of 8 threads, and they stay in the shared
+cache.
+"""
 
 
 class StripLoop(HostLoopNode):
-    """A host's loop over strips."""
+    """A host loop over strips."""
 
 
 @dataclass(frozen=True)
 class RowStrip:
-    """The strip that `iterator` counts: blocks [iterator * STRIP_BLOCKS, (iterator + 1) *
-    STRIP_BLOCKS) of the row's values, each of `size`.
+    """The strip number `iterator`: the row's blocks [iterator * STRIP_BLOCKS, (iterator + 1) *
+    STRIP_BLOCKS), each of `size` values.
     """
 
     iterator: DataObject
@@ -51,7 +51,7 @@ class RowStrip:
         return Bounds(lower, minimum((every.upper, first + number(STRIP_BLOCKS - 1))))
 
     def around(self, loops: BandLoops, row: BandStrip) -> Around:
-        """What stands around a part whose row in the strip is not dealt to threads. Raises OperationLimitError."""
+        """The context of a band whose row in the strip is not mapped. Raises OperationLimitError."""
         from tilepragma.lower.band_ast import Restriction
 
         origin, extent = self._first_block * term(self.size), term(self.size) * number(STRIP_BLOCKS)
@@ -60,7 +60,7 @@ class RowStrip:
 
 
 def strip_loop(loops: BandLoops, row: BandStrip, size: DataObject) -> tuple[Loop, RowStrip]:
-    """The host's loop over the strips of a row in blocks of this size. Raises UnboundedRowError, OperationLimitError."""
+    """The host loop over strips of a row. Raises UnboundedRowError, OperationLimitError."""
     every = loops.tile_range(row.part.statements, row.level, size, ())
     iterator = loops.names.scalar(f"{base_name(row.part.statements, row.level)}_strip")
     lower, upper = (floor_quotient(bound, integer(STRIP_BLOCKS)) for bound in (every.lower, every.upper))

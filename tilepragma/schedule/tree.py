@@ -1,8 +1,8 @@
-"""From nodes to launches: what a strategy of the automatic planner leaves open is settled here.
+"""Schedule trees, and how they become launches.
 
-A node says which statements run in which order, inside which host loops, and which loops are dealt
-out. Nests, barriers, names, scalars and values of host loops follow from that. Whatever cannot be
-settled is a refusal of the strategy, never an error: nobody asked for it.
+A schedule tree gives the order of statements, the host loops around them, and the loops to map.
+This module adds nests, barriers, names, scalars and arguments. What it cannot settle is a refusal
+of the strategy, never an error: the user did not ask for it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,10 @@ from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 @dataclass(frozen=True)
 class LaunchNode:
-    """One launch: `clauses` has the tiles of loops under `body`, by index; with none that is
-    distributed one instance runs it.
-
-    Iterators of HostLoopNodes around and tile sizes may stand anywhere in it. `reductions` are those
-    of this launch besides the user's; `scratchpads` what its gangs keep for themselves. `waits`:
-    barriers are put in where workers must wait; else `body` has what it needs.
+    """A launch. `clauses` map loops under `body` by index; without mapped loops, one instance runs
+    it. Iterators of host loops around and tile sizes may occur anywhere in `body`. `reductions` add
+    to the user's, `scratchpads` belong to its gangs. `waits`: insert barriers where workers must
+    wait; otherwise `body` has them.
     """
 
     body: Block
@@ -52,14 +50,14 @@ class LaunchNode:
     scratchpads: tuple[Scratchpad, ...] = ()
     waits: bool = True
     pipelined: bool = False
-    """as of a Launch, where it can be"""
+    """the launch may become doacross (see Launch)"""
     array_tiles: ArrayTiles | None = None
-    """boxes of arrays that its gangs may keep for a tile"""
+    """array tiles that its gangs may keep in shared memory"""
 
 
 @dataclass(frozen=True)
 class HostLoopNode:
-    """A loop that the host runs around launches; its own body is not looked at. An iterator from outside becomes one of the loop's own."""
+    """A host loop around launches; its own body is ignored. Outside iterators become local."""
 
     loop: Loop
     nodes: tuple[ScheduleNode, ...]
@@ -69,16 +67,16 @@ class HostLoopNode:
 
 @dataclass(frozen=True)
 class ConditionNode:
-    """`nodes` run where `condition`, which the host can evaluate, is not 0."""
+    """`nodes` run if the host evaluates `condition` to other than 0."""
 
     condition: Expression
     nodes: tuple[ScheduleNode, ...]
 
 
-#: Fewer iterations are no measure of how much work a loop is.
+#: Loops with fewer iterations do not count as work.
 WORTH_COUNTING = 8
 
-#: Loops of all nodes for one kind of target have different indices.
+#: Loops of all nodes for one kind of target have distinct indices.
 ScheduleNode = LaunchNode | HostLoopNode | ConditionNode
 
 
@@ -91,8 +89,8 @@ def schedule_candidate(
     notes: tuple[str, ...] = (),
     depths: Depths | None = None,
 ) -> ScheduleCandidate | Refusal:
-    """The strategy's answer, where the nodes can be launched. Without `depths`, all loops of the
-    host's tree count as the user's but those over tiles.
+    """The strategy's candidate, if its nodes can be launched. Without `depths`, all host loops
+    except those over tiles count as the user's.
     """
     results = []
     for nodes in (host, device):
@@ -139,7 +137,7 @@ def _depth(node: Any) -> int:
 
 
 def counts_as_work(node: Any) -> int:
-    """1 for a loop that may run for long, else 0."""
+    """1 for a loop that may run long, else 0."""
     if isinstance(node, Loop):
         trip = literal_trip(node)
         return int(trip is None or trip >= WORTH_COUNTING)
@@ -148,7 +146,7 @@ def counts_as_work(node: Any) -> int:
 
 @dataclass(frozen=True)
 class _Place:
-    """A launch's node with its nests built, and the iterators of the host's loops around it."""
+    """A launch node with its nests built, and the iterators of host loops around it."""
 
     node: LaunchNode
     body: Block
@@ -157,7 +155,7 @@ class _Place:
 
 @dataclass
 class _Builder:
-    """Makes the steps for one kind of target; `shared` collects the scalars reached by address."""
+    """Builds the steps for one kind of target; `shared` collects the scalars reached by address."""
 
     region: Region
     sizes: frozenset[DataObject]
@@ -241,7 +239,7 @@ class _Builder:
 
 
 def launch_nodes(nodes: tuple[ScheduleNode, ...]) -> Iterator[LaunchNode]:
-    """All launches of nodes, in order."""
+    """All launches under the nodes, in order."""
     for node in nodes:
         if isinstance(node, LaunchNode):
             yield node
@@ -266,7 +264,7 @@ def _with_launches(nodes: tuple[ScheduleNode, ...], launches: Iterator[Launch]) 
 
 
 def _own_iterators(node: ScheduleNode) -> ScheduleNode:
-    """Host loops with iterators of their own: the user's variable gets its last value after the region."""
+    """Make host iterators local: the user's variable gets its last value after the region."""
     if isinstance(node, LaunchNode):
         return node
     inner = tuple(_own_iterators(node) for node in node.nodes)
@@ -290,7 +288,7 @@ def _renamed(node: ScheduleNode, replaced: dict[DataObject, DataObject]) -> Sche
 
 
 def _iterators_left(nodes: tuple[ScheduleNode, ...], region: Region) -> Iterator[str]:
-    """Whose last value, that of a host loop's iterator, is wanted but not known after the region, or is read inside it."""
+    """Say which host iterators have a last value that is unknown but live, or read inside."""
     for node in nodes:
         if isinstance(node, LaunchNode):
             continue
@@ -304,7 +302,7 @@ def _iterators_left(nodes: tuple[ScheduleNode, ...], region: Region) -> Iterator
 
 
 def _read_outside(iterator: DataObject, region: Region) -> bool:
-    """Whether a statement that no loop over `iterator` holds reads it."""
+    """Whether a statement outside of all loops over `iterator` reads it."""
     return any(
         use.object == iterator and use.reads and all(loop.iterator != iterator for loop in use.loops)
         for use in uses(Block(region.statements), region.kernel.functions)
@@ -315,13 +313,13 @@ def _read_outside(iterator: DataObject, region: Region) -> bool:
 
 
 class _Liveness:
-    """Which scalars the launches hand on, by what each launch reads first and what it surely assigns."""
+    """Liveness of scalars between launches, from what each reads first and surely assigns."""
 
     def __init__(self, region: Region, bodies: list[Block]) -> None:
         self._effects = [scalar_effect(body, region.scalars, region.kernel.functions) for body in bodies]
 
     def after(self, nodes: tuple[ScheduleNode, ...], live: frozenset[str]) -> dict[int, frozenset[str]]:
-        """For each launch, by its number, the scalars that someone may read after it; `live` are those read after all."""
+        """The live scalars after each launch, by number; `live` are those after all."""
         wanted: dict[int, frozenset[str]] = {}
         self._before(nodes, live, 0, wanted)
         return wanted
@@ -329,7 +327,7 @@ class _Liveness:
     def _before(
         self, nodes: tuple[ScheduleNode, ...], live: frozenset[str], first: int, wanted: dict[int, frozenset[str]]
     ) -> frozenset[str]:
-        """The scalars wanted before `nodes`, whose launches are numbered from `first`."""
+        """The live scalars before `nodes`, whose launches are numbered from `first`."""
         firsts = []
         for node in nodes:
             firsts.append(first)

@@ -1,14 +1,14 @@
-"""Unroll-and-jam of loops that are mapped out on cores, where loops inside wait for themselves.
+"""Unroll-and-jam of mapped loops on cores, if inner loops carry dependences.
 
     for (i ..) { A; for (j ..) B; }      becomes, for four values of i at a time,
 
     for i in the four: A;
     for (j ..)  for i in the four: B;
 
-Each value of i runs what it ran, in its order; four chains of operations that wait for one another
-stand side by side, where the processor had one. Values of i that are left over run as written. Carr
-& Kennedy, "Improving the ratio of memory operations to floating-point operations in loops" (TOPLAS
-1994); that the loop may be taken so is its independence, which the plan verifier proves anew.
+Each value of i runs the same operations in the same order, with four dependent chains side by side
+instead of one. Left-over values of i run as written. Carr & Kennedy, "Improving the ratio of memory
+operations to floating-point operations in loops" (TOPLAS 1994). The loop's independence makes this
+legal; the plan verifier proves it again.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.normalise.delinearisation import typed_sum
 
 JAMMED_ROWS = 4
-"""Rows side by side. Of 2, 4, 8 and 16, 4 were the fastest for PolyBench's adi in float and double,
-three times as fast as 1; from 8 on, rows a power of two apart push each other out of the first
-cache.
+"""Jammed rows. 4 were the fastest of 2, 4, 8 and 16 for PolyBench's adi in float and double, three
+times as fast as 1; from 8 on, rows a power of two apart evict each other from the first cache.
 """
 
 _MOST_STATEMENTS = 16
-"""Statements up to which a body is repeated: all of them stand twice in the program."""
+"""The most statements of a repeated body: the program has all of them twice."""
 
 
 @dataclass(frozen=True)
 class JammedBody:
-    """A launch's body, and the loop in it that is mapped out, with loops numbered up to `next_index`."""
+    """A launch's body, its mapped loop, and the next free loop number."""
 
     body: Block
     mapped: Loop
@@ -48,7 +47,7 @@ class JammedBody:
 
 @dataclass(frozen=True)
 class JammedLoop:
-    """Rows of the loop `number` are jammed into the loops in it whose numbers are `waiting`; `blocks` counts blocks of rows."""
+    """Rows of the loop `number` are jammed into its inner loops `waiting`; `blocks` counts blocks."""
 
     number: int
     waiting: frozenset[int]
@@ -58,8 +57,8 @@ class JammedLoop:
 def with_jammed_rows(
     body: Block, mapped: int, chosen: JammedLoop, functions: tuple[Function, ...], next_index: int
 ) -> JammedBody | None:
-    """The `body` of a launch that deals out the loop of number `mapped`, with a loop jammed, that
-    one or one inside it; None where that cannot be. New loops are numbered from `next_index` on.
+    """Jam the `chosen` loop, which is the loop `mapped` or inside it; None if that is impossible.
+    `body` is a launch's. New loops are numbered from `next_index`.
     """
     target = next((loop for loop in loops_in(body) if loop.index == chosen.number), None)
     if target is None or not _counts_up(target) or _size(target) > _MOST_STATEMENTS:
@@ -100,7 +99,7 @@ def _replaced(block: Block, index: int, by: Loop) -> Block:
 
 @dataclass
 class _Jam:
-    """Jams `loop`; statements that stand more than once are nodes of their own, and loops have numbers of their own."""
+    """Jams `loop`; repeated statements are fresh nodes, and their loops get fresh numbers."""
 
     loop: Loop
     waiting: frozenset[int]
@@ -125,7 +124,7 @@ class _Jam:
         return replace(made, range=loop.range, header=loop.header)
 
     def _groups(self, body: Block) -> Iterator[Loop | Block]:
-        """What stands in a body, in its order: loops that rows are jammed into, and blocks of all that stands between."""
+        """A body's loops to jam rows into, and blocks of the statements between, in order."""
         between: list[Statement] = []
         for statement in flat(body.statements):
             if isinstance(statement, Loop) and self._takes_rows(statement):
@@ -139,7 +138,7 @@ class _Jam:
             yield Block(tuple(between))
 
     def _takes_rows(self, loop: Loop) -> bool:
-        """Whether something that waits stands in the loop, which all rows run through alike."""
+        """Whether the loop contains a waiting loop, and all rows run it alike."""
         ends = (loop.lower, loop.upper, loop.step)
         read = {use.object for end in ends for use in uses(end)}
         written = {use.object for use in uses(self.loop, self.functions) if use.writes} - self._iterators
@@ -147,7 +146,9 @@ class _Jam:
         return alike and any(loop.index in self.waiting for loop in loops_in(loop))
 
     def _is_apart(self, groups: tuple[Loop | Block, ...]) -> bool:
-        """Whether no scalar is handed on from one group of a row to another: rows in between would change it."""
+        """Whether no scalar passes from one group of a row to another: rows between would change
+        it.
+        """
         apart = tuple(self._apart(groups))
         for place, group in enumerate(apart):
             written = {use.object for use in uses(group, self.functions) if use.writes and self._is_shared(use)}
@@ -165,7 +166,7 @@ class _Jam:
         return True
 
     def _apart(self, groups: tuple[Loop | Block, ...]) -> Iterator[Block]:
-        """What one row runs at a time, of the loops too."""
+        """The statements that one row runs at a time, inside loops as well."""
         for group in groups:
             if isinstance(group, Loop):
                 yield from self._apart(tuple(self._groups(group.body)))

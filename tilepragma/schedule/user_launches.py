@@ -1,4 +1,4 @@
-"""The launches of a region: each top-level statement is one; barriers, axes and scalars of each are settled here."""
+"""The launches of a region with user tiles, one for each top-level statement."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_launches(
     chains: ChainContext,
     scalars: ScalarContext,
 ) -> Launches:
-    """The launches of `statements` (the region without its declarations) under one mapping. Errors go to the diagnostics."""
+    """The launches of `statements` under one mapping; `statements` exclude declarations."""
     context = dataclasses.replace(chains, clauses=clauses)
     bodies = _bodies(kernel, statements, context)
     launches, shared = [], []
@@ -51,7 +51,7 @@ def make_launches(
 
 
 def launch_loops(body: Block) -> tuple[TiledLoop, ...]:
-    """The loops whose numbers come from the launch, in textual order."""
+    """The loops whose bounds are launch arguments, in text order."""
     return tuple(
         tiled for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops if tiled.launch_bounds
     )
@@ -77,7 +77,7 @@ def _bodies(kernel: Kernel, statements: tuple[Statement, ...], context: ChainCon
 
 
 def _read_first(bodies: tuple[Block, ...], kernel: Kernel) -> frozenset[str]:
-    """Names of the scalars whose value these launches need from before them."""
+    """Names of the scalars whose earlier values these launches read."""
     objects = [object_ for object_ in kernel.objects if not object_.lengths]
     return frozenset(
         object_.name
@@ -108,7 +108,7 @@ def finished_launch(
     *,
     waits: bool = True,
 ) -> Launch:
-    """The launch of a body whose nests are built and whose scalars are decided: coverage is checked, and with `waits` barriers are put in."""
+    """Finish a launch with nests and scalars: check coverage and, with `waits`, insert barriers."""
     check_coverage(body, context.functions, lambda object_: object_ in scalars.privates, context.diagnostics)
     if waits:
         body = insert_barriers(body, context.functions, frozenset(scalars.privates), context.diagnostics)

@@ -1,12 +1,11 @@
-"""On cores, loops over subdomains whose points lie one behind the other go inside all others:
-vectors along them.
+"""Loop interchange for vectors on cores: loops over subdomains move innermost, along their lanes.
 
     for (s = 0; …) for (p = s == 0 ? 0 : d; p < (… ? a : b - P * s); p++) u_lanes[i][p][s] = …
         ->  for (p = 0; p < min(d, a, b); p++) for (s = 0; s < 1; s++) …
             for (p = d; p < min(a, b); p++) for (s = 0; s <= (b - p - 1) / P; s++) …
 
-Points of a subdomain keep their order, and no two subdomains of a nest wait for each other. The
-verifier proves the result, whatever was meant here.
+Points of a subdomain keep their order, and subdomains of a nest are independent. The verifier
+proves the result independently.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tilepragma.schedule.launch_tree import PlannedHostLoop, PlannedLaunch, Plan
 
 @dataclass
 class VectorLoops:
-    """Turns loops; new ones are numbered from `next_index`."""
+    """Interchanges loops; new ones are numbered from `next_index`."""
 
     next_index: int
 
@@ -54,7 +53,7 @@ class VectorLoops:
         return replace(step, body=body, loops=turned)
 
     def _turned(self, nest: Statement, lanes: Loop) -> Statement | None:
-        """A nest that stands in the loop over lanes, with that loop innermost; None where it cannot go there."""
+        """A nest inside the loop over lanes, with that loop innermost; None if it cannot move."""
         if not isinstance(nest, Loop):
             return None
         first = nest.body.statements[0]
@@ -74,7 +73,7 @@ class VectorLoops:
         yield self._loop(places.loop, places.lower, minimum(places.uppers), self._over(lanes, every, places))
 
     def _over(self, lanes: Loop, last: Polynomial, places: _Places) -> Block:
-        """The loop over lanes from the first to the `last` one, or back where elements lie that way."""
+        """The loop over lanes from the first to the `last`, or backwards if elements lie that way."""
         upwards, index = places.step > 0, self._next()
         loop = replace(
             lanes,
@@ -103,9 +102,9 @@ class VectorLoops:
 
 @dataclass(frozen=True)
 class _Places:
-    """A loop over the places of a subdomain, from `lower`, in the first subdomain from `border` if
-    that is another one, to before the least of `uppers`, one of which, `room`, has `side` less for
-    each subdomain further. The next lane lies `step` elements behind.
+    """A loop over places of a subdomain, from `lower` to before the least of `uppers`. The first
+    subdomain begins at `border` if that is another place. Each further subdomain has `side` less
+    `room`, one of `uppers`. The next lane lies `step` elements behind.
     """
 
     loop: Loop
@@ -118,7 +117,7 @@ class _Places:
 
     @staticmethod
     def of(loop: Loop, lanes: Loop) -> _Places | None:
-        """The loop, where it has that form."""
+        """The loop's places; None if it has another form."""
         lane = lanes.iterator
         steps = {_step(access, lane) for access in walk(loop.body) if isinstance(access, Access)} - {0}
         lower, upper = loop.lower, loop.upper
@@ -143,7 +142,7 @@ def _mentions(value: Expression, object_: DataObject) -> bool:
 
 
 def _step(access: Access, lane: DataObject) -> int:
-    """How far the next lane's element lies behind in a temporary array: 1 or -1, or 0 for all else."""
+    """The distance of the next lane's element in a temporary array: 1 or -1, else 0."""
     if access.object.scope is not Scope.TEMPORARY or not access.subscripts:
         return 0
     parts = polynomial(access.subscripts[-1]).split(access_to(lane))

@@ -1,14 +1,14 @@
-"""Two-level wavefronts of a permutable band, thesis (3.17) to (3.19) and Figure 3.17.
+"""Two-level wavefronts of a permutable band: thesis (3.17) to (3.19), Figure 3.17.
 
     t_k = floor(phi_k / s_k)          tiles, s_k a symbol
     w   = t_1 + ... + t_m             wavefronts of tiles, one after another: a host loop
-    t_1, ..., t_(m-1)                 tiles of one wavefront run at once: a launch
+    t_1, ..., t_(m-1)                 parallel tiles of one wavefront: a launch
 
-Where two rows have tiles that begin together (poly/concurrent_start.py), w = t_1 + t_2 of these
-two, which is parallel to time: diamond tiles, as many in one wavefront as in the next.
+If two rows have concurrent start (poly/concurrent_start.py), w = t_1 + t_2 of these two is parallel
+to time: diamond tiles, as many in each wavefront.
 
-On the host, and of diamonds, w = t_1 + t_2 and the tiles t_3, ..., t_m of a pair follow each other
-inside its instance: fewer wavefronts, and what they share stays in the cache. Both are legal
+On the host, and for diamonds, w = t_1 + t_2, and the tiles t_3, ..., t_m of a pair run in sequence
+inside its instance. This gives fewer wavefronts, and shared data stays in the cache. Both are legal
 because every dependence has t(target) >= t(source) in all rows of the band.
 """
 
@@ -46,74 +46,78 @@ if TYPE_CHECKING:
 
 HOST_TILE, LONG_HOST_TILE, CHAINED_HOST_TILE = 32, 128, 8
 DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
-"""Extents of tiles where nobody says anything else. The long ones are for a row that vectors run
-along; one whose iterations wait for each other is kept short, so that a processor can overlap it
-with the next: Gauss-Seidel with 8 takes 0.6 of the time with 32.
+"""Default tile extents on devices. The long one is for a row along vectors. A row whose iterations
+wait for each other has short tiles, so that a processor can overlap them: Gauss-Seidel with 8 takes
+0.6 of the time with 32.
 """
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 128, 512
-"""Of tiles of two rows, where a short chain would be too little work for a tile: 6000 x 7000 cells
-of smith_waterman cost one core as much as the loops as written, and with 64 x 256 a quarter more;
-threads wait for each other half as often (0.7 of the time on two busy cores).
+"""Tiles of two rows, where a short chain would be too little work for a tile. 6000 x 7000 cells of
+smith_waterman cost one core as much as the loops as written, and with 64 x 256 a quarter more.
+Threads wait for each other half as often (0.7 of the time on two busy cores).
 """
 FLAT_REGISTER_TILE, LONG_REGISTER_TILE = 64, 256
-"""The same where sums stay in registers, which hides the beginning of a row: trisolv takes 1.1 times as long with 128 x 512."""
+"""The same with sums in registers, which hide a row's start: trisolv takes 1.1 times as long with
+128 x 512.
+"""
 RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (2, HOST_TILE, HOST_TILE), 4: (1, 8, 8)}
-"""Where time steps come back to a grid whose points wait for each other, by how many rows have
-tiles: time steps, the next row, others before the chain. Cores share the tiles of a wavefront,
-which are as many as there are tiles of time steps: with 8 steps a tile 6 to 20 sweeps over a plane
-took 1.2 to 1.9 times as long as with 1. 2 take 0.93 to 1.02 of the time of 1 for 6 to 100 sweeps
-over 200 to 4000 points a side, and launches take 1 where that keeps more threads at work
-(even_blocks.py). In space 8 x 8 take 0.87 to 0.93 of the time of 8 x 16, floats and doubles, 64 to
-300 points a side (two cores).
+"""Tiles of time steps over a grid whose points wait for each other, by the number of tiled rows:
+time steps, the next row, other rows before the chain. Cores share the tiles of a wavefront, as many
+as there are tiles of time. With 8 steps a tile, 6 to 20 sweeps over a plane took 1.2 to 1.9 times
+as long as with 1. 2 take 0.93 to 1.02 of the time of 1 for 6 to 100 sweeps over 200 to 4000 points
+a side; launches take 1 if that keeps more threads busy (balanced chunking). In space 8 x 8 take
+0.87 to 0.93 of the time of 8 x 16, floats and doubles, 64 to 300 points a side (two cores).
 """
 LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
-"""The chain of such tiles on a line; and that where a point reads more than a few elements, so that
-fewer of them fill a processor: seidel-2d takes 0.85 of the time with 8.
+"""The chain of such tiles along a line. It is short if a point reads more than a few elements, so
+that fewer points fill a processor: seidel-2d takes 0.85 of the time with 8.
 """
 PROCESSOR_LINE_CHAIN = ((2**16, 64), (2**18, 256), (None, 4096))
 PROCESSOR_PLANE_STEPS, PROCESSOR_PLANE_ROWS = ((2**23, 2), (None, 1)), ((None, 64),)
-"""The chain of such tiles on a line for OpenCL processors, by the bytes of all arrays, and the time
-steps and rows of those over a plane: planes of 1500 and 2500 points a side take 1.08 and 1.2 times
-as long with 2 steps as with 1, of 400 and 900 0.88 and 0.93.
+"""OpenCL processors: the chain of such tiles along a line, by the bytes of all arrays; time steps
+and rows over a plane. Planes of 1500 and 2500 points a side take 1.08 and 1.2 times as long with 2
+steps as with 1, of 400 and 900 0.88 and 0.93.
 """
 TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
-"""Of tiles of two rows without a chain: along the other row, and along the one that vectors run
-along. gcc has vectors only in tiles that what is read of the written row is not in, so that these
-are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8 of the time with
-32 x 128.
+"""Tiles of two rows without a chain: across and along vectors. gcc vectorises only tiles that do
+not contain what they read of the written row, so tiles are narrow; they are tall, since few tiles
+have few wavefronts. floyd-warshall takes 0.8 of the time with 32 x 128.
 """
 REGISTER_TILE, REGISTER_COLUMNS_TILE = 32, 96
-"""Of tiles that register tiles lie in, and of their columns, a multiple of those of each type: lu takes 0.4 of the time without, cholesky 0.35."""
+"""Tiles around register tiles, and their columns, a multiple for each type: lu takes 0.4 of the
+time without, cholesky 0.35.
+"""
 HOST_STEPS = 8
-"""Time steps of a tile, whose iterations come back to the same elements; of more than 8 a few time steps would be one wavefront's tile."""
+"""Time steps of a tile that reuse its elements; with more, a few steps would be one wavefront's
+tile.
+"""
 USUAL_SKEW = 2
-"""Points by which a row moves on in a time step, up to which tiles have all of their steps; jacobi-2d has 2."""
+"""Points that a row moves in a time step, up to which tiles have all their steps; jacobi-2d has 2.
+"""
 STENCIL_TILES: dict[int, tuple[int, tuple[int, ...], int]] = {
     2: (64, (), 2048),
     3: (HOST_STEPS, (64,), 256),
     4: (3, (8, 4), 1024),
 }
-"""By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose
-elements stay in 1 MiB of cache; among those the fastest of a sweep over jacobi-1d, jacobi-2d,
-fdtd-2d and heat-3d. Rows in space are best whole: 1024 in place of 256 takes 0.9 of the time at 120
+"""Tile extents by the number of tiled rows: time steps, other rows, the row along vectors. Of the
+tiles whose elements stay in 1 MiB of cache, these were the fastest for jacobi-1d, jacobi-2d,
+fdtd-2d and heat-3d. Whole rows in space are best: 1024 instead of 256 takes 0.9 of the time at 120
 to 400 points a side, where the latter cuts every row. In space with 7 and 27 points, 100 to 256 a
-side, 3 steps of 8 x 4 take 1.04 times the best of nine layouts in the mean and 1.2 at most, 4 steps
+side, 3 steps of 8 x 4 take 1.04 times the best of nine layouts on average and 1.2 at most, 4 steps
 of 8 x 8 1.14 and 1.5.
 """
 DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (24, 24, 112), 4: (32, 16, 256)}
-"""The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as
-many time steps), other rows, the row that vectors run along. In the plane 32 and 128 take 0.95 to
-1.1 times as long for Jacobi, heat and FDTD, of floats and doubles, with 800 to 4000 points a side,
-64 and 256 more.
+"""The same for diamond tiles: either row of the pair (a tile spans 2 / c times as many time steps),
+other rows, the row along vectors. In the plane 32 and 128 take 0.95 to 1.1 times as long for
+Jacobi, heat and FDTD, in floats and doubles, 800 to 4000 points a side; 64 and 256 take longer.
 """
 DIAMONDS = "diamond tiles: all of a wavefront start at once"
 HOST_ROWS, DEVICE_ROWS = 2, 4
-"""How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
+"""Rows of a band in a wavefront: a device launch has three dimensions for all but one row."""
 
 
 @dataclass(frozen=True)
 class _TiledRow:
-    """A row with tiles: `tile` is its coordinate, `first` the tile's origin; lower ... upper are the coordinates in use."""
+    """A tiled row: tile coordinate `tile` in lower ... upper, and tile origin `first`."""
 
     level: int
     size: DataObject
@@ -136,16 +140,16 @@ class _TiledRow:
 
 
 def wavefront_node(loops: BandLoops, planned: PlannedBand, around: Around) -> ScheduleNode:
-    """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
+    """The host loop over wavefronts of the band's tiles, around the launch of a wavefront."""
     part, outside = planned.part, around.rows
-    # The row that vectors run along has the longest tiles, hence the fewest.
+    # The row along vectors has the longest tiles, hence the fewest.
     levels = sorted(part.carrying, key=lambda level: not loops.device and level == planned.points.along)
     count = DEVICE_ROWS if loops.device else HOST_ROWS
     summed = planned.pair or tuple(levels[:count])
     inner_levels = tuple(level for level in levels if level not in summed)
     rows: list[_TiledRow] = []
-    # Columns of tiles are those of the first row. Narrow ones would cut register tiles; a pair has
-    # tiles of one size.
+    # Columns are tiles of the first row. Narrow ones would cut register tiles; a pair has tiles of
+    # one size.
     can_be_even = not loops.device and not planned.pair and not planned.registers
     for level in summed:
         rows.append(_tiled_row(loops, planned, level, outside, 1 if can_be_even and level == summed[0] else 0))
@@ -166,7 +170,7 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: Around) -> Sc
 
 
 def _tiled_band(loops: BandLoops, part: Part, levels: tuple[int, ...], summed: int) -> TiledBand:
-    """What a report says of the tiles: their rows are those at `levels`."""
+    """The tiles as reports show them; their rows are those at `levels`."""
     statements = []
     for each in part.statements:
         statement, rows = loops.code.user_rows(each)
@@ -184,13 +188,13 @@ def _tiled_band(loops: BandLoops, part: Part, levels: tuple[int, ...], summed: i
 
 
 def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: Restrictions, unit: int = 0) -> _TiledRow:
-    """New names for a row's tiles, and which tiles hold points that satisfy `inside`; `unit` as of TileSize."""
+    """A row's tile names, and the range of tiles with points `inside`; `unit` as in TileSize."""
     part = planned.part
     base = base_name(part.statements, level)
     device = LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
     named = level
     if level in planned.pair:
-        # Wavefronts of a pair are parallel to time where its tiles have one size.
+        # A pair's wavefronts are parallel to time if its tiles have one size.
         named = planned.pair[-1]
         base = base_name(part.statements, named)
     processor = () if loops.device else _processor_tile(planned, level)
@@ -230,7 +234,7 @@ def _host_tile(planned: PlannedBand, level: int) -> int:
 
 
 def _relaxation_tile(planned: PlannedBand, level: int) -> int:
-    """Of time steps over a grid whose points wait for each other."""
+    """The tile extent in time steps over a grid whose points wait for each other."""
     points, levels = planned.points, planned.part.carrying
     steps, following, others = RELAXATION_TILES[min(len(levels), max(RELAXATION_TILES))]
     if level == points.chained and len(levels) == min(RELAXATION_TILES):
@@ -243,12 +247,12 @@ def _relaxation_tile(planned: PlannedBand, level: int) -> int:
 
 
 def _reads_little(planned: PlannedBand) -> bool:
-    """Whether no point reads more than a few elements."""
+    """Whether every point reads at most a few elements."""
     return max(each.statement.elements_read for each in planned.part.statements) <= FEW_READS
 
 
 def _processor_tile(planned: PlannedBand, level: int) -> tuple[tuple[int | None, int], ...]:
-    """What OpenCL processors take in place of the host's (TileSize)."""
+    """The extents for OpenCL processors instead of the host's (TileSize)."""
     points, levels = planned.points, planned.part.carrying
     if planned.pair or points.chained is None or points.repeating in (None, points.chained):
         return ()
@@ -260,7 +264,7 @@ def _processor_tile(planned: PlannedBand, level: int) -> tuple[tuple[int | None,
 
 
 def _diamond_tile(planned: PlannedBand, level: int) -> int:
-    """Of a pair that begins together, and of the rows inside its tiles."""
+    """The tile extent of a diamond pair, or of the rows inside its tiles."""
     pair, others, along = DIAMOND_TILES[min(len(planned.part.carrying), max(DIAMOND_TILES))]
     if level in planned.pair:
         return pair
@@ -268,7 +272,7 @@ def _diamond_tile(planned: PlannedBand, level: int) -> int:
 
 
 def _skew(planned: PlannedBand, level: int) -> int:
-    """By how many points the tile's other rows move on in one step of this one: tiles that move far keep little of what they had."""
+    """The shift of the tile's other rows in one step of this row: fast shifts reuse little."""
     steps = {each.statement.name: each.rows[level].coefficients for each in planned.part.statements}
     return max(
         abs(
@@ -289,7 +293,7 @@ def inner_tiles(
     levels: tuple[int, ...],
     tile: BoundedTile,
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
-    """The tiles of the rows at `levels` inside the tile around, one after another, and their points; the tiles of loops there."""
+    """The sequential tiles of rows at `levels` in the tile around, with points and clauses."""
     if not levels and loops.device:
         return point_wavefronts(loops, planned, tile)
     if not levels:
@@ -308,10 +312,8 @@ def _launch(
     inner: tuple[Statement, ...],
     inner_tiles: dict[int, tuple[TileClause, ...]],
 ) -> LaunchNode:
-    """The tiles of one wavefront: t_1, ..., t_(m-1) are `mapped` out between these bounds, t_m = w -
-    t_1 - ... - t_(m-1) follows.
-
-    What the bounds have too much runs empty.
+    """The launch of one wavefront's tiles. t_1, ..., t_(m-1) run between the bounds `mapped`, and
+    t_m = w - t_1 - ... - t_(m-1). Positions beyond the wavefront run empty.
     """
     *others, last = rows
     body: tuple[Statement, ...] = (

@@ -1,26 +1,24 @@
-"""On devices: tiles of wavefronts in memory of gangs. A gang copies the elements that a tile of a
-stencil touches, row by row, goes through the tile's wavefronts of points there, and copies what the
-tile has written back.
+"""Array tiles in shared memory for device wavefronts: a gang copies what a tile touches row by row,
+runs the tile's wavefronts of points on the copy, and stores what the tile wrote.
 
     if (the tile has points) {
-        u_box = the elements that the tile touches           neighbouring workers take neighbouring elements
-        for (front ...)                                      wavefronts of points, as without boxes, but in u_box
+        u_box = the elements that the tile touches      neighbouring workers, neighbouring elements
+        for (front ...)                                 wavefronts of points, on u_box
             ... u_box[i - i_origin][j - j_origin] ...
         u = what the tile has written of u_box
     }
 
-All accesses to the array name the iterators of its dimensions, and at most one loop (time) is not
-among them. With rows phi_k = C_k x + c_k t + v_k for an access to the element x, v_k differing from
-access to access, a tile has first_k <= phi_k < first_k + size_k. It touches x by one of some
-accesses if
+All accesses to the array name the iterators of its dimensions, and miss at most one loop (time).
+Let the rows be phi_k = C_k x + c_k t + v_k for an access to element x, where only v_k differs
+between accesses. A tile has first_k <= phi_k < first_k + size_k. Some of a set of accesses touch x
+if
 
-    there is a t:    first_k - max v_k <= C_k x + c_k t <= first_k + size_k - 1 - min v_k    for all k
+    for some t:    first_k - max v_k <= C_k x + c_k t <= first_k + size_k - 1 - min v_k   for all k
 
-which is too much where v_k differ in both directions: then an element of the box may be one that
-another tile of the wavefront writes. So accesses that lie on one side of what is written (all v_k
-at least, or at most, those of the access that writes) are put together, and no others. The smallest
-box around x = C^-1 (phi - v), is what memory is needed for. The verifier proves what comes of it
-(verify/scratchpads.py), whatever was meant here.
+This is too much if v_k differ in both directions: an element of the box may then be written by
+another tile of the wavefront. So only accesses on one side of the write (all v_k at least, or at
+most, those of the write) are joined. Shared memory holds the smallest box around x = C^-1 (phi -
+v). The verifier proves the result independently (verify/scratchpads.py).
 """
 
 from __future__ import annotations
@@ -60,13 +58,14 @@ if TYPE_CHECKING:
     from tilepragma.poly.scop import ScopStatement
 
 
-#: ptxas gives a worker twice as many registers where copies are unrolled, which leaves room for
-#: half as many gangs.
+#: ptxas doubles a worker's registers for unrolled copies, which halves the number of gangs.
 _ROLLED = LoopDirective(NOWHERE, unroll=1)
 
 
 _MOST_ACCESSES = 16
-"""To one array: the proof of a cube of 27 points takes ten seconds, of those with fewer two or three."""
+"""The most accesses to one array: proving a cube of 27 points takes ten seconds, fewer two or
+three.
+"""
 
 
 def array_tiles(
@@ -75,9 +74,8 @@ def array_tiles(
     tile: Restrictions,
     inner: Mapping[int, tuple[TileClause, ...]],
 ) -> ArrayTiles | None:
-    """What stages a tile of the part in memory of its gang: `tile` restricts its rows, `inner` are
-    the clauses of the loops over its points. None where the part's accesses, or its rows, are of
-    another form.
+    """The array tiles of a band's tile in shared memory; None if accesses or rows have another
+    form. `tile` restricts the band's rows, `inner` are the clauses of the loops over its points.
     """
     shapes, written = _shapes(loops, planned, tile), loops.code.scop.written
     arrays = None if shapes is None else _arrays(shapes, written)
@@ -106,7 +104,7 @@ class _Bounds:
 
 @dataclass(frozen=True)
 class _Shape:
-    """A statement of the part: its node, its loops with the values of their iterators, and its rows as sums of these."""
+    """A statement of the band: node, loops, iterator ranges, and rows as sums of iterators."""
 
     node: ExpressionStatement
     loops: tuple[Loop, ...]
@@ -118,9 +116,9 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Touch:
-    """An access to the element x: the part's rows are `rows` x + `time` t + `apart`. `ends` are
-    those of each subscript over all of the loops, `times` those of t, None where all iterators are
-    in the subscripts.
+    """An access to element x: the band's rows are `rows` x + `time` t + `apart`. `ends` are the
+    ranges of each subscript over all loops, `times` that of t; None if all iterators occur in the
+    subscripts.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -133,7 +131,7 @@ class _Touch:
 
 @dataclass(frozen=True)
 class _Array:
-    """An array whose boxes are staged: names for its subscripts, its accesses, the rows of the tile, and the inverse of these, functions of x, t."""
+    """A staged array: subscript names, accesses, the tile's rows, and their inverse, over (x, t)."""
 
     object: DataObject
     names: tuple[str, ...]
@@ -142,7 +140,7 @@ class _Array:
     inverse: tuple[tuple[int, ...], ...]
 
     def origin(self, dimension: int) -> Polynomial:
-        """The least subscript that a tile touches; behind those of all dimensions, the least t."""
+        """The least subscript that a tile touches; the last dimension is the least t."""
         weights = self.inverse[dimension]
         least = min(self._offsets(dimension))
         parts = (
@@ -152,7 +150,7 @@ class _Array:
         return sum(parts, number(least))
 
     def length(self, dimension: int) -> Polynomial:
-        """How many subscripts there are from the least to the greatest that a tile of full size touches."""
+        """The number of subscripts that a full tile spans."""
         offsets = self._offsets(dimension)
         parts = (
             number(abs(weight)) * (bounds.last - bounds.first)
@@ -166,17 +164,17 @@ class _Array:
 
     @property
     def is_written(self) -> bool:
-        """Whether an access of the part writes it."""
+        """Whether an access of the band writes it."""
         return any(touch.writes for touch in self.touches)
 
     @property
     def is_used_again(self) -> bool:
-        """Whether a tile comes back to an element: in several time steps, or by several accesses."""
+        """Whether a tile reuses elements: in several time steps, or by several accesses."""
         return self.touches[0].times is not None or len({touch.apart for touch in self.touches}) > 1
 
 
 def _shapes(loops: BandLoops, planned: PlannedBand, tile: Restrictions) -> tuple[_Shape, ...] | None:
-    """The statements of the part, where all of their rows are restricted by the tile; None where they are of another form."""
+    """The band's statements, if the tile restricts all their rows; None if one has another form."""
     by_name = {statement.name: statement for statement in loops.code.scop.statements}
     by_level = {restriction.level: restriction for restriction in tile}
     shapes = []
@@ -225,7 +223,7 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
 
 
 def _values(loop: Loop) -> _Bounds | None:
-    """The values of a loop's iterator where it takes all between two bounds that no other iterator is in."""
+    """The range of an iterator that steps by one between bounds without other iterators."""
     step = polynomial(loop.step).constant
     if step is None or abs(step) != 1:
         return None
@@ -238,8 +236,8 @@ def _values(loop: Loop) -> _Bounds | None:
 
 
 def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_Array, ...]:
-    """The arrays whose boxes are staged: all that are written, and others that a tile comes back
-    to. None of them where one that is written cannot be.
+    """The arrays to stage: all written ones, and others that a tile reuses. Empty if a written
+    array has another form.
     """
     nodes = [node for shape in shapes for node in walk(shape.node) if isinstance(node, Access) and node.object.rank]
     arrays = []
@@ -285,7 +283,7 @@ def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
 
 
 def _place(subscript: Expression, shape: _Shape) -> tuple[int, int] | None:
-    """The loop whose iterator a subscript is, but for a number, and that number."""
+    """The loop whose iterator a subscript equals up to a constant, and that constant."""
     value = polynomial(subscript)
     for place, loop in enumerate(shape.loops):
         apart = (value - term(loop.iterator)).constant
@@ -300,7 +298,9 @@ def _iterators(access: Access, shape: _Shape) -> tuple[str, ...]:
 
 
 def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
-    """An access whose subscripts are different iterators but for numbers, all of them or all but one; None for others."""
+    """An access whose subscripts are distinct iterators plus constants, all but at most one; else
+    None.
+    """
     places = [place for place in (_place(each, shape) for each in access.subscripts) if place is not None]
     named = [place for place, _ in places]
     left = [place for place in range(len(shape.loops)) if place not in named]
@@ -321,7 +321,9 @@ def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
 
 @dataclass(frozen=True)
 class _Limit:
-    """factor t >= value, or factor t <= value; `whole_tile` where the value is the same for all elements."""
+    """factor t >= value, or factor t <= value; `whole_tile`: the value is the same for all
+    elements.
+    """
 
     value: Polynomial
     factor: int
@@ -330,7 +332,7 @@ class _Limit:
 
 @dataclass
 class _Maker:
-    """Makes the loops of a part's boxes, which are dealt out over so many `axes` of workers."""
+    """Builds the copy loops of a band's array tiles, mapped to `axes` axes of workers."""
 
     loops: BandLoops
     axes: int
@@ -339,7 +341,7 @@ class _Maker:
     times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
     def array_tiles(self, arrays: Sequence[_Array]) -> ArrayTiles:
-        """All of it."""
+        """The array tiles with their copies."""
         scratchpads = {array.object: self._scratchpad(array) for array in arrays}
         fills = tuple(self._fill(array, scratchpads[array.object]) for array in arrays)
         stores = tuple(self._store(array, scratchpads[array.object]) for array in arrays if array.is_written)
@@ -365,7 +367,7 @@ class _Maker:
         return Scratchpad(box, array.object, origin)
 
     def _fill(self, array: _Array, scratchpad: Scratchpad) -> Statement:
-        """The elements that the tile touches."""
+        """Fill the box with the elements that the tile touches."""
         steps, points = self._steps(array), self._points(array)
         within = [
             test
@@ -376,7 +378,7 @@ class _Maker:
             )
         ]
         reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
-        # Accesses that ask for nothing reach all of the box.
+        # Accesses without conditions reach the whole box.
         asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
         element = element_at(array.object, points)
         copy = assign(_in(scratchpad, element), element)
@@ -384,7 +386,7 @@ class _Maker:
         return self._over(array, scratchpad, steps, points, where(tests, copy))
 
     def _store(self, array: _Array, scratchpad: Scratchpad) -> Statement:
-        """The elements that the tile has written."""
+        """Store the elements that the tile has written."""
         steps, points = self._steps(array), self._points(array)
         tests = []
         for touch in array.touches:
@@ -406,9 +408,10 @@ class _Maker:
         return [self.loops.names.scalar(f"{name}_point") for name in array.names]
 
     def _reached(self, array: _Array, steps: list[DataObject], touches: Sequence[_Touch]) -> Iterator[Expression]:
-        """Whether some t has the element so many steps into the box reached by accesses that lie
-        between the first and the last of these, along each row. All is counted from where the box,
-        and the tile's times, begin: what is compared are small numbers, and sizes of tiles.
+        """Tests that for some t one of `touches` reaches the element `steps` into the box.
+
+        Per row, the test spans the first to the last access. It counts from the origins of the box
+        and of the tile's times, so that it compares small numbers and tile sizes.
         """
         first = touches[0]
         lowers: list[_Limit] = []
@@ -444,7 +447,7 @@ class _Maker:
     def _tightest(
         self, limits: list[_Limit], extreme: Callable[[Iterable[Polynomial]], Polynomial], name: str
     ) -> list[_Limit]:
-        """What is the same for the whole tile as one number, that the tile declares once."""
+        """Replace limits that are the same for the whole tile by the tightest, declared once."""
         whole = [limit for limit in limits if limit.whole_tile and limit.factor == 1]
         if len(whole) < 2:
             return limits
@@ -461,7 +464,7 @@ class _Maker:
         points: list[DataObject],
         body: Iterable[Statement],
     ) -> Statement:
-        """Loops over the box, the last of them dealt out over workers, neighbours along its rows."""
+        """Loops over the box, the last mapped to workers, neighbours along its rows."""
         origins = [origin for origin in scratchpad.origin if origin is not None]
         placed = (
             declared(point, term(origin) + term(step))
@@ -469,7 +472,7 @@ class _Maker:
         )
         inner: tuple[Statement, ...] = (*placed, *body)
         kept = len(steps) - self.axes
-        # What is not dealt out stands inside, where nobody waits between its iterations.
+        # Unmapped loops stand inside, without barriers between their iterations.
         for place in (*reversed(range(kept)), *reversed(range(kept, len(steps)))):
             loop = self.loops.loop(steps[place], number(0), array.length(place) - number(1), inner)
             loop = replace(loop, directive=_ROLLED)
@@ -481,7 +484,9 @@ class _Maker:
 
 
 def _sides(array: _Array) -> Iterable[list[_Touch]]:
-    """The accesses, those together that lie on one side of what is written. What nobody writes may have elements in its box that no access means."""
+    """Accesses grouped by their side of the write. The box of an array that nobody writes may have
+    elements that no access touches.
+    """
     base = next((touch.apart for touch in array.touches if touch.writes), None)
     sides: dict[tuple[object, tuple[int, ...]], list[_Touch]] = {}
     for touch in array.touches:
@@ -498,7 +503,7 @@ def _in(scratchpad: Scratchpad, element: Access) -> Access:
 
 
 def _meet(lower: _Limit, upper: _Limit) -> Expression:
-    """Whether a whole number t has lower.factor t >= lower.value and upper.factor t <= upper.value."""
+    """Whether an integer t has lower.factor t >= lower.value and upper.factor t <= upper.value."""
     if lower.factor == 1:
         return at_least(upper.value, number(upper.factor) * lower.value)
     if upper.factor == 1:
