@@ -51,7 +51,7 @@ from tilepragma.schedule.rectangular_hull import rectangular_hull
 from tilepragma.schedule.reduction_detection import handed_on, in_order
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.strip_mining import Strips
-from tilepragma.schedule.tree import schedule_candidate
+from tilepragma.schedule.tree import candidate_of
 from tilepragma.schedule.vector_interchange import VectorLoops
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.mapping import device_clauses, host_clauses, launchable
@@ -72,7 +72,7 @@ _LEAST_INNER_TRIP = 8
 
 
 @dataclass(frozen=True)
-class _Context:
+class _Site:
     """Where a statement stands: the host loops around it, its nest, the scalars live after it, and
     the declarations around it that each launch repeats if it needs them.
     """
@@ -102,18 +102,12 @@ def as_written(region: Region) -> ScheduleCandidate | Refusal:
         return answer
     if apart is None:
         return answer
-    split_answer = _candidate(apart.region)
-    if (
-        isinstance(split_answer, Refusal)
-        or not split_answer.is_settled
-        or split_answer.depths.launched <= depths.launched
-    ):
+    split = _candidate(apart.region)
+    if isinstance(split, Refusal) or not split.is_settled or split.depths.launched <= depths.launched:
         return answer
     # The parts of a split statement step through memory as the statement does.
     plainer = None if isinstance(answer, Refusal) else lambda: answer
-    return dataclasses.replace(
-        split_answer, strategy=SPLIT_NAME, steps=_steps(region), split=apart.places, plainer=plainer
-    )
+    return dataclasses.replace(split, strategy=SPLIT_NAME, steps=_steps(region), split=apart.places, plainer=plainer)
 
 
 def _candidate(region: Region) -> ScheduleCandidate | Refusal:
@@ -127,7 +121,7 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     planners = [_Planner(region, device, nests, strips) for device in (False, True)]
     try:
         host, device = (
-            planner.statements(region.statements, _Context((), None, region.live_out - region.final))
+            planner.statements(region.statements, _Site((), None, region.live_out - region.final))
             for planner in planners
         )
         turned = VectorLoops(strips.next_index)
@@ -142,7 +136,7 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     def made(jam: bool) -> ScheduleCandidate | Refusal:
         numbering = TreeBuilder(region, turned.next_index)
         nodes = (numbering.nodes(host, device=False, jam=jam), numbering.nodes(device, device=True))
-        answer = schedule_candidate(NAME, region, *nodes, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
+        answer = candidate_of(NAME, region, *nodes, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
         if isinstance(answer, Refusal):
             return answer
         return dataclasses.replace(answer, steps=steps, strips=bool(strips.sizes))
@@ -197,22 +191,22 @@ class _Planner:
 
     # -- statements
 
-    def statements(self, statements: tuple[Statement, ...], context: _Context) -> tuple[PlannedStep, ...]:
+    def statements(self, statements: tuple[Statement, ...], site: _Site) -> tuple[PlannedStep, ...]:
         """Plan statements that run one after another."""
         unit = tuple(flat(statements))
-        after = self._after(unit, context.live)
+        after = self._after(unit, site.live)
         steps: list[PlannedStep] = []
         place = 0
         while place < len(unit):
             statement, rest = unit[place], unit[place + 1 :]
             if isinstance(statement, Declaration) and is_repeatable(statement, rest, self.region.kernel.functions):
-                context = dataclasses.replace(context, scope=(*context.scope, statement))
+                site = dataclasses.replace(site, scope=(*site.scope, statement))
                 place += 1
                 continue
             end = place + 1
             if isinstance(statement, Declaration):
                 end += needing(statement, rest)
-            inner = dataclasses.replace(context, live=after[end - 1])
+            inner = dataclasses.replace(site, live=after[end - 1])
             steps += self._statement(unit[place:end], inner)
             place = end
         return joined(steps)
@@ -228,27 +222,25 @@ class _Planner:
     def _effect(self, node: Statement) -> ScalarEffect:
         return scalar_effect(node, self.region.scalars, self.region.kernel.functions)
 
-    def _statement(self, unit: tuple[Statement, ...], context: _Context) -> tuple[PlannedStep, ...]:
+    def _statement(self, unit: tuple[Statement, ...], site: _Site) -> tuple[PlannedStep, ...]:
         """Plan a statement, or a declaration with the statements that need it."""
         statement = unit[0]
         if len(unit) == 1 and isinstance(statement, Loop):
-            if context.nest is None and self.region.ordered and not context.around and keeps_order(statement):
-                return (self._ordered(statement, context),)
-            if context.nest is None:
-                context = dataclasses.replace(context, nest=self._nest(statement))
-            return self._loop(statement, context)
-        if len(unit) == 1 and isinstance(statement, If) and self._on_host(context, statement.condition):
-            return self._if(statement, context)
-        return (PlannedLaunch(scoped(Block(unit), context.scope)),)
+            if site.nest is None and self.region.ordered and not site.around and keeps_order(statement):
+                return (self._ordered(statement, site),)
+            if site.nest is None:
+                site = dataclasses.replace(site, nest=self._nest(statement))
+            return self._loop(statement, site)
+        if len(unit) == 1 and isinstance(statement, If) and self._on_host(site, statement.condition):
+            return self._if(statement, site)
+        return (PlannedLaunch(scoped(Block(unit), site.scope)),)
 
-    def _if(self, statement: If, context: _Context) -> tuple[PlannedStep, ...]:
-        steps: list[PlannedStep] = [PlannedCondition(statement.condition, self.statements((statement.then,), context))]
+    def _if(self, statement: If, site: _Site) -> tuple[PlannedStep, ...]:
+        steps: list[PlannedStep] = [PlannedCondition(statement.condition, self.statements((statement.then,), site))]
         if statement.otherwise is not None:
-            steps.append(
-                PlannedCondition(negated(statement.condition), self.statements((statement.otherwise,), context))
-            )
+            steps.append(PlannedCondition(negated(statement.condition), self.statements((statement.otherwise,), site)))
         if not is_parallel(tuple(steps)):
-            return (PlannedLaunch(scoped(Block((statement,)), context.scope)),)
+            return (PlannedLaunch(scoped(Block((statement,)), site.scope)),)
         return tuple(steps)
 
     # -- loops
@@ -259,81 +251,79 @@ class _Planner:
             self.nests[id(root)] = nest_dependences(root, self.region, named)
         return self.nests[id(root)]
 
-    def _loop(self, loop: Loop, context: _Context) -> tuple[PlannedStep, ...]:
-        assert context.nest is not None
-        whole = self._parallel_launch(loop, context)
+    def _loop(self, loop: Loop, site: _Site) -> tuple[PlannedStep, ...]:
+        assert site.nest is not None
+        whole = self._parallel_launch(loop, site)
         if whole is not None and not self.device:
             return (whole,)
-        parts = distributed(loop, len(context.around), context.nest, lambda part: self._axes(part, context))
-        steps = tuple(self._parallel_launch(part, context) or self._ordered(part, context) for part in parts)
+        parts = distributed(loop, len(site.around), site.nest, lambda part: self._axes(part, site))
+        steps = tuple(self._parallel_launch(part, site) or self._ordered(part, site) for part in parts)
         return steps if self.device else self.strips.of(loop, steps)
 
-    def _ordered(self, loop: Loop, context: _Context) -> PlannedStep:
+    def _ordered(self, loop: Loop, site: _Site) -> PlannedStep:
         """Run the loop on the host if its body has parallel launches, else in one instance."""
         bounds = (loop.lower, loop.upper, loop.step)
-        if self._on_host(context, *bounds) and not leaves_early(loop.body):
+        if self._on_host(site, *bounds) and not leaves_early(loop.body):
             inner = dataclasses.replace(
-                context,
-                around=(*context.around, loop),
-                live=context.live | self._effect(loop.body).before(context.live),
+                site,
+                around=(*site.around, loop),
+                live=site.live | self._effect(loop.body).before(site.live),
             )
             steps = self.statements((loop.body,), inner)
             if is_parallel(steps):
                 return PlannedHostLoop(loop, steps)
-        return PlannedLaunch(scoped(Block((loop,)), context.scope))
+        return PlannedLaunch(scoped(Block((loop,)), site.scope))
 
-    def _axes(self, loop: Loop, context: _Context) -> int:
+    def _axes(self, loop: Loop, site: _Site) -> int:
         """The number of axes that the loop maps to."""
-        launch = self._parallel_launch(loop, context)
+        launch = self._parallel_launch(loop, site)
         if launch is None:
             return 0
         if not self.device:
             return len(host_clauses(launch.loops))
-        on_host = partial(self._on_host, context)
+        on_host = partial(self._on_host, site)
         return len(device_clauses(launchable(rectangular_hull(loop, launch.loops, on_host).loops, on_host)))
 
-    def _parallel_launch(self, loop: Loop, context: _Context) -> PlannedLaunch | None:
+    def _parallel_launch(self, loop: Loop, site: _Site) -> PlannedLaunch | None:
         """The launch of a loop, if it or a loop perfectly nested in it carries no dependence."""
-        assert context.nest is not None
-        leaves = context.nest.leaves_under(loop)
+        assert site.nest is not None
+        leaves = site.nest.leaves_under(loop)
         chain = chain_from(loop)
         loops: list[Loop] = []
         leading = True
         reasons_before = len(self.reasons)
-        for candidate in chain:
-            is_sequential = candidate.directive is not None and candidate.directive.sequential
-            if is_sequential or leaves_early(candidate.body):
-                self.reasons.append(
-                    f"the loop over '{candidate.iterator.host}' runs in order, {_why_in_order(candidate)}"
-                )
+        for member in chain:
+            is_sequential = member.directive is not None and member.directive.sequential
+            if is_sequential or leaves_early(member.body):
+                self.reasons.append(f"the loop over '{member.iterator.host}' runs in order, {_why_in_order(member)}")
                 break
-            is_assumed = candidate.directive is not None and candidate.directive.independent
-            carried = None if is_assumed else context.nest.between(candidate, len(context.around), leaves)
+            is_assumed = member.directive is not None and member.directive.independent
+            carried = None if is_assumed else site.nest.between(member, len(site.around), leaves)
             if carried is not None:
-                self.reasons.append(dependence_reason(candidate, carried))
+                self.reasons.append(dependence_reason(member, carried))
                 leading = False
-            elif leading or self._on_host(context, candidate.lower, candidate.upper, candidate.step):
-                trip = literal_trip(candidate)
+            elif leading or self._on_host(site, member.lower, member.upper, member.step):
+                trip = literal_trip(member)
                 if trip is None or trip >= (2 if leading else _LEAST_INNER_TRIP):
-                    loops.append(candidate)
-        if not loops or any(loop.iterator.name in context.live for loop in loops):
+                    loops.append(member)
+        if not loops or any(loop.iterator.name in site.live for loop in loops):
             return None
-        reductions = self._scalars(loops[-1], context)
+        reductions = self._scalars(loops[-1], site)
         if reductions is None:
             # The scalar matters more than what inner loops carry.
             self.reasons.insert(reasons_before, self.reasons.pop())
             return None
-        waiting = () if self.device else tuple(self._waiting(loops[-1], context))
-        return PlannedLaunch(scoped(Block((loop,)), context.scope), tuple(loops), reductions, waiting)
+        waiting = () if self.device else tuple(self._waiting(loops[-1], site))
+        return PlannedLaunch(scoped(Block((loop,)), site.scope), tuple(loops), reductions, waiting)
 
-    def _waiting(self, outer: Loop, context: _Context) -> Iterator[int]:
+    def _waiting(self, outer: Loop, site: _Site) -> Iterator[int]:
         """The numbers of innermost loops that carry dependences, as do all loops between.
 
         Compilers can neither vectorise such a loop nor interchange it with a loop around.
         """
-        assert context.nest is not None
+        assert site.nest is not None
         loops = tuple(loops_of(outer.body))
-        free = [loop for loop in loops if not self._carries(loop, context.nest)]
+        free = [loop for loop in loops if not self._carries(loop, site.nest)]
         for loop in loops:
             if not any(loops_in(loop.body)) and not any(loop in loops_in(free_loop) for free_loop in free):
                 yield loop.index
@@ -343,7 +333,7 @@ class _Planner:
 
     # -- scalars
 
-    def _scalars(self, loop: Loop, context: _Context) -> tuple[ReductionClause, ...] | None:
+    def _scalars(self, loop: Loop, site: _Site) -> tuple[ReductionClause, ...] | None:
         """The reductions that make `loop` parallel; None if some scalar forbids it."""
         named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
         written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
@@ -352,7 +342,7 @@ class _Planner:
             if scalar not in written or scalar.host in named or scalar == loop.iterator:
                 continue
             exposed = exposed_read(loop.body, scalar, self.region.kernel.functions)
-            if exposed is None and scalar.name not in context.live:
+            if exposed is None and scalar.name not in site.live:
                 continue
             if exposed is None:
                 self.reasons.append(
@@ -370,8 +360,8 @@ class _Planner:
             reductions.append(ReductionClause(updates.operator, (scalar.host,), loop.header))
         return tuple(reductions)
 
-    def _on_host(self, context: _Context, *values: Expression) -> bool:
-        on_host = host_evaluable(self.region.written, [loop.iterator for loop in context.around])
+    def _on_host(self, site: _Site, *values: Expression) -> bool:
+        on_host = host_evaluable(self.region.written, [loop.iterator for loop in site.around])
         return all(on_host(value) for value in values)
 
 

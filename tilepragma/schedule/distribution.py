@@ -118,6 +118,4 @@ def _grouped(
 
 
 def _waits(part: Leaves, left: list[Leaves], links: tuple[tuple[int, int], ...]) -> bool:
-    return any(
-        sink in part and source not in part and any(source in waiting for waiting in left) for source, sink in links
-    )
+    return any(sink in part and source not in part and any(source in rest for rest in left) for source, sink in links)

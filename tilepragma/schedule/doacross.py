@@ -99,11 +99,8 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persisten
         return None
     persistent = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])
     number = plan.device.index(launch)
-    return (
-        None
-        if persistent.name in {device_launch.name for device_launch in plan.device}
-        else Persistent(number, launch.name, persistent, nest, wavefront)
-    )
+    taken = any(other.name == persistent.name for other in plan.device)
+    return None if taken else Persistent(number, launch.name, persistent, nest, wavefront)
 
 
 def _counts_up(loop: Loop) -> bool:

@@ -43,9 +43,9 @@ from tilepragma.schedule.tree import (
     HostLoopNode,
     LaunchNode,
     ScheduleNode,
+    candidate_of,
     counts_as_work,
     launch_nodes,
-    schedule_candidate,
 )
 from tilepragma.schedule.wavefront import inner_tiles, wavefront_node
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
@@ -126,7 +126,7 @@ def _answer(
     host_nodes, device_nodes = (
         tuple(with_reductions(node, apart.freed.clauses) for node in nodes) for nodes in (host_nodes, device_nodes)
     )
-    answer = schedule_candidate("hyperplanes", region, host_nodes, device_nodes, sizes, depths=apart.depths())
+    answer = candidate_of("hyperplanes", region, host_nodes, device_nodes, sizes, depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
     strips = any(isinstance(node, StripLoop) for node in host_nodes)

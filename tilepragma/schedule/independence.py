@@ -16,10 +16,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.strategy import Region, is_outside_scalar
 
 if TYPE_CHECKING:
     from tilepragma.poly.dependences import Dependence
@@ -66,7 +65,7 @@ class NestDependences:
         """
         for number, edge in enumerate(self._edges):
             object_ = edge.dependence.source.object
-            if not (edge.sources & leaves and edge.sinks & leaves) or _is_outside_scalar(object_):
+            if not (edge.sources & leaves and edge.sinks & leaves) or is_outside_scalar(object_):
                 continue
             if object_.host in self._named:
                 continue
@@ -165,8 +164,3 @@ def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
 
 def _place(dependence: Dependence, loop: Loop) -> int | None:
     return next((place for place, around in enumerate(dependence.loops) if around.index == loop.index), None)
-
-
-def _is_outside_scalar(object_: DataObject) -> bool:
-    """Whether instances may have their copy of it, or reduce it."""
-    return object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL

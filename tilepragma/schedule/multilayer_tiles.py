@@ -46,7 +46,7 @@ from tilepragma.lower.band_loops import clauses, counted_loop, declared, term
 from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.tree import HostLoopNode, LaunchNode, schedule_candidate
+from tilepragma.schedule.tree import HostLoopNode, LaunchNode, candidate_of
 
 NAME = "subdomains in memory of gangs"
 """The strategy's name."""
@@ -67,7 +67,7 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
     tree = _TreeBuilder(region, Names(set(names_in(region.kernel))), staged)
     node = HostLoopNode(group, tuple(tree.launch(tile) for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
-    made = schedule_candidate(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
+    made = candidate_of(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
     return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(tree.note,))
 
 

@@ -31,7 +31,7 @@ from tilepragma.schedule.stencils import Stencil
 from tilepragma.schedule.stencils import stencil as stencil_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.streamed import StreamedTree
-from tilepragma.schedule.tree import schedule_candidate
+from tilepragma.schedule.tree import candidate_of
 
 if TYPE_CHECKING:
     from tilepragma.poly.halo import GridArray, Overlap
@@ -138,7 +138,7 @@ def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> S
     node, stencil = tree.ping_pong(guarded=guarded), tree.stencil
     depth = max(len(point.statement.loops) for point in stencil.points)
     depths = Depths(depth, 0, depth)
-    made = schedule_candidate(tree.name, tree.region, (node,), (node,), tree.sizes, notes, depths)
+    made = candidate_of(tree.name, tree.region, (node,), (node,), tree.sizes, notes, depths)
     if isinstance(made, Refusal):
         return made
     pairs = " and ".join(f"'{array.host}' and '{copy.host}'" for array, copy in tree.copies.items())
@@ -176,11 +176,7 @@ def _forms(
     against = streams if isinstance(streams, str) else None
     if streams and not isinstance(streams, str):
         fitting = [_streamed(tiles, stream, measure, steps, memory) for stream in streams]
-        best = min(
-            (candidate for candidate in fitting if candidate is not None),
-            key=lambda candidate: candidate[0],
-            default=None,
-        )
+        best = min((plan for plan in fitting if plan is not None), key=lambda plan: plan[0], default=None)
         if best is None:
             against = _large(region)
         else:

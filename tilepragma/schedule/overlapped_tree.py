@@ -121,11 +121,14 @@ class OverlappedTree:
     @property
     def most_steps(self) -> int:
         """The most time steps for which a scratchpad holds the halo of at least one element."""
+        sides = zip(self.lengths, self.overlap.reach, self.overlap.growth, strict=True)
         room = [
-            (length - 1 - low - high) // (least + most) + 1 if least + most else DEGREE if length > low + high else 0
-            for length, (low, high), (least, most) in zip(
-                self.lengths, self.overlap.reach, self.overlap.growth, strict=True
-            )
+            (length - 1 - low - high) // (before + behind) + 1
+            if before + behind
+            else DEGREE
+            if length > low + high
+            else 0
+            for length, (low, high), (before, behind) in sides
         ]
         return max(0, min(room))
 
@@ -145,8 +148,8 @@ class OverlappedTree:
 
     def halo(self, place: int) -> Polynomial:
         """The length of a scratchpad's halo, both sides together."""
-        (low, high), (least, most) = self.overlap.reach[place], self.overlap.growth[place]
-        return number(least + most) * (self.steps - number(1)) + number(low + high)
+        (low, high), (before, behind) = self.overlap.reach[place], self.overlap.growth[place]
+        return number(before + behind) * (self.steps - number(1)) + number(low + high)
 
     def home(self, place: int) -> Polynomial:
         """The length of a tile's interior."""
@@ -389,9 +392,7 @@ class TileLaunch:
         return tree.loop(row, term(self.time), minimum((after, tree.stencil.steps.greatest)), body)
 
     def step_of_time(self, row: Polynomial, left: DataObject, step: Polynomial) -> Iterable[Statement]:
-        """The statements of time step `row`, `step` after the launch's first, `left` before its
-        last.
-        """
+        """The statements of time step `row`, `step` after the first and `left` before the last."""
         return (each for point in self.tree.stencil.points for each in self._statement(point, row, left, step))
 
     def _statement(self, point: Point, row: Polynomial, left: DataObject, step: Polynomial) -> tuple[Statement, ...]:
@@ -400,11 +401,11 @@ class TileLaunch:
         conditions: list[tuple[Expression, ...]] = []
         values = {tree.stencil.time.iterator: row}
         for k, place in enumerate(point.places):
-            (low, high), (least, most) = margins[k], tree.overlap.growth[k]
+            (low, high), (before, behind) = margins[k], tree.overlap.growth[k]
             position, home = term(points[k]), term(self.home[k])
             reached = (
-                at_least(position, term(self.first[k]) - number(low) - number(least) * term(left)),
-                at_least(term(self.first[k]) + home - number(1) + number(high) + number(most) * term(left), position),
+                at_least(position, term(self.first[k]) - number(low) - number(before) * term(left)),
+                at_least(term(self.first[k]) + home - number(1) + number(high) + number(behind) * term(left), position),
             )
             if place.iterator is None or place.bounds is None:
                 conditions.append((*reached, _compared("==", position, self.limit(tree.bases[k], place.shift))))

@@ -58,15 +58,11 @@ def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expre
             continue
         ends = loop_ends(member, {})
         if ends is not None and around and not all(map(on_host, (member.lower, member.upper))) and _keeps_order(member):
-            hull_range = _hull(ends, around)
-            if (
-                hull_range is not None
-                and on_host(expression(hull_range.least))
-                and on_host(expression(hull_range.greatest))
-            ):
-                hulls[member.index] = _over(member, ends, hull_range)
-                conditions.append(_condition(member, ends, hull_range))
-                ends = hull_range
+            hull = _hull(ends, around)
+            if hull is not None and on_host(expression(hull.least)) and on_host(expression(hull.greatest)):
+                hulls[member.index] = _over(member, ends, hull)
+                conditions.append(_condition(member, ends, hull))
+                ends = hull
         elif ends is None and member.index != mapped[0] and not on_host(member.lower):
             points = _every_point(member, nest, on_host)
             if points is not None:
@@ -109,9 +105,7 @@ def _keeps_order(loop: Loop) -> bool:
     # Unsigned sums without subtraction do not wrap around.
     plain = (bound for bound in bounds if all(factor > 0 for _, factor in polynomial(bound).terms))
     unsigned = (
-        bound
-        for bound in plain
-        if polynomial(bound).constant is not None or not is_signed(getattr(bound, "type", None))
+        end for end in plain if polynomial(end).constant is not None or not is_signed(getattr(end, "type", None))
     )
     return len(list(unsigned)) == len(bounds)
 
@@ -137,17 +131,17 @@ def _one_for_one(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polyno
     return taken_out(value, loop, span, sign) if steady else None
 
 
-def _over(loop: Loop, ends: Span, hull_range: Span) -> Loop:
+def _over(loop: Loop, ends: Span, hull: Span) -> Loop:
     """The loop over the hull; the fixed bound stays as written."""
-    if hull_range.least != ends.least:
-        return replace(loop, lower=expression(hull_range.least))
-    beyond = hull_range.greatest if loop.comparison == "<=" else hull_range.greatest + number(1)
+    if hull.least != ends.least:
+        return replace(loop, lower=expression(hull.least))
+    beyond = hull.greatest if loop.comparison == "<=" else hull.greatest + number(1)
     return replace(loop, upper=expression(beyond))
 
 
-def _condition(loop: Loop, ends: Span, hull_range: Span) -> Expression:
+def _condition(loop: Loop, ends: Span, hull: Span) -> Expression:
     iterator = access_to(loop.iterator)
-    if hull_range.least != ends.least:
+    if hull.least != ends.least:
         return Binary(">=", iterator, loop.lower, INT)
     return Binary(loop.comparison, iterator, loop.upper, INT)
 

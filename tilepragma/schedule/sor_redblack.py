@@ -53,18 +53,17 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     finals = finals_without(kernel, loops, diagnostics)
     if diagnostics.has_errors:
         return None
-    chosen = [(sweep, colours) for sweep, colours in zip(sweeps, colourings, strict=True) if colours is not None]
+    chosen = [_Coloured(sweep, each) for sweep, each in zip(sweeps, colourings, strict=True) if each is not None]
     free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
-    rewriting = _Rewriting(
-        {sweep.loops[0].index: _Coloured(sweep, colours) for sweep, colours in chosen},
-        Names(set(names_in(kernel)) - free),
-    )
+    rewriting = _Rewriting({each.sweep.loops[0].index: each for each in chosen}, Names(set(names_in(kernel)) - free))
     body = numbered(rewriting.block(kernel.body))
     mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
     mentioned |= {loop.iterator for loop in loops_in(body)}
     gone = {loop.iterator for loop in loops} - mentioned
     coloured = replace(kernel, body=body, objects=tuple(object_ for object_ in kernel.objects if object_ not in gone))
-    return Reordered(kernel, coloured, finals, tuple(dict.fromkeys(_note(*sweep) for sweep in chosen)))
+    return Reordered(
+        kernel, coloured, finals, tuple(dict.fromkeys(_note(each.sweep, each.colouring) for each in chosen))
+    )
 
 
 def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -> Colouring | None:
@@ -164,10 +163,8 @@ class _Rewriting:
         nest = changed(loop)
         iterators = {loop.iterator for loop in loops_in(nest)}
         iterators |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
-        return with_objects(
-            nest,
-            {iterator: self._fresh(iterator) for iterator in sorted(iterators, key=lambda iterator: iterator.name)},
-        )
+        in_order = sorted(iterators, key=lambda iterator: iterator.name)
+        return with_objects(nest, {iterator: self._fresh(iterator) for iterator in in_order})
 
     def _fresh(self, object_: DataObject) -> DataObject:
         return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)

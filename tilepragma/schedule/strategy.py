@@ -104,16 +104,7 @@ class Region:
     @cached_property
     def scalars(self) -> tuple[DataObject, ...]:
         """The outside scalars that the statements write, with iterators."""
-        return tuple(
-            sorted(
-                (
-                    object_
-                    for object_ in self.written
-                    if object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
-                ),
-                key=lambda object_: object_.name,
-            )
-        )
+        return tuple(sorted(filter(is_outside_scalar, self.written), key=lambda scalar: scalar.name))
 
     def left_behind(self, answer: ScheduleCandidate) -> DataObject | None:
         """A live-out scalar that neither the launches store nor the host computes."""
@@ -194,3 +185,8 @@ class ScheduleCandidate:
 
 
 Strategy = Callable[[Region], ScheduleCandidate | Refusal]
+
+
+def is_outside_scalar(object_: DataObject) -> bool:
+    """Whether instances may have their copy of it, or reduce it."""
+    return object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL

@@ -51,7 +51,7 @@ class RowStrip:
         return Bounds(lower, minimum((every.upper, first + number(STRIP_BLOCKS - 1))))
 
     def around(self, loops: BandLoops, row: BandStrip) -> Around:
-        """The context of a band whose row in the strip is not mapped. Raises OperationLimitError."""
+        """The context of a band whose strip row is not mapped. Raises OperationLimitError."""
         from tilepragma.lower.band_ast import Restriction
 
         origin, extent = self._first_block * term(self.size), term(self.size) * number(STRIP_BLOCKS)

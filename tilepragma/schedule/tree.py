@@ -80,7 +80,7 @@ WORTH_COUNTING = 8
 ScheduleNode = LaunchNode | HostLoopNode | ConditionNode
 
 
-def schedule_candidate(
+def candidate_of(
     strategy: str,
     region: Region,
     host: tuple[ScheduleNode, ...],
@@ -230,10 +230,9 @@ class _Builder:
         name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
         launch = finished_launch(name, place.body, scalars, context, values, waits=place.node.waits)
         pipelined = place.node.pipelined and columns_nest(launch) is not None
-        if place.node.array_tiles is not None:
-            form = staged_form(
-                place.body, place.node.array_tiles, self.symbols, kernel.functions, frozenset(scalars.privates)
-            )
+        tiles = place.node.array_tiles
+        if tiles is not None:
+            form = staged_form(place.body, tiles, self.symbols, kernel.functions, frozenset(scalars.privates))
             self.staged |= {} if form is None else {name: form}
         return dataclasses.replace(launch, scratchpads=place.node.scratchpads, pipelined=pipelined)
 

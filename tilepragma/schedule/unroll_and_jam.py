@@ -47,7 +47,7 @@ class JammedBody:
 
 @dataclass(frozen=True)
 class JammedLoop:
-    """Rows of the loop `number` are jammed into its inner loops `waiting`; `blocks` counts blocks."""
+    """Rows of loop `number` are jammed into its inner loops `waiting`; `blocks` counts blocks."""
 
     number: int
     waiting: frozenset[int]

@@ -73,7 +73,7 @@ class VectorLoops:
         yield self._loop(places.loop, places.lower, minimum(places.uppers), self._over(lanes, every, places))
 
     def _over(self, lanes: Loop, last: Polynomial, places: _Places) -> Block:
-        """The loop over lanes from the first to the `last`, or backwards if elements lie that way."""
+        """The loop over lanes up to the `last`, backwards if elements lie that way."""
         upwards, index = places.step > 0, self._next()
         loop = replace(
             lanes,

@@ -164,9 +164,8 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: Around) -> Sc
     mapped = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
     launch = replace(_launch(loops, wavefront, rows, mapped, inner, tiles), array_tiles=staging)
     band = _tiled_band(loops, part, (*summed, *inner_levels), len(summed))
-    return HostLoopNode(
-        loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "", band
-    )
+    loop = loops.loop(wavefront, every.lower, every.upper)
+    return HostLoopNode(loop, (launch,), DIAMONDS if planned.pair else "", band)
 
 
 def _tiled_band(loops: BandLoops, part: Part, levels: tuple[int, ...], summed: int) -> TiledBand:
@@ -277,8 +276,8 @@ def _skew(planned: PlannedBand, level: int) -> int:
     return max(
         abs(
             sum(
-                step * coefficient
-                for step, coefficient in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True)
+                step * factor
+                for step, factor in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True)
             )
         )
         for each in planned.part.statements

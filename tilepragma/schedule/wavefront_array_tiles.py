@@ -131,7 +131,7 @@ class _Touch:
 
 @dataclass(frozen=True)
 class _Array:
-    """A staged array: subscript names, accesses, the tile's rows, and their inverse, over (x, t)."""
+    """A staged array: subscript names, accesses, the tile's rows, their inverse over (x, t)."""
 
     object: DataObject
     names: tuple[str, ...]
