@@ -302,9 +302,7 @@ class _TreeBuilder:
         return () if around.rows or self.loops.device else rows_in_strips(apart, self.loops.code.program.dependences)
 
     def _fused(self, apart: list[Part | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
-        """The leading bands to fuse in one host launch: their rows have equal bounds, none begins
-        strips.
-        """
+        """The leading bands to fuse in one host launch: rows with equal bounds, no strips."""
         from tilepragma.poly.tile_fusion import parts_in_blocks
 
         if not self.sharing:
@@ -359,9 +357,7 @@ class _TreeBuilder:
         return HostLoopNode(loop, self.nodes(row.parts, around.inside(self.loops, row, iterator)))
 
     def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> ScheduleNode:
-        """Map blocks of the first parallel row to threads, cyclically; of one strip if `strip` is
-        given.
-        """
+        """Map blocks of the first parallel row, in `strip` if given, cyclically to threads."""
         from tilepragma.poly.intra_tile_schedule import by_strides
         from tilepragma.poly.tile_fusion import MappedBand
 

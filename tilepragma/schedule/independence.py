@@ -60,9 +60,7 @@ class NestDependences:
         return sum(any(inner.index == loop.index for inner in loops_in(outer.body)) for outer in loops_in(self.root))
 
     def between(self, loop: Loop, around: int, leaves: Leaves) -> Dependence | None:
-        """A dependence on an array or local that `loop` carries, inside the outermost `around`
-        loops.
-        """
+        """A dependence on an array or local that `loop` carries inside `around` outer loops."""
         for number, edge in enumerate(self._edges):
             object_ = edge.dependence.source.object
             if not (edge.sources & leaves and edge.sinks & leaves) or is_outside_scalar(object_):
@@ -75,9 +73,7 @@ class NestDependences:
         return None
 
     def order(self, loop: Loop, around: int, leaves: Leaves) -> tuple[tuple[int, int], ...]:
-        """The (source, sink) leaves ordered in some iteration of `loop`, inside the `around` outer
-        loops.
-        """
+        """The (source, sink) leaves ordered in an iteration of `loop` inside `around` outer loops."""
         order: dict[tuple[int, int], None] = {}
         for number, edge in enumerate(self._edges):
             pairs = [(source, sink) for source in edge.sources & leaves for sink in edge.sinks & leaves]

@@ -57,9 +57,7 @@ class SplitRegion:
 
 
 def with_split_loops(region: Region) -> SplitRegion | None:
-    """The region with split loops, in the same order; None if none splits. Raises
-    OperationLimitError.
-    """
+    """The region with split loops, in order; None if none splits. Raises OperationLimitError."""
     loops = {loop.index: loop for loop in _loops(region)}
     splits = {index: split for index, loop in loops.items() if (split := _split(loop, region)) is not None}
     if not splits:

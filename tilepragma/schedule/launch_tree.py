@@ -97,9 +97,7 @@ class TreeBuilder:
         self.seen: set[int] = set()
 
     def nodes(self, steps: tuple[PlannedStep, ...], *, device: bool, jam: bool = False) -> tuple[ScheduleNode, ...]:
-        """The nodes for one kind of target; `jam`: unroll-and-jam rows into waiting loops if
-        possible.
-        """
+        """The nodes for one kind of target; `jam`: unroll-and-jam rows into waiting loops."""
         self.device = device
         self.jam = jam
         self.seen = set()
@@ -193,9 +191,7 @@ def scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
 
 
 def is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functions: tuple[Function, ...]) -> bool:
-    """Whether each later statement may repeat the declaration: constants that `rest` does not
-    change.
-    """
+    """Whether each later statement may repeat it: constants that `rest` does not change."""
     written = {use.object for statement in rest for use in uses(statement, functions) if use.writes}
     for declarator in declaration.declarators:
         object_ = declarator.object

@@ -285,9 +285,7 @@ class TileLaunch:
     def mapped(
         self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool
     ) -> Statement:
-        """Loops over points along these dimensions of the scratchpad or its interior, mapped to
-        workers.
-        """
+        """Loops over points along these dimensions of the scratchpad or interior, over workers."""
         tree = self.tree
         steps = [tree.names.scalar(f"{tree.bases[k]}_step", INDEX) for k in dimensions]
         starts = self.first if home else self.origin
@@ -309,9 +307,7 @@ class TileLaunch:
         return [self.tree.names.scalar(f"{base}_point", INDEX) for base in self.tree.bases]
 
     def limit(self, base: str, value: Polynomial) -> Polynomial:
-        """A bound for comparisons of short integers: a number, or a short scalar declared once a
-        tile.
-        """
+        """A bound for short integers: a number, or a short scalar declared once a tile."""
         if short_or_long(value) == INDEX:
             return value
         if (base, value) not in self.limits:
@@ -370,9 +366,7 @@ class TileLaunch:
         return self.in_scratchpad(element, lambda _: by_writer)
 
     def in_scratchpad(self, access: Access, by_writer: Callable[[Access], bool]) -> Access:  # noqa: ARG002
-        """The access in its array's scratchpad, if any. `by_writer`: the worker that wrote it reads
-        it.
-        """
+        """The access in its array's scratchpad; `by_writer`: its writer reads it."""
         scratchpad = self.scratchpads.get(access.object)
         if scratchpad is None:
             return access

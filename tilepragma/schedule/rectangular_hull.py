@@ -80,9 +80,7 @@ def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expre
 def with_hulls(
     body: Block, loops: tuple[Loop, ...], on_host: Callable[[Expression], bool]
 ) -> tuple[Block, tuple[Loop, ...]]:
-    """The body of a launch over `loops`, nested in one of its statements, and the loops, with
-    hulls.
-    """
+    """The body of a launch over `loops`, which one statement nests, and the loops, with hulls."""
     statements: list[Statement] = []
     for statement in body.statements:
         if isinstance(statement, Block):
@@ -123,9 +121,7 @@ def _hull(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
 
 
 def _one_for_one(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polynomial | None:
-    """The least (sign 1) or greatest (-1) value over the loop; None if it does not move one for
-    one.
-    """
+    """The least (sign 1) or greatest (-1) value over the loop; None if it moves otherwise."""
     parts = value.split(access_to(loop.iterator))
     steady = parts is not None and parts[0].constant in (0, 1, -1)
     return taken_out(value, loop, span, sign) if steady else None

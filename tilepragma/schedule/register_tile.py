@@ -386,9 +386,7 @@ def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
 
 
 def _full(loops: BandLoops, planned: PlannedBand, tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
-    """The loops `through` a tile's origin, extended over the whole tile with its elements in a
-    buffer.
-    """
+    """The loops `through` a tile's origin, extended to the tile with its elements in a buffer."""
     (each,) = planned.part.statements
     names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in tiling.rows.tile]
     leaf = _leaf(through, frozenset(names))
@@ -492,9 +490,7 @@ def _counted(loops: BandLoops, iterator: DataObject, extent: int, body: Block) -
 
 
 def _buffer(loops: BandLoops, tiling: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Panel | None:
-    """The tile's elements in a local array; None if the leaf spells the updated element
-    differently.
-    """
+    """The tile's elements in a local array; None if the leaf spells the element variously."""
     written = {use.subscripts for use in uses(leaf) if use.writes and use.object.name == tiling.rows.array}
     accesses = [
         node

@@ -146,9 +146,7 @@ class _Jam:
         return alike and any(loop.index in self.waiting for loop in loops_in(loop))
 
     def _is_apart(self, groups: tuple[Loop | Block, ...]) -> bool:
-        """Whether no scalar passes from one group of a row to another: rows between would change
-        it.
-        """
+        """Whether no scalar passes between groups of a row: rows between would change it."""
         apart = tuple(self._apart(groups))
         for place, group in enumerate(apart):
             written = {use.object for use in uses(group, self.functions) if use.writes and self._is_shared(use)}

@@ -236,9 +236,7 @@ def _values(loop: Loop) -> _Bounds | None:
 
 
 def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_Array, ...]:
-    """The arrays to stage: all written ones, and others that a tile reuses. Empty if a written
-    array has another form.
-    """
+    """The arrays to stage: written or reused ones; none if a written array has another form."""
     nodes = [node for shape in shapes for node in walk(shape.node) if isinstance(node, Access) and node.object.rank]
     arrays = []
     for object_ in dict.fromkeys(node.object for node in nodes):
@@ -298,9 +296,7 @@ def _iterators(access: Access, shape: _Shape) -> tuple[str, ...]:
 
 
 def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
-    """An access whose subscripts are distinct iterators plus constants, all but at most one; else
-    None.
-    """
+    """An access by distinct iterators plus constants, at most one loop missing; else None."""
     places = [place for place in (_place(each, shape) for each in access.subscripts) if place is not None]
     named = [place for place, _ in places]
     left = [place for place in range(len(shape.loops)) if place not in named]
@@ -321,9 +317,7 @@ def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
 
 @dataclass(frozen=True)
 class _Limit:
-    """factor t >= value, or factor t <= value; `whole_tile`: the value is the same for all
-    elements.
-    """
+    """factor t >= value, or factor t <= value; `whole_tile`: the value holds for the tile."""
 
     value: Polynomial
     factor: int
