@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 NAME = "loops as written"
 """The strategy's name."""
 
-SPLIT_NAME = "loops taken apart"
+SPLIT_NAME = "loops split at an element"
 """The strategy's name after index-set splitting."""
 
 #: The fewest iterations for which a loop inside a sequential loop is worth a launch.
@@ -346,7 +346,8 @@ class _Planner:
                 continue
             if exposed is None:
                 self.reasons.append(
-                    f"'{scalar.host}' is read after the loop over '{loop.iterator.host}', and its order tells which iteration writes it last"
+                    f"'{scalar.host}' is read after the loop over '{loop.iterator.host}', "
+                    "and its order tells which iteration writes it last"
                 )
                 return None
             updates = reduction_updates(scalar, loop.body, self.region.floating, self.region.signs)

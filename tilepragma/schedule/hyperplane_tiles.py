@@ -89,7 +89,7 @@ def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
         scalars = _blocking_scalars(region, apart)
         if scalars is not None:
             return Refusal(scalars, decisive=True)
-        return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
+        return Refusal("no hyperplane of Algorithm 4.1 leaves parallel loops" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
         directive = region.kernel.directive

@@ -73,7 +73,8 @@ def with_split_loops(region: Region) -> SplitRegion | None:
 
 def _place(loop: Loop, split: _Split) -> str:
     value = plain_text(typed_sum(split.value, loop.iterator))
-    return f"the loop over {loop.iterator.host}, line {loop.header.start.line}, at {value}, which others of its iterations read"
+    where = f"the loop over {loop.iterator.host}, line {loop.header.start.line}"
+    return f"{where}, at {value}, which its other iterations read"
 
 
 def _loops(region: Region) -> Iterator[Loop]:

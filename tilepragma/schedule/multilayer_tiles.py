@@ -48,7 +48,7 @@ from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import HostLoopNode, LaunchNode, candidate_of
 
-NAME = "subdomains in memory of gangs"
+NAME = "subdomains in shared memory"
 """The strategy's name."""
 
 
@@ -288,8 +288,8 @@ class _TreeBuilder:
         """The staged arrays and their size, for `explain`."""
         names = " and ".join(f"'{array.array.host}'" for array in self.staged)
         return (
-            f"{NAME}: a gang of a device keeps what a subdomain's layers touch of {names} in memory of its own, {self.most} bytes at most; its "
-            "workers share the points of each wavefront"
+            f"{NAME}: a gang of a device keeps what a subdomain's layers touch of {names} in shared memory, "
+            f"{self.most} bytes at most; its workers share the points of each wavefront"
         )
 
     def numbered(self) -> int:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def _large(region: Region) -> str:
-    return f"what one time step of a tile needs is more than {region.kernel.directive.local_bytes} bytes of a gang's memory"
+    return f"one time step of a tile needs more than {region.kernel.directive.local_bytes} bytes of shared memory"
 
 
 OVERLAPPING = (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED, TemporalTiles.BOXES)
@@ -143,8 +143,8 @@ def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> S
         return made
     pairs = " and ".join(f"'{array.host}' and '{copy.host}'" for array, copy in tree.copies.items())
     note = (
-        f"{tree.name}: gangs of devices compute up to {tree.most_steps} time steps ({tree.degree.name} says how many) in memory of their "
-        f"own, {tree.manner}what they need of other tiles again; values go to and fro between {pairs}"
+        f"{tree.name}: gangs of devices compute up to {tree.most_steps} time steps ({tree.degree.name} says how many) "
+        f"in shared memory, {tree.manner}and halos again; values go to and fro between {pairs}"
     )
     return replace(made, storage=tuple(tree.copies.values()), kept=(note,))
 

@@ -19,8 +19,8 @@ from tilepragma.plan.kernel_plan import KernelPlan
 
 _PARALLEL = {
     SorMethod.WAVEFRONT: "no wavefronts",
-    SorMethod.RED_BLACK: "no loops to run at once",
-    SorMethod.MULTILAYER: "no loops to run at once",
+    SorMethod.RED_BLACK: "no parallel loops",
+    SorMethod.MULTILAYER: "no parallel loops",
 }
 _ORDERS = {SorMethod.RED_BLACK: "colour by colour", SorMethod.MULTILAYER: "subdomain by subdomain"}
 _TOTALS = {"+": "sum", "*": "product"}
@@ -58,7 +58,8 @@ def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
         order = "as written" if plan.reordered is None else f"{_ORDERS[clause.method]}, on one core"
         diagnostics.warning(
             clause.range,
-            f"sor({clause.method.value}) finds {_PARALLEL[clause.method]} here, and kernel '{plan.kernel.name}' runs {order}: {plan.as_written}",
+            f"sor({clause.method.value}) finds {_PARALLEL[clause.method]} here, "
+            f"and kernel '{plan.kernel.name}' runs {order}: {plan.as_written}",
             *_sums_in_order(plan),
         )
 
@@ -72,4 +73,5 @@ def _sums_in_order(plan: KernelPlan) -> Iterator[str]:
     nests = (relaxation for relaxation in relaxations(kernel) if isinstance(relaxation, SorNest))
     for accumulation in dict.fromkeys(itertools.chain.from_iterable(nest.accumulations for nest in nests)):
         if accumulation.operator in ("+", "*") and accumulation.object.host not in named:
-            yield f"reduction({accumulation.operator}: {accumulation.object.host}) allows any order of that {_TOTALS[accumulation.operator]}"
+            remedy = f"reduction({accumulation.operator}: {accumulation.object.host})"
+            yield f"{remedy} allows any order of that {_TOTALS[accumulation.operator]}"

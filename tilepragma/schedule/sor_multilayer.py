@@ -95,7 +95,7 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
     for directive in loop_directives(kernel.body):
         diagnostics.error(
             directive.range,
-            "sor(multilayer) puts loops over subdomains in the place of this one, which clauses cannot be of",
+            "sor(multilayer) replaces this loop by loops over subdomains, so it takes no directive",
             "remove this directive, or the clause sor(multilayer)",
         )
     loops = [around, *sweep.loops]
@@ -172,18 +172,19 @@ def _only_sweeps(
     elif len(nest.sweeps) > 1:
         refuse(
             nest.sweeps[1].range,
-            "one sweep a round, and this is a second one: it goes forward and backward by itself",
+            "one sweep a round, and this is a second one: sor(multilayer) goes forward and backward",
             "remove it",
         )
     elif sweep.radius > 1:
         far = next(neighbour for neighbour in sweep.neighbours if max(map(abs, neighbour.offset)) > 1)
         refuse(
             far.range,
-            f"points whose neighbours lie next to them, and this one is {max(map(abs, far.offset))} away: subdomains drift by one place a layer",
+            f"points whose neighbours lie next to them, and this one is {max(map(abs, far.offset))} away: "
+            "subdomains drift by one place a layer",
         )
     elif nest.dimensions > 2 and corner is not None:
-        message = "neighbours along the axes in three dimensions, and this one lies across a corner: its eight kernels take minutes to be proven"
-        refuse(corner.range, message)
+        message = "neighbours along the axes in three dimensions, and this one lies across a corner"
+        refuse(corner.range, f"{message}: its eight kernels take minutes to prove")
     elif nest.accumulations:
         refuse(sweep.range, f"sweeps alone, and '{nest.accumulations[0].object.host}' is computed with them")
     elif not _is_plain(around) or not all(map(_is_plain, sweep.loops)):

@@ -45,7 +45,7 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     for directive in loop_directives(kernel.body):
         diagnostics.error(
             directive.range,
-            "sor(redblack) puts loops over the points of each colour in the place of this one, which clauses cannot be of",
+            "sor(redblack) replaces this loop by loops over the points of each colour, so it takes no directive",
             "remove this directive, or the clause sor(redblack)",
         )
     swept = {loop.index for sweep in sweeps for loop in sweep.loops}
@@ -76,14 +76,16 @@ def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -
             if use.writes and use.object in counted:
                 diagnostics.error(
                     use.range,
-                    f"'{use.object.host}' is updated once for each row, and sor(redblack) comes to a row once for each class of its points",
+                    f"'{use.object.host}' is updated once for each row, "
+                    "and sor(redblack) visits a row once for each class",
                     "update it in the innermost loop",
                 )
     colours = colouring(sweep)
     if colours is None:
         diagnostics.error(
             sweep.range,
-            f"points of this stencil see others {sweep.radius} away: that takes more than {MOST_CLASSES} classes of points",
+            f"points of this stencil depend on others {sweep.radius} away: "
+            f"that takes more than {MOST_CLASSES} classes of points",
             "sor(wavefront) computes it, in the order of the loops",
         )
     return colours

@@ -59,7 +59,8 @@ def check_ends(sweep: Sweep, method: SorMethod, diagnostics: Diagnostics) -> Non
     if sweep.wraps is not None:
         diagnostics.error(
             sweep.wraps,
-            f"sor({method.value}) is for meshes with ends, and this one goes on at its other end, where neighbours may be computed at once",
+            f"sor({method.value}) is for meshes with ends, and this one is periodic: "
+            "neighbours at its ends may be computed in parallel",
             "sor(wavefront) computes it, in the order of the loops",
         )
 

@@ -53,7 +53,7 @@ def stencil(region: Region) -> Stencil | str:
     scop = region.scop
     heads = {id(statement.loops[0]): statement.loops[0] for statement in scop.statements if statement.loops}
     if len(region.statements) != 1 or len(heads) != 1 or not isinstance(region.statements[0], Loop):
-        return "there is no one loop over time steps"
+        return "the region is not a single loop over time steps"
     (time,) = heads.values()
     on_host = host_evaluable(region.written)
     steps = loop_ends(time, {})
@@ -71,7 +71,8 @@ def stencil(region: Region) -> Stencil | str:
     for statement in scop.statements:
         point = _point(statement, time, rank)
         if point is None:
-            return f"the statement on line {statement.range.start.line} does not write an element whose subscripts are its loops' iterators"
+            line = statement.range.start.line
+        return f"the statement on line {line} does not write an element whose subscripts are its loops' iterators"
         if not all(on_host(end) for place in point.places for end in _spelled(place.bounds)):
             return "a loop's bounds are not known at launch"
         points.append(point)

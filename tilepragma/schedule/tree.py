@@ -294,7 +294,8 @@ def _iterators_left(nodes: tuple[ScheduleNode, ...], region: Region) -> Iterator
         if isinstance(node, HostLoopNode):
             iterator = node.loop.iterator
             if iterator.name in region.live_out and iterator.name not in region.final:
-                yield f"'{iterator.host}' may be read after the kernel, but its last value there cannot be computed at launch"
+                where = f"'{iterator.host}' may be read after the kernel"
+                yield f"{where}, but its last value there cannot be computed at launch"
             if iterator.scope is not Scope.LOCAL and _read_outside(iterator, region):
                 yield f"the value that the loop over '{iterator.host}' leaves behind is used in the kernel"
         yield from _iterators_left(node.nodes, region)

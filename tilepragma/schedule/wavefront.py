@@ -110,7 +110,7 @@ DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (24, 24, 112), 4: (32, 16, 256)}
 other rows, the row along vectors. In the plane 32 and 128 take 0.95 to 1.1 times as long for
 Jacobi, heat and FDTD, in floats and doubles, 800 to 4000 points a side; 64 and 256 take longer.
 """
-DIAMONDS = "diamond tiles: all of a wavefront start at once"
+DIAMONDS = "diamond tiles: concurrent start"
 HOST_ROWS, DEVICE_ROWS = 2, 4
 """Rows of a band in a wavefront: a device launch has three dimensions for all but one row."""
 

@@ -202,7 +202,7 @@ def test_loops_that_are_taken_apart_are_named() -> None:
       for (int i = 0; i < n; i++) a[i] += a[p];
     }"""
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
-    assert "  taken apart the loop over i, line 4, at p, which others of its iterations read\n" in text
+    assert "  taken apart the loop over i, line 4, at p, which its other iterations read\n" in text
 
 
 def launches_of(source: str) -> str:

@@ -147,7 +147,7 @@ def test_parts_are_nodes_of_their_own_with_numbers_of_their_own() -> None:
 
 def test_explain_can_say_where() -> None:
     places = planned(*FLOYD).split
-    assert places == tuple(f"the loop over {one}, line 3, at k, which others of its iterations read" for one in "ij")
+    assert places == tuple(f"the loop over {one}, line 3, at k, which its other iterations read" for one in "ij")
     assert planned("int n, double *a", "for (int i = 0; i < n; i++) a[i] = i;").split == ()
 
 

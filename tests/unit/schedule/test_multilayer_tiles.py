@@ -65,7 +65,7 @@ def test_what_a_tile_touches_is_staged() -> None:
         one.name in ("u", "f") for one in made.device_kernel.objects if one.rank
     )
     (note,) = (one for one in made.storage if one.startswith("subdomains"))
-    assert "touch of 'u' and 'f' in memory of its own, 336 bytes at most" in note
+    assert "touch of 'u' and 'f' in shared memory, 336 bytes at most" in note
 
 
 def test_rows_of_an_array_of_one_dimension_are_staged() -> None:
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_read_where_it_is() -> None:
 
 def test_why_there_are_none_is_said() -> None:
     reason = "what the layers of a subdomain need is 56 bytes, more than the 55 of a gang's memory"
-    assert f"subdomains in memory of gangs, on devices: {reason}" in with_memory(LINE, 55).rejected
+    assert f"subdomains in shared memory, on devices: {reason}" in with_memory(LINE, 55).rejected
 
 
 @pytest.fixture(scope="module")

@@ -106,7 +106,7 @@ def test_what_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     box = "a[i + 8][j][k] + a[i][j - 8][k] + a[i][j][k + 8]"
     made = plan((CUBE % (15 * (8,))).replace("= b[i][j][k];", f"= {box.replace('a[', 'b[')};"), ASKED)
     assert not any(launch.scratchpads for launch in made.device)
-    assert any("bytes of a gang's memory" in one for one in made.rejected)
+    assert any("bytes of shared memory" in one for one in made.rejected)
 
 
 # -- broken plans

@@ -147,7 +147,7 @@ def test_only_red_black_changes_the_order() -> None:
         (
             "for (int i = 5; i < n - 5; i++)\nfor (int j = 5; j < n - 5; j++)\n"
             "u[i][j] = 0.2*(u[i-4][j] + u[i+4][j] + u[i][j-3] + u[i][j+3] + u[i-2][j] + u[i-3][j]);",
-            "points of this stencil see others 4 away: that takes more than 16 classes of points",
+            "points of this stencil depend on others 4 away: that takes more than 16 classes of points",
             8,
         ),
         (
@@ -158,7 +158,7 @@ def test_only_red_black_changes_the_order() -> None:
         (
             "double s = 0;\nfor (int i = 1; i < n - 1; i++) {\ns += w;\nfor (int j = 1; j < n - 1; j++)\n"
             f"u[i][j] = 0.25*({PLAIN});\n}}\nu[0][0] = s;",
-            "'s' is updated once for each row, and sor(redblack) comes to a row once for each class of its points",
+            "'s' is updated once for each row, and sor(redblack) visits a row once for each class",
             8,
         ),
     ],
@@ -205,7 +205,7 @@ def test_a_sum_in_order_leaves_nothing_to_run_at_once(clause: str, remedies: lis
     )
     diagnostics = Diagnostics()
     (found,) = plans(coloured(body).replace("sor(redblack)", f"sor(redblack) {clause}"), diagnostics)
-    warned = [item for item in diagnostics if "finds no loops to run at once here" in item.message]
+    warned = [item for item in diagnostics if "finds no parallel loops here" in item.message]
     assert [[note.message for note in item.notes] for item in warned] == ([] if remedies is None else [remedies])
     assert (found.as_written is None) == (remedies is None)
     assert all("runs colour by colour, on one core" in item.message for item in warned)

@@ -53,7 +53,7 @@ REFUSED = [
     (
         "a second sweep",
         f"{SWEEPS} {{\n{MESH}\n{FIVE}\nfor (int i = n - 2; i > 0; i--)\nfor (int j = n - 2; j > 0; j--)\n{FIVE}\n}}",
-        "one sweep a round, and this is a second one: it goes forward and backward by itself",
+        "one sweep a round, and this is a second one: sor(multilayer) goes forward and backward",
         12,
         "remove it",
     ),
@@ -69,7 +69,7 @@ REFUSED = [
         f"{SWEEPS}\nfor (int i = 1; i < 9; i++)\nfor (int j = 1; j < 9; j++)\nfor (int k = 1; k < 9; k++)\n"
         "v[i][j][k] = v[i-1][j][k] + v[i+1][j][k] + v[i][j-1][k] + v[i][j+1][k] + v[i][j][k-1] + v[i][j][k+1]\n"
         " + v[i-1][j-1][k] + v[i+1][j+1][k];",
-        "neighbours along the axes in three dimensions, and this one lies across a corner: its eight kernels take minutes to be proven",
+        "neighbours along the axes in three dimensions, and this one lies across a corner: its eight kernels take minutes to prove",
         11,
         INSTEAD,
     ),
