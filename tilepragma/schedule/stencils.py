@@ -72,7 +72,7 @@ def stencil(region: Region) -> Stencil | str:
         point = _point(statement, time, rank)
         if point is None:
             line = statement.range.start.line
-        return f"the statement on line {line} does not write an element whose subscripts are its loops' iterators"
+            return f"the statement on line {line} does not write an element whose subscripts are its loops' iterators"
         if not all(on_host(end) for place in point.places for end in _spelled(place.bounds)):
             return "a loop's bounds are not known at launch"
         points.append(point)
