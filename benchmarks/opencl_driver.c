@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "launch.h"
-#include "opencl_device.h"
+#include "entry/launch.h"
+#include "device/opencl/opencl_device.h"
 
 static const char source[] = "__kernel void touch(__global float *a)\n"
                              "{\n"

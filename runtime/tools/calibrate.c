@@ -7,11 +7,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "calibrate.h"
 
-#include "../cores.h"
-#include "../environment.h"
-#include "../message.h"
-#include "../profile.h"
-#include "../target.h"
+#include "host/cores.h"
+#include "base/environment.h"
+#include "base/message.h"
+#include "kernel/profile.h"
+#include "kernel/targets.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "calibrate.h"
 
-#include "../cuda_device.h"
-#include "../message.h"
+#include "device/cuda/cuda_device.h"
+#include "base/message.h"
 
 tilek_status tilek_ask_cuda(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {

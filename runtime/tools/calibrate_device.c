@@ -3,7 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "calibrate.h"
 
-#include "../message.h"
+#include "base/message.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "calibrate.h"
 
-#include "../message.h"
-#include "../threads.h"
+#include "base/message.h"
+#include "host/thread_pool.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "calibrate.h"
 
-#include "../message.h"
-#include "../profile.h"
+#include "base/message.h"
+#include "kernel/profile.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "calibrate.h"
 
-#include "../message.h"
-#include "../opencl_device.h"
+#include "base/message.h"
+#include "device/opencl/opencl_device.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* list_devices.c: what `tilepragma devices` prints. One line a device, tab-separated, as the runtime itself would number them:
  * target, number, name, driver, "gpu" or "cpu", compute units, bytes of memory. A target that is absent: target, "-", the reason. */
-#include "../backend.h"
+#include "device/common/backend.h"
 
 #include <inttypes.h>
 #include <stdio.h>

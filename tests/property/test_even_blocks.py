@@ -108,7 +108,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
     output = tmp_path_factory.mktemp("even") / "libeven.so"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-ftrapv", "-shared", "-fPIC"]
-    sources = [f"-I{RUNTIME / 'include'}", str(RUNTIME / "even_blocks.c")]
+    sources = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}", str(RUNTIME / "launch" / "balanced_chunking.c")]
     subprocess.run([compiler, *flags, *sources, "-o", str(output)], check=True)
     found = ctypes.CDLL(str(output))
     found.tilek_even_blocks.restype = ctypes.c_int64

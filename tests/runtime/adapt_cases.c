@@ -1,7 +1,7 @@
 /* adapt_cases.c: TILEK_ADAPT: launches try the layouts of tile sizes, and then take the one whose time is least. Delays stand for what would be slow, so that no
  * machine's own times matter. */
 #define _POSIX_C_SOURCE 200809L
-#include "adapt.h"
+#include "tune/online_tuning.h"
 #include "kernels.h"
 
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
+#include "device/common/backend.h"
 
 enum { SKIPPED = 77, COUNT = 1000, GROUP = 32 };
 

@@ -2,7 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "fake_backend.h"
 
-#include "message.h"
+#include "base/message.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opencl_device.h"
+#include "device/opencl/opencl_device.h"
 
 enum { SKIPPED = 77, COUNT = 64 };
 

@@ -1,8 +1,8 @@
 /* steps_cases.c: kernels whose launches run in steps, in the form of docs/EMISSION.md, and tests of them. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
-#include "numbers.h"
-#include "sizes.h"
+#include "launch/launch_geometry.h"
+#include "tune/tile_sizes.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* waves_cases.c: tiles of several wavefronts at once: each begins when all is done that it may need, and each runs once. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
-#include "threads.h"
-#include "waves.h"
+#include "host/thread_pool.h"
+#include "host/wavefront_queue.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,9 +1,9 @@
-/* disorder.c: stands between launches and the pool of threads (disorder.py), and in the place of runtime/waves.c. With CHECK_DISORDER the parts of a launch run one after the
+/* disorder.c: stands between launches and the pool of threads (disorder.py), and in the place of runtime/host/wavefront_queue.c. With CHECK_DISORDER the parts of a launch run one after the
  * other, the last first: no order is promised among them, and what depends on one shows in every run. With TILEK_NUM_THREADS large
  * each instance of the outermost axis is a part. Tiles of wavefronts that overlap run in the order farthest from that of the loops which their
  * waits allow: of those that wait for nothing the last. */
 #define tilek_waves_run tilek_waves_run_of_pool
-#include "../../runtime/waves.c"
+#include "host/wavefront_queue.c"
 #undef tilek_waves_run
 
 #include <stdint.h>

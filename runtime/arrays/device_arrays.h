@@ -1,0 +1,62 @@
+/* device_arrays.h: a call's arrays on a device, for the time of the call. */
+#ifndef TILEK_DEVICE_ARRAYS_H
+#define TILEK_DEVICE_ARRAYS_H
+
+#include "kernel/variant.h"
+#include "arrays/present_table.h"
+
+/* One array of the call. */
+typedef struct tilek_resident {
+    tilek_span span;
+    tilek_present *present;       /* pinned; NULL: `temporary` serves it */
+    int temporary;                /* index; -1: present, or an empty section */
+    const tilek_buffer *buffer;   /* NULL: empty */
+    int64_t origin;               /* CONTIGUOUS: elements from the object's start to the copy's */
+    const tilek_array *geometry;  /* ROWS: what is packed */
+} tilek_resident;
+
+/* Device memory for sections that are not present; sections that share host memory share it. */
+typedef struct tilek_temporary {
+    tilek_span span;
+    int array;      /* ROWS: whose geometry */
+    int in, out;
+    int merged;     /* absorbed by an earlier one */
+    int apart;      /* written by the kernel, and not to be seen by the host */
+    int in_place;   /* no copy can be made: it must be shared */
+    int shared;     /* `buffer` is the host's memory itself */
+    tilek_buffer buffer;
+    void *staging;  /* what goes home, until all has arrived */
+} tilek_temporary;
+
+typedef struct tilek_residence {
+    const tilek_kernel *kernel;
+    const tilek_form *form;
+    const tilek_call *call;
+    tilek_place place;
+    tilek_resident *arrays;
+    tilek_temporary *temporaries; /* one an array, unused ones empty */
+    int started;                  /* the owner's: a launch was queued, and may have written to what is shared or present */
+    void *block;
+} tilek_residence;
+
+/* Finds or plans a place for every array; moves nothing. To be let go with tilek_leave, after a failure too. `form` lives as long. */
+tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_form *form, const tilek_call *call, const tilek_place *place,
+                          tilek_message *why);
+
+/* Allocates and copies in. */
+tilek_status tilek_bring(tilek_residence *residence, tilek_message *why);
+
+/* After all launches succeeded: copies out and marks what is present as written. A failure before any of the host's data have changed is
+ * a status; a later one ends the program, since nothing could run from the data left. */
+tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why);
+
+/* After a launch failed. Where none was queued before it, nothing has changed. Returns 0 where values that only this device had may be lost, or those in memory that it shares with the host; `why` then
+ * names the array. */
+int tilek_give_up(tilek_residence *residence, tilek_message *why);
+
+/* 32 where every position in an array of the call, as device code computes it, is far enough inside 32 bits; else 64. */
+int tilek_index_bits(const tilek_residence *residence);
+
+void tilek_leave(tilek_residence *residence);
+
+#endif

@@ -1,0 +1,113 @@
+/* kernel_state.h: what the runtime keeps for the process and for each kernel. */
+#ifndef TILEK_KERNEL_STATE_H
+#define TILEK_KERNEL_STATE_H
+
+#include "device/common/backend.h"
+
+/* The figures of one kernel on one target, for TILEK_PROFILE. */
+typedef struct tilek_figures {
+    int64_t launches, bytes_in, bytes_out;
+    int64_t bytes_touched; /* see tilek_touched */
+    double operations;     /* tilek_call.operations of all launches */
+    int64_t kernel_nanoseconds, copy_nanoseconds, compile_nanoseconds;
+} tilek_figures;
+
+/* Those of one launch among a kernel's steps. */
+typedef struct tilek_step_figures { int64_t steps, nanoseconds; } tilek_step_figures;
+
+/* Tile sizes of some call of a kernel, for the trace. */
+typedef struct tilek_taken { struct tilek_taken *next; int64_t sizes[]; } tilek_taken;
+
+/* The largest differences that TILEK_VERIFY found in one array. */
+typedef struct tilek_difference { double absolute, relative; int64_t comparisons; } tilek_difference;
+
+/* A device program of a kernel, kept until exit. */
+typedef struct tilek_built {
+    struct tilek_built *next;
+    tilek_target target;
+    tilek_device *device;
+    tilek_program *program;
+    tilek_entry **entries;  /* per entry point of the device's form */
+    int64_t *group_totals;  /* likewise */
+    int constant_count;     /* 0: the parametric program */
+    int argument_count;     /* numbers that are arguments of this specialised program */
+    int specialized;
+    const unsigned char *is_argument; /* per constant; NULL: none is an argument */
+    const unsigned char *passed;      /* likewise per parameter of all entry points, one after another */
+    int64_t constants[];
+} tilek_built;
+
+/* A number of a form's launches that programs have as a constant until it has changed twice, or once where another is an argument already: most follow from one bound. */
+typedef struct tilek_changing { const tilek_launch_shape *launches; const char *name; int64_t last; int changes, is_argument; } tilek_changing;
+
+/* The runtime's memory of one kernel; `mutex` of kernel_state.c guards what changes. */
+typedef struct tilek_state {
+    struct tilek_state *next;
+    const tilek_kernel *kernel;
+    int valid;              /* the kernel keeps the header's contract */
+    tilek_built *built;
+    int check_reported;     /* see tilek_check_failed */
+    int specialized_count;  /* specialisations that differ in their numbers */
+    tilek_changing *changing; /* the numbers of its programs, as they were at the last compilation */
+    int changing_count;
+    struct tilek_recording *recordings; /* see launch_graphs.h */
+    unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
+    tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
+    tilek_step_figures *steps[TILEK_TARGETS][2]; /* per launch, NULL before the first step that is measured; [1]: of the host's form */
+    tilek_taken *taken;     /* different ones each; guarded by the profile's mutex */
+    struct tilek_adaptation *adaptations; /* see online_tuning.h */
+    void *scratch;          /* memory of the last launch's temporaries, for the next; NULL while one has it */
+    size_t scratch_bytes;
+    tilek_difference *differences; /* per array, NULL before the first verification */
+} tilek_state;
+
+/* The kernel's state, made at its first launch; NULL where memory is exhausted or the program is ending. Cheap when it exists. */
+tilek_state *tilek_state_of(const tilek_kernel *kernel);
+
+/* All states, newest first; stable while the program runs. */
+tilek_state *tilek_first_state(void);
+
+/* Guards the states' changing members. */
+void tilek_state_lock(void);
+void tilek_state_unlock(void);
+
+/* Makes the exit and fork handlers; every visit begins with it. Nonzero while the program is not ending. */
+int tilek_start(void);
+
+/* Around the first opening of a target's backend: `change` 1 before, -1 after. */
+void tilek_backend_opening(tilek_target target, int change);
+
+/* Called after a backend's successful open (see backend.h's shutdown). */
+void tilek_backend_opened(const tilek_backend *backend);
+
+/* Says that a thread has left a device's library in the midst of a call: no device is used from then on. Asks whether one has. */
+void tilek_devices_left(void);
+int tilek_devices_are_left(void);
+
+/* Whether a device is open. */
+int tilek_has_devices(void);
+
+/* Whether this process is the child of a fork whose parent had opened the backend, or was opening it: its library does not survive a fork. */
+int tilek_backend_is_parents(const tilek_backend *backend);
+
+/* Marks the calling thread as one of the runtime's own; asks whether it is. */
+void tilek_mark_own_thread(void);
+int tilek_is_own_thread(void);
+
+/* What the parts free or renew at exit and after a fork. */
+void tilek_messages_free(void);
+void tilek_settings_free(void);
+void tilek_cores_forked(void);
+/* Runs what was queued and ends the queues' threads: at exit, and where no thread of the program is left that has been here. */
+void tilek_queues_finish(void);
+void tilek_queues_close(void);
+void tilek_queues_forked(void);
+void tilek_threads_forked(void);
+void tilek_present_release_devices(void);
+void tilek_present_forked(void);
+void tilek_buffers_forked(void);
+void tilek_present_free(void);
+void tilek_profile_finish(void);
+void tilek_verify_finish(void);
+
+#endif
