@@ -3,7 +3,7 @@
 #include "arrays/buffers.h"
 
 #include "base/locks.h"
-#include "base/message.h"
+#include "device/open_devices.h"
 #include "kernel/profile.h"
 
 #include <string.h>

@@ -20,6 +20,9 @@ void tilek_give_buffer(const tilek_place *place, tilek_buffer *buffer);
 /* Frees the buffers given back; at exit. */
 void tilek_buffers_free(void);
 
+/* In a fork's child. */
+void tilek_buffers_forked(void);
+
 tilek_status tilek_copy_in(const tilek_place *place, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why);
 tilek_status tilek_copy_out(const tilek_place *place, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why);
 

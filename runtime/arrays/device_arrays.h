@@ -2,8 +2,8 @@
 #ifndef TILEK_DEVICE_ARRAYS_H
 #define TILEK_DEVICE_ARRAYS_H
 
-#include "kernel/variant.h"
 #include "arrays/present_table.h"
+#include "kernel/variant.h"
 
 /* One array of the call. */
 typedef struct tilek_resident {

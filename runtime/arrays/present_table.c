@@ -4,7 +4,7 @@
 
 #include "base/locks.h"
 #include "base/message.h"
-#include "launch/persistent_launch.h"
+#include "device/open_devices.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -515,8 +515,6 @@ void tilek_present_release_devices(void)
         entry->copies = kept;
     }
     tilek_unlock(TILEK_LOCK_PRESENT);
-    tilek_flags_free();
-    tilek_buffers_free();
 }
 
 /* A fork's child keeps the values that the host has; copies on devices are the parent's. */

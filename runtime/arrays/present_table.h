@@ -52,4 +52,9 @@ tilek_status tilek_present_exit(const tilek_array_shape *shape, const tilek_arra
 tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_array *array, int to_host, int queue, tilek_message *why);
 int tilek_present_has(const tilek_array_shape *shape, const tilek_array *array, tilek_message *why);
 
+/* At exit: what only a device holds goes to memory of the runtime's; then, what the host has is forgotten. And in a fork's child. */
+void tilek_present_release_devices(void);
+void tilek_present_free(void);
+void tilek_present_forked(void);
+
 #endif

@@ -3,6 +3,7 @@
 #include "arrays/section.h"
 
 #include "base/message.h"
+#include "kernel/profile.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -179,4 +180,19 @@ void tilek_gather(const tilek_array_shape *shape, const tilek_array *array, cons
 void tilek_scatter(const tilek_array_shape *shape, const tilek_array *array, const tilek_span *span, void *copy)
 {
     move_section(shape, array, span, copy, UNPACK);
+}
+
+size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call)
+{
+    size_t bytes = 0;
+    if (!tilek_profiling()) return 0;
+    for (int index = 0; index < kernel->array_count; ++index) {
+        tilek_span span;
+        tilek_message unused;
+        if ((kernel->arrays[index].flags & TILEK_UNKNOWN_EXTENT) != 0) return 0; /* the rest of them would pass for all */
+        if (tilek_span_of(&kernel->arrays[index], &call->arrays[index], &span, &unused) != TILEK_OK) continue;
+        if ((kernel->arrays[index].flags & TILEK_READS) != 0) bytes += span.device_bytes;
+        if ((kernel->arrays[index].flags & TILEK_WRITES) != 0) bytes += span.device_bytes;
+    }
+    return bytes;
 }

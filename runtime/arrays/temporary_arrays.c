@@ -2,8 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "arrays/temporary_arrays.h"
 
-#include "base/message.h"
 #include "arrays/section.h"
+#include "base/message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,6 @@
 #include "base/environment.h"
 
 #include "base/message.h"
-#include "kernel/kernel_state.h"
-#include "host/thread_pool.h"
 
 #include <ctype.h>
 #include <errno.h>

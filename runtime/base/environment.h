@@ -6,7 +6,8 @@
 
 typedef enum tilek_opencl_form { TILEK_FORM_BY_DEVICE, TILEK_FORM_GPU, TILEK_FORM_CPU } tilek_opencl_form;
 
-enum { TILEK_MOST_SUBDEVICES = 16 };
+/* TILEK_MOST_THREADS: parts of a launch at most. */
+enum { TILEK_MOST_SUBDEVICES = 16, TILEK_MOST_THREADS = 1024 };
 
 typedef struct tilek_settings {
     tilek_target target;         /* TILEK_TARGET; meaningful where target_given */
@@ -39,5 +40,8 @@ void tilek_sizes_finish(void);
 
 /* The program's settings. The first call reads the environment and complains about bad values; the strings live until exit. */
 const tilek_settings *tilek_get_settings(void);
+
+/* At exit: frees their strings. */
+void tilek_settings_free(void);
 
 #endif

@@ -2,13 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "base/message.h"
 
-#include "base/environment.h"
 #include "base/locks.h"
 #include "base/rank.h"
-#include "kernel/kernel_state.h"
-#include "base/visits.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +48,7 @@ static size_t write_line(char text[LINE_LENGTH], const char *kind, const char *f
     return strlen(strcat(text, "\n"));
 }
 
-static void print_line(const char *kind, const char *file, int line, const char *format, va_list arguments)
+void tilek_print_line(const char *kind, const char *file, int line, const char *format, va_list arguments)
 {
     char text[LINE_LENGTH];
     (void)write_line(text, kind, file, line, format, arguments);
@@ -86,19 +82,18 @@ void tilek_warn(const char *file, int line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_line("warning", file, line, format, arguments);
+    tilek_print_line("warning", file, line, format, arguments);
     va_end(arguments);
 }
 
-/* exit runs handlers that join the runtime's own threads, so one of those must leave without them; and one of them may be what fails. What was measured is said all
- * the same. */
-static void leave(int status)
+static int (*may_exit_now)(void); /* set when the first launch or directive begins; before that nothing of the runtime's runs */
+
+void tilek_at_failure(int (*may_exit)(void)) { may_exit_now = may_exit; }
+
+/* exit runs handlers that join the runtime's own threads, so one of those must leave without them; and one of them may be what fails. */
+void tilek_leave_program(int status)
 {
-    if (!tilek_is_own_thread() && !tilek_is_ending()) {
-        tilek_visit_exits();
-        exit(status);
-    }
-    if (!tilek_is_ending()) tilek_profile_finish();
+    if (may_exit_now == NULL || may_exit_now()) exit(status);
     (void)fflush(NULL);
     _exit(status);
 }
@@ -107,19 +102,9 @@ void tilek_fail(const char *file, int line, int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_line("error", file, line, format, arguments);
+    tilek_print_line("error", file, line, format, arguments);
     va_end(arguments);
-    leave(status);
-}
-
-void tilek_trouble(const char *file, int line, const char *format, ...)
-{
-    const int strict = tilek_get_settings()->strict;
-    va_list arguments;
-    va_start(arguments, format);
-    print_line(strict ? "error" : "warning", file, line, format, arguments);
-    va_end(arguments);
-    if (strict) leave(TILEK_EXIT_STRICT);
+    tilek_leave_program(status);
 }
 
 void tilek_messages_free(void)

@@ -2,7 +2,10 @@
 #ifndef TILEK_MESSAGE_H
 #define TILEK_MESSAGE_H
 
-#include "device/common/backend.h"
+#include <stdarg.h>
+
+/* A sentence for the user; truncated where longer. `text` is always terminated. */
+typedef struct tilek_message { char text[2048]; } tilek_message;
 
 #if defined(__GNUC__)
 #define TILEK_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
@@ -19,12 +22,19 @@ void tilek_warn(const char *file, int line, const char *format, ...) TILEK_PRINT
 /* As tilek_warn with "error:", then exit(status) with the program's exit handlers. */
 void tilek_fail(const char *file, int line, int status, const char *format, ...) TILEK_PRINTF(4, 5);
 
-/* A warning, or under TILEK_STRICT an error that ends the program with status 71. */
-void tilek_trouble(const char *file, int line, const char *format, ...) TILEK_PRINTF(3, 4);
-
 /* For signal handlers, which can take no lock: the line, without its being remembered; the second ends the program at once, with status 71. */
 void tilek_warn_at_once(const char *file, int line, const char *format, ...) TILEK_PRINTF(3, 4);
 void tilek_end_at_once(const char *text);
+
+/* What decides how a failure ends the program: nonzero where exit may be called. Else it has said what was measured, and the program ends without its exit handlers. */
+void tilek_at_failure(int (*may_exit)(void));
+
+/* For trouble.c: a line of this kind, as tilek_warn prints it; and the end of a failure. */
+void tilek_print_line(const char *kind, const char *file, int line, const char *format, va_list arguments);
+void tilek_leave_program(int status);
+
+/* At exit: forgets which lines were printed. */
+void tilek_messages_free(void);
 
 enum { TILEK_EXIT_VERIFY = 70, TILEK_EXIT_STRICT = 71 };
 

@@ -3,16 +3,15 @@
 #define _XOPEN_SOURCE 700
 #include "base/visits.h"
 
-#include "dispatch/async_queues.h"
-#include "entry/launch.h"
 #include "base/locks.h"
 #include "base/message.h"
-#include "kernel/kernel_state.h"
-#include "host/thread_pool.h"
+#include "base/own_threads.h"
+#include "base/trouble.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +36,7 @@ static int64_t visiting;  /* atomic, of all threads: INSIDE for each visit that 
 static int64_t visitors;  /* atomic: threads of the program that have been inside and have not ended */
 static pthread_key_t key;
 static int has_key;
+static const tilek_visit_parts *parts; /* set before any thread is inside */
 
 static void count(int64_t change) { (void)__atomic_add_fetch(&visiting, change, __ATOMIC_SEQ_CST); }
 
@@ -68,8 +68,7 @@ static void give_up(void *unused)
     if (tilek_locks_held() != 0 && (here.phase != TILEK_PHASE_DEVICE || tilek_locks_held() != 1u << TILEK_LOCK_BUILDING))
         tilek_end_at_once("a signal handler has left a launch or a directive in the midst of a change that cannot be undone");
     tilek_locks_forget(); /* that of compilations for devices */
-    tilek_parallel_left();
-    if (here.phase == TILEK_PHASE_DEVICE) tilek_devices_left();
+    parts->left(here.phase);
     leave();
 }
 
@@ -99,10 +98,7 @@ static void end_runtime_threads(void)
     sigset_t before;
     tilek_signals_block(&before); /* no handler is to launch in this thread meanwhile */
     count(INSIDE);                /* a handler of exit, which does the same, waits for this */
-    if (!tilek_is_ending() && main_has_ended()) {
-        tilek_queues_close();
-        tilek_threads_free();
-    }
+    if (!tilek_is_ending() && main_has_ended()) parts->end_threads();
     count(-INSIDE);
     tilek_signals_restore(&before);
 }
@@ -113,7 +109,7 @@ static void ended(void *unused)
         tilek_warn(NULL, 0, "a thread has ended in a signal handler during a launch");
         give_up(unused);
     }
-    tilek_host_thread_ends();
+    parts->thread_ends();
     here.is_known = 0; /* a destructor that runs later may launch again */
     if (!tilek_is_own_thread() && __atomic_sub_fetch(&visitors, 1, __ATOMIC_SEQ_CST) == 0) end_runtime_threads();
 }
@@ -161,12 +157,12 @@ static int go_through(int (*body)(void *context, tilek_admission admission), voi
     return result;
 }
 
-int tilek_visit(int (*body)(void *context, tilek_admission admission), void *context)
+int tilek_visit(const tilek_visit_parts *upper, int (*body)(void *context, tilek_admission admission), void *context)
 {
     int cancelling, result;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     if (!here.is_known) {
-        (void)tilek_start();
+        upper->start();
         here.is_known = has_key && pthread_setspecific(key, &here) == 0;
         if (here.is_known && !tilek_is_own_thread()) (void)__atomic_add_fetch(&visitors, 1, __ATOMIC_SEQ_CST);
     }
@@ -203,7 +199,11 @@ void tilek_visits_forked(void)
     __atomic_store_n(&visitors, here.is_known, __ATOMIC_SEQ_CST);
 }
 
-void tilek_visits_start(void) { has_key = pthread_key_create(&key, ended) == 0; }
+void tilek_visits_start(const tilek_visit_parts *upper)
+{
+    parts = upper;
+    has_key = pthread_key_create(&key, ended) == 0;
+}
 
 void tilek_visits_free(void)
 {

@@ -7,11 +7,20 @@
  * WITHIN: the thread is inside already, where a signal handler has interrupted it: no lock may be taken, and no memory. */
 typedef enum tilek_admission { TILEK_ADMITTED, TILEK_LATE, TILEK_WITHIN } tilek_admission;
 
-/* Returns body(context, admission). Meanwhile the thread cannot be cancelled. Every public function that keeps anything does what it does in a visit. */
-int tilek_visit(int (*body)(void *context, tilek_admission admission), void *context);
-
 /* What the calling thread does inside. HOST: the kernel's own code, which it may leave at any time; DEVICE: calls of a device's library, which it may not. */
 typedef enum tilek_phase { TILEK_PHASE_RUNTIME, TILEK_PHASE_HOST, TILEK_PHASE_DEVICE } tilek_phase;
+
+/* What the parts of the runtime above this one do about visits. */
+typedef struct tilek_visit_parts {
+    void (*start)(void);             /* before a thread's first visit; calls tilek_visits_start once */
+    void (*left)(tilek_phase phase); /* the calling thread has jumped out of its visit, in this phase */
+    void (*thread_ends)(void);       /* the calling thread is about to end */
+    void (*end_threads)(void);       /* no thread of the program is left that has been inside: the runtime's own are to end */
+} tilek_visit_parts;
+
+/* Returns body(context, admission). Meanwhile the thread cannot be cancelled. Every public function that keeps anything does what it does in a visit. `upper` is the
+ * same for all visits. */
+int tilek_visit(const tilek_visit_parts *upper, int (*body)(void *context, tilek_admission admission), void *context);
 
 /* Returns the phase before. */
 tilek_phase tilek_visit_phase(tilek_phase phase);
@@ -36,7 +45,7 @@ int tilek_has_visitors(void);
 void tilek_visits_forked(void);
 
 /* Called once, before the first visit. */
-void tilek_visits_start(void);
+void tilek_visits_start(const tilek_visit_parts *upper);
 void tilek_visits_free(void);
 
 #endif

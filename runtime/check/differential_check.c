@@ -2,14 +2,15 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check/differential_check.h"
 
-#include "check/array_diff.h"
-#include "base/environment.h"
-#include "entry/launch.h"
-#include "base/message.h"
 #include "arrays/present_table.h"
-#include "kernel/profile.h"
+#include "base/environment.h"
+#include "base/message.h"
 #include "base/rank.h"
+#include "base/trouble.h"
+#include "check/array_diff.h"
 #include "check/zero_sign.h"
+#include "dispatch/execute.h"
+#include "kernel/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,4 +10,7 @@ int tilek_verify_launch(tilek_state *state, tilek_call *call);
 /* Compares what the original left with the kernel's results, then puts those in place. Ends the program with status 70 beyond the tolerance. */
 void tilek_verify_complete(tilek_state *state, tilek_call *call);
 
+/* At exit: says the largest differences. */
+void tilek_verify_finish(void);
+
 #endif

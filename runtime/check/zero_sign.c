@@ -2,8 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check/zero_sign.h"
 
-#include "base/message.h"
 #include "arrays/present_table.h"
+#include "base/message.h"
 
 #include <string.h>
 

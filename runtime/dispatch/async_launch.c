@@ -1,9 +1,12 @@
 /* async_launch.c: asynchronous launches: the call is copied, and run by its queue's thread. */
 #define _POSIX_C_SOURCE 200809L
-#include "dispatch/async_queues.h"
-#include "kernel/call_copy.h"
-#include "entry/launch.h"
+#include "dispatch/async_launch.h"
+
 #include "base/message.h"
+#include "dispatch/async_queues.h"
+#include "dispatch/execute.h"
+#include "host/host_launch.h"
+#include "kernel/call_copy.h"
 
 #include <stdlib.h>
 

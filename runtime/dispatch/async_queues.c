@@ -2,13 +2,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "dispatch/async_queues.h"
 
-#include "host/cores.h"
-#include "entry/launch.h"
 #include "base/locks.h"
-#include "base/message.h"
-#include "kernel/kernel_state.h"
-#include "host/thread_pool.h"
+#include "base/own_threads.h"
 #include "base/visits.h"
+#include "host/cores.h"
+#include "host/host_launch.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -172,22 +170,6 @@ void tilek_queues_wait(int count, const int64_t names[])
     for (queue *one = queues; everything && one != NULL; one = one->next) wait_for(one, &before);
     tilek_unlock(TILEK_LOCK_QUEUES);
     tilek_signals_restore(&before);
-}
-
-typedef struct waiting { int count; const int64_t *names; } waiting;
-
-static int visit(void *context, tilek_admission admission)
-{
-    const waiting *wait = context;
-    if (admission != TILEK_WITHIN) tilek_queues_wait(wait->count, wait->names);
-    else if (tilek_has_queues()) tilek_end_at_once("a signal handler waits for queues inside of a launch or a directive, which may never end");
-    return 0;
-}
-
-void tilek_wait(int count, const int64_t names[])
-{
-    waiting wait = {count, names};
-    (void)tilek_visit(visit, &wait);
 }
 
 /* Whether the queues are to close, whose threads still run all that was queued. Meanwhile no thread of the program uses one. */

@@ -1,10 +1,11 @@
 /* data_directives.c: the data directives. */
 #define _POSIX_C_SOURCE 200809L
-#include "dispatch/async_queues.h"
+#include "arrays/present_table.h"
 #include "base/environment.h"
 #include "base/message.h"
-#include "arrays/present_table.h"
-#include "base/visits.h"
+#include "base/trouble.h"
+#include "dispatch/async_queues.h"
+#include "entry/lifecycle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static int enter(void *context, tilek_admission admission)
 void tilek_data_enter(const char *file, int line, int item_count, const tilek_data_item items[])
 {
     directive own = {file, line, item_count, items, 0, 0};
-    (void)tilek_visit(enter, &own);
+    (void)tilek_enter(enter, &own);
 }
 
 static int leave(void *context, tilek_admission admission)
@@ -72,7 +73,7 @@ static int leave(void *context, tilek_admission admission)
 void tilek_data_exit(const char *file, int line, int item_count, const tilek_data_item items[])
 {
     directive own = {file, line, item_count, items, 0, 0};
-    (void)tilek_visit(leave, &own);
+    (void)tilek_enter(leave, &own);
 }
 
 /* `is_late`: what the host has the newest values of has left the table. */
@@ -120,7 +121,7 @@ static int update(void *context, tilek_admission admission)
 void tilek_data_update(const char *file, int line, int item_count, const tilek_data_item items[], int64_t queue)
 {
     directive own = {file, line, item_count, items, queue, 0};
-    (void)tilek_visit(update, &own);
+    (void)tilek_enter(update, &own);
 }
 
 static int bring_home(void *context, tilek_admission admission)
@@ -138,7 +139,7 @@ static int bring_home(void *context, tilek_admission admission)
 void tilek_data_home(const char *file, int line, unsigned types)
 {
     directive own = {file, line, 0, NULL, 0, types};
-    if (!tilek_nothing_is_present() || tilek_has_queues()) (void)tilek_visit(bring_home, &own);
+    if (!tilek_nothing_is_present() || tilek_has_queues()) (void)tilek_enter(bring_home, &own);
 }
 
 static int bring_element_home(void *context, tilek_admission admission)
@@ -156,5 +157,5 @@ static int bring_element_home(void *context, tilek_admission admission)
 void tilek_element_home(const char *file, int line, const void *start, size_t bytes)
 {
     element own = {file, line, start, bytes};
-    if (!tilek_nothing_is_present() || tilek_has_queues()) (void)tilek_visit(bring_element_home, &own);
+    if (!tilek_nothing_is_present() || tilek_has_queues()) (void)tilek_enter(bring_element_home, &own);
 }

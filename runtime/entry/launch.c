@@ -1,139 +1,30 @@
 /* launch.c: the entry of generated code: which way a call goes, and what happens when a way is closed. */
 #define _POSIX_C_SOURCE 200809L
-#include "entry/launch.h"
+#include "tilek.h"
 
-#include "tune/online_tuning.h"
-#include "dispatch/async_queues.h"
-#include "base/environment.h"
-#include "kernel/variant.h"
-#include "base/interruption.h"
-#include "base/message.h"
 #include "arrays/present_table.h"
-#include "kernel/profile.h"
-#include "tune/tile_sizes.h"
 #include "arrays/section.h"
 #include "arrays/temporary_arrays.h"
-#include "check/differential_check.h"
+#include "base/environment.h"
+#include "base/interruption.h"
+#include "base/message.h"
+#include "base/trouble.h"
 #include "base/visits.h"
+#include "check/differential_check.h"
 #include "check/zero_sign.h"
+#include "device/open_devices.h"
+#include "dispatch/async_launch.h"
+#include "dispatch/async_queues.h"
+#include "dispatch/execute.h"
+#include "entry/lifecycle.h"
+#include "host/host_launch.h"
+#include "kernel/profile.h"
+#include "kernel/variant.h"
+#include "tune/online_tuning.h"
+#include "tune/tile_sizes.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-/* Under TILEK_STRICT this does not return. */
-static void report(const tilek_kernel *kernel, tilek_target target, const tilek_candidate *next, int is_last_try, const tilek_message *why)
-{
-    const char *name = tilek_target_name(target);
-    if (tilek_get_settings()->strict) tilek_trouble(kernel->file, kernel->line, "kernel %s cannot run on %s: %s", kernel->name, name, why->text);
-    else tilek_trouble(kernel->file, kernel->line, "kernel %s cannot run on %s: %s; it runs %s%s instead%s%s%s", kernel->name, name, why->text,
-                       next != NULL ? "on " : "as ", next != NULL ? tilek_target_name(next->target) : "the original loop",
-                       is_last_try ? ", and " : "", is_last_try ? name : "", is_last_try ? " is not tried again" : "");
-}
-
-/* Bit t: target t is absent, or a call on its device failed. It is not tried again, so that this costs one warning in all. */
-static unsigned lost;
-
-/* An absent device that this call alone asks for (device clause, a GPU only) says nothing about others. */
-static int loses_target(const tilek_call *call, const tilek_candidate *candidate, tilek_status status)
-{
-    return status == TILEK_DEVICE_LOST || (status == TILEK_NO_DEVICE && candidate->demanded && !candidate->gpu_only && call->device < 0);
-}
-
-/* Marks that change only under the state's lock; a stale answer costs one more failed trial. */
-static int is_refused(const tilek_state *state, tilek_target target)
-{
-    unsigned refused;
-    tilek_state_lock();
-    refused = state->refused | lost;
-    tilek_state_unlock();
-    return (refused >> target & 1u) != 0;
-}
-
-static int is_device(tilek_target target) { return target == TILEK_OPENCL || target == TILEK_CUDA; }
-
-/* Whether some candidate is a device that may still be tried. */
-static int may_use_devices(const tilek_state *state, const tilek_candidate candidates[], int count)
-{
-    for (int index = 0; index < count; ++index)
-        if (is_device(candidates[index].target) && !is_refused(state, candidates[index].target)) return 1;
-    return 0;
-}
-
-/* Where the caller has had no version to choose, the layout is decided here. */
-static void adapt(tilek_state *state, tilek_call *call, const tilek_candidate *candidate)
-{
-    const tilek_kernel *kernel = state->kernel;
-    tilek_side side;
-    if (kernel->version_count > 0 || kernel->choice_count + kernel->device_choice_count + kernel->processor_choice_count == 0) return;
-    (void)tilek_find_side(kernel, call, candidate, &side);
-    tilek_adapt(state, call, candidate->target, side);
-}
-
-static tilek_status run_device(tilek_state *state, const tilek_call *call, const tilek_candidate *candidate, int queue, tilek_message *why)
-{
-    const tilek_phase phase = tilek_visit_phase(TILEK_PHASE_DEVICE);
-    const tilek_status status = tilek_run_device(state, call, candidate, queue, why);
-    (void)tilek_visit_phase(phase);
-    return status;
-}
-
-static tilek_status execute(tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, int queue, tilek_target *ran)
-{
-    tilek_status status = TILEK_UNSUPPORTED;
-    for (int index = 0; index < count; ++index) {
-        const tilek_candidate *candidate = &candidates[index];
-        const int on_device = is_device(candidate->target);
-        tilek_call own = *call;
-        tilek_message why;
-        int64_t start = 0;
-        int is_last_try;
-        if (on_device && is_refused(state, candidate->target)) {
-            tilek_adapted(&own, candidate->target, -1);
-            continue;
-        }
-        if (tilek_get_settings()->adapt) {
-            adapt(state, &own, candidate);
-            start = tilek_now();
-        }
-        status = on_device ? run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
-        tilek_adapted(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
-        if (status == TILEK_OK) {
-            *ran = candidate->target;
-            if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);
-            return TILEK_OK;
-        }
-        is_last_try = on_device && loses_target(call, candidate, status);
-        if (status != TILEK_NO_DEVICE || candidate->demanded)
-            report(state->kernel, candidate->target, index + 1 < count ? candidate + 1 : NULL, is_last_try, &why);
-        if (is_last_try) {
-            tilek_state_lock();
-            lost |= 1u << candidate->target;
-            tilek_state_unlock();
-        }
-    }
-    return status;
-}
-
-tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue, tilek_target *ran)
-{
-    const tilek_kernel *kernel = state->kernel;
-    tilek_candidate candidates[TILEK_TARGETS];
-    const int count = tilek_candidates(kernel, candidates), devices = may_use_devices(state, candidates, count);
-    tilek_call own = *call;
-    tilek_message why;
-    tilek_status status;
-    tilek_scratch scratch;
-    if (!tilek_has_temporaries(kernel, devices)) return execute(state, call, candidates, count, queue, ran);
-    status = tilek_take_scratch(state, &own, devices, &scratch, &why);
-    if (status != TILEK_OK) {
-        tilek_adapt_declined(call);
-        tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s", kernel->name, why.text);
-        return status;
-    }
-    status = execute(state, &own, candidates, count, queue, ran);
-    tilek_give_scratch(state, &scratch);
-    return status;
-}
 
 /* Whether the call can be run at all by this library. */
 static int is_valid(const tilek_kernel *kernel)
@@ -233,7 +124,7 @@ void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value
         used += written > 0 ? (size_t)written : 0;
     }
     va_end(pairs);
-    (void)tilek_visit(report_check, &failed);
+    (void)tilek_enter(report_check, &failed);
 }
 
 /* Whether an array that the kernel writes may share memory with another: so it is, too, where one has no valid section. `which`: the two. */
@@ -264,16 +155,6 @@ static void check_apart(const tilek_kernel *kernel, tilek_call *call)
                       kernel->arrays[which[1]].name);
 }
 
-/* The one that is going to run the call, as far as is known; NULL: none. */
-static const tilek_candidate *first_of(const tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, tilek_side *side)
-{
-    for (int index = 0; index < count; ++index) {
-        if (is_device(candidates[index].target) && is_refused(state, candidates[index].target)) continue;
-        if (tilek_find_side(state->kernel, call, &candidates[index], side)) return &candidates[index];
-    }
-    return NULL;
-}
-
 /* Launches a kernel whose original loop must run again if the sign of a zero is in doubt. */
 static int launch_for_zeros(tilek_state *state, tilek_call *call)
 {
@@ -301,19 +182,17 @@ static int choose_version(void *context, tilek_admission admission)
     const tilek_kernel *const kernel = ((visitor *)context)->kernel;
     tilek_call *const call = ((visitor *)context)->call;
     const tilek_settings *settings;
-    tilek_candidate candidates[TILEK_TARGETS];
-    const tilek_candidate *candidate;
     tilek_state *state;
+    tilek_target target;
     tilek_side side;
     int64_t wanted;
     if (admission != TILEK_ADMITTED || kernel->abi != TILEK_ABI || !call->enabled || is_first_in_handler(kernel) || (state = tilek_state_of(kernel)) == NULL) return 0;
     settings = tilek_get_settings();
     wanted = settings->version;
     if (wanted == 0 || wanted > kernel->version_count) return 0;
-    candidate = first_of(state, call, candidates, tilek_candidates(kernel, candidates), &side);
-    if (candidate == NULL) return 0;
+    if (!tilek_likely_target(state, call, &target, &side)) return 0;
     if (wanted > 0) return side != TILEK_SIDE_DEVICE || kernel->versions[wanted - 1]->device_launch_count > 0 ? (int)wanted : 0;
-    if (settings->adapt) tilek_adapt(state, call, candidate->target, side);
+    if (settings->adapt) tilek_adapt(state, call, target, side);
     if (call->layout == 0) tilek_take_layout(kernel, call, tilek_layout_chosen(kernel, call, side, tilek_bytes_on_hosts(kernel, call)));
     return tilek_version_of(kernel, call->layout)->version;
 }
@@ -321,7 +200,7 @@ static int choose_version(void *context, tilek_admission admission)
 int tilek_version(const tilek_kernel *kernel, tilek_call *call)
 {
     visitor visitor = {kernel, call};
-    return tilek_visit(choose_version, &visitor);
+    return tilek_enter(choose_version, &visitor);
 }
 
 static int launch(void *context, tilek_admission admission)
@@ -355,7 +234,7 @@ int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
 {
     visitor visitor = {kernel, call};
     if (kernel->abi == TILEK_ABI) call->state = NULL;
-    return tilek_visit(launch, &visitor);
+    return tilek_enter(launch, &visitor);
 }
 
 static int complete(void *context, tilek_admission admission)
@@ -375,5 +254,5 @@ static int complete(void *context, tilek_admission admission)
 void tilek_complete(const tilek_kernel *kernel, tilek_call *call)
 {
     visitor visitor = {kernel, call};
-    (void)tilek_visit(complete, &visitor);
+    (void)tilek_enter(complete, &visitor);
 }

@@ -4,8 +4,9 @@
 #include "host/cores.h"
 
 #include "base/locks.h"
-#include "host/cpu_quota.h"
+#include "base/own_threads.h"
 #include "base/rank.h"
+#include "host/cpu_quota.h"
 #include "kernel/kernel_state.h"
 
 #include <sched.h>

@@ -18,4 +18,7 @@ int tilek_current_core(void);
  * is not bound: the system may move it on. Returns its core then, which is the one before where all are taken. */
 int tilek_move_to_free_core(const int *taken, int64_t count);
 
+/* In a fork's child. */
+void tilek_cores_forked(void);
+
 #endif

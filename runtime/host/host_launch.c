@@ -1,18 +1,18 @@
 /* host_launch.c: running a call's host functions, on the caller or the pool. */
 #define _POSIX_C_SOURCE 200809L
-#include "entry/launch.h"
+#include "host/host_launch.h"
 
-#include "kernel/call_copy.h"
-#include "host/cores.h"
+#include "arrays/present_table.h"
 #include "base/environment.h"
 #include "base/message.h"
-#include "arrays/present_table.h"
+#include "base/visits.h"
+#include "host/cores.h"
+#include "host/thread_pool.h"
+#include "host/wavefront_queue.h"
+#include "kernel/call_copy.h"
 #include "kernel/profile.h"
 #include "launch/reduction.h"
 #include "launch/steps.h"
-#include "host/thread_pool.h"
-#include "base/visits.h"
-#include "host/wavefront_queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,13 +2,7 @@
 #ifndef TILEK_THREAD_POOL_H
 #define TILEK_THREAD_POOL_H
 
-#include <pthread.h>
-#include <signal.h>
-
-#include "tilek.h"
-
-/* Parts of a launch at most. */
-enum { TILEK_MOST_THREADS = 1024 };
+#include "base/environment.h"
 
 /* Runs body(context, part) for part = 0 … parts - 1, each once, on `parts` threads of which the caller is part 0; returns when all are
  * done. The threads are made at first need and kept. Where the pool is busy (another thread's launch, or a launch within a launch) or there
@@ -22,14 +16,10 @@ void tilek_await(const int *value, int least);
 /* The calling thread has jumped out of tilek_parallel, if it was there: waits until no thread runs a part of it. What parts await from the caller's own part comes no more. */
 void tilek_parallel_left(void);
 
-/* Starts a thread of the runtime's own: no signals of the program are delivered there, and its stack is as large as TILEK_STACKSIZE says. Whether there is one. */
-int tilek_thread_create(pthread_t *thread, void *(*body)(void *argument), void *argument);
-
-/* Of the calling thread, all but those that it causes itself. */
-void tilek_signals_block(sigset_t *before);
-void tilek_signals_restore(const sigset_t *before);
-
 /* Ends the pool's threads. A later tilek_parallel makes new ones. */
 void tilek_threads_free(void);
+
+/* In a fork's child. */
+void tilek_threads_forked(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* kernel_state.h: what the runtime keeps for the process and for each kernel. */
+/* kernel_state.h: what the runtime keeps for each kernel. */
 #ifndef TILEK_KERNEL_STATE_H
 #define TILEK_KERNEL_STATE_H
 
@@ -71,43 +71,7 @@ tilek_state *tilek_first_state(void);
 void tilek_state_lock(void);
 void tilek_state_unlock(void);
 
-/* Makes the exit and fork handlers; every visit begins with it. Nonzero while the program is not ending. */
-int tilek_start(void);
-
-/* Around the first opening of a target's backend: `change` 1 before, -1 after. */
-void tilek_backend_opening(tilek_target target, int change);
-
-/* Called after a backend's successful open (see backend.h's shutdown). */
-void tilek_backend_opened(const tilek_backend *backend);
-
-/* Says that a thread has left a device's library in the midst of a call: no device is used from then on. Asks whether one has. */
-void tilek_devices_left(void);
-int tilek_devices_are_left(void);
-
-/* Whether a device is open. */
-int tilek_has_devices(void);
-
-/* Whether this process is the child of a fork whose parent had opened the backend, or was opening it: its library does not survive a fork. */
-int tilek_backend_is_parents(const tilek_backend *backend);
-
-/* Marks the calling thread as one of the runtime's own; asks whether it is. */
-void tilek_mark_own_thread(void);
-int tilek_is_own_thread(void);
-
-/* What the parts free or renew at exit and after a fork. */
-void tilek_messages_free(void);
-void tilek_settings_free(void);
-void tilek_cores_forked(void);
-/* Runs what was queued and ends the queues' threads: at exit, and where no thread of the program is left that has been here. */
-void tilek_queues_finish(void);
-void tilek_queues_close(void);
-void tilek_queues_forked(void);
-void tilek_threads_forked(void);
-void tilek_present_release_devices(void);
-void tilek_present_forked(void);
-void tilek_buffers_forked(void);
-void tilek_present_free(void);
-void tilek_profile_finish(void);
-void tilek_verify_finish(void);
+/* At exit, when nobody uses them any more and the members that others make are gone. */
+void tilek_states_free(void);
 
 #endif

@@ -2,12 +2,10 @@
 #define _POSIX_C_SOURCE 200809L
 #include "kernel/profile.h"
 
-#include "tune/online_tuning.h"
 #include "base/environment.h"
 #include "base/locks.h"
 #include "base/message.h"
 #include "base/rank.h"
-#include "arrays/section.h"
 #include "kernel/targets.h"
 
 #include <inttypes.h>
@@ -44,13 +42,6 @@ int tilek_profiling(void)
 {
     const tilek_settings *settings = tilek_get_settings();
     return settings->profile || settings->trace != NULL;
-}
-
-int64_t tilek_now(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void add_event(const event *added)
@@ -149,21 +140,6 @@ void tilek_record_limits(tilek_target target, const tilek_limits *limits)
     tilek_unlock(TILEK_LOCK_PROFILE);
 }
 
-size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call)
-{
-    size_t bytes = 0;
-    if (!tilek_profiling()) return 0;
-    for (int index = 0; index < kernel->array_count; ++index) {
-        tilek_span span;
-        tilek_message unused;
-        if ((kernel->arrays[index].flags & TILEK_UNKNOWN_EXTENT) != 0) return 0; /* the rest of them would pass for all */
-        if (tilek_span_of(&kernel->arrays[index], &call->arrays[index], &span, &unused) != TILEK_OK) continue;
-        if ((kernel->arrays[index].flags & TILEK_READS) != 0) bytes += span.device_bytes;
-        if ((kernel->arrays[index].flags & TILEK_WRITES) != 0) bytes += span.device_bytes;
-    }
-    return bytes;
-}
-
 /* A number to one decimal, or "-" where there is nothing to say. */
 static const char *figure(char *room, size_t size, double value)
 {
@@ -212,7 +188,7 @@ static void print_changing(const tilek_state *state)
     if (count > 0) (void)fputc('\n', stderr);
 }
 
-static void print_table(void)
+static void print_table(void (*print_tuned)(const tilek_state *state))
 {
     (void)fprintf(stderr, "%s%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", tilek_rank_prefix(), "tilek: kernel", "target", "launches", "kernel ms", "copy ms", "compile ms", "copied MB",
                   "copy GB/s", "GB/s", "GFLOP/s", "% limit");
@@ -227,7 +203,7 @@ static void print_table(void)
         }
     for (int target = 0; target <= TILEK_TARGETS; ++target) print_row("(data directives)", (tilek_target)target, &data_figures[target]);
     if (tilek_get_settings()->adapt) (void)fputs("tilek: adapted tile sizes\n", stderr);
-    for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next) tilek_adaptations_print(state);
+    for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next) print_tuned(state);
 }
 
 /* The bytes of the character of UTF-8 at `text`, 0 where there is none: names of files may have any bytes. */
@@ -312,12 +288,12 @@ static void write_trace(const char *given)
     if (failed) tilek_warn(NULL, 0, "the trace %s cannot be written", name);
 }
 
-void tilek_profile_finish(void)
+void tilek_profile_finish(void (*print_tuned)(const tilek_state *state))
 {
     const tilek_settings *settings = tilek_get_settings();
     tilek_state_lock();
     tilek_lock(TILEK_LOCK_PROFILE);
-    if (settings->profile) print_table();
+    if (settings->profile) print_table(print_tuned);
     if (settings->trace != NULL && (owner == 0 || owner == getpid())) write_trace(settings->trace);
     free(events);
     events = NULL;

@@ -2,15 +2,13 @@
 #ifndef TILEK_PROFILE_H
 #define TILEK_PROFILE_H
 
+#include "base/clock.h"
 #include "kernel/kernel_state.h"
 
 typedef enum tilek_activity { TILEK_ACTIVITY_KERNEL, TILEK_ACTIVITY_COPY_IN, TILEK_ACTIVITY_COPY_OUT, TILEK_ACTIVITY_COMPILE } tilek_activity;
 
 /* Whether anything is to be recorded; cheap. */
 int tilek_profiling(void);
-
-/* Monotonic time in nanoseconds. */
-int64_t tilek_now(void);
 
 /* Adds an activity of `duration` nanoseconds that began at `start`. `state` NULL: a data directive's. `target` TILEK_AUTO: the
  * original loop. `bytes`: moved. Does nothing unless profiling. */
@@ -22,10 +20,10 @@ void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, in
 /* Counts a launch. */
 void tilek_record_launch(tilek_state *state, tilek_target target, const tilek_call *call);
 
-/* Bytes of the arrays that a call reads and writes, each once: the least that its kernels move. */
-size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call);
-
 /* The limits of the device that a target ran on, for the table's last columns. */
 void tilek_record_limits(tilek_target target, const tilek_limits *limits);
+
+/* At the program's end: prints the table or writes the trace. `print_tuned` adds a line of what was learned of a kernel's tile sizes. */
+void tilek_profile_finish(void (*print_tuned)(const tilek_state *state));
 
 #endif

@@ -1,8 +1,8 @@
-/* targets.h: which targets a kernel runs on, in order of trial, and their devices. */
+/* targets.h: which targets a kernel runs on, in order of trial. */
 #ifndef TILEK_TARGETS_H
 #define TILEK_TARGETS_H
 
-#include "kernel/kernel_state.h"
+#include "tilek.h"
 
 /* One candidate. `demanded`: the user asked for this target by name, so its absence deserves a word; `gpu_only`: an OpenCL
  * device that is no GPU is passed over. */
@@ -10,9 +10,6 @@ typedef struct tilek_candidate { tilek_target target; int demanded; int gpu_only
 
 /* Fills candidates[TILEK_TARGETS], returns their number; after the last the original loop is left. */
 int tilek_candidates(const tilek_kernel *kernel, tilek_candidate candidates[]);
-
-/* The device that a call asks for, opened once. */
-tilek_status tilek_open_device(tilek_target target, int64_t number, int gpu_only, const tilek_backend **backend, tilek_device **device, tilek_message *why);
 
 const char *tilek_target_name(tilek_target target); /* "serial", …; "original" for TILEK_AUTO */
 

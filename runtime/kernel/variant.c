@@ -3,6 +3,7 @@
 #include "kernel/variant.h"
 
 #include "base/environment.h"
+#include "device/open_devices.h"
 
 tilek_form tilek_host_form(const tilek_kernel *kernel)
 {

@@ -3,6 +3,7 @@
 #ifndef TILEK_VARIANT_H
 #define TILEK_VARIANT_H
 
+#include "device/common/backend.h"
 #include "kernel/targets.h"
 
 /* Whose launches and tile sizes a call has: those of devices, of hosts, or the launches of hosts with the sizes for OpenCL devices that are processors. */

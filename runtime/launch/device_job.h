@@ -2,10 +2,9 @@
 #ifndef TILEK_DEVICE_JOB_H
 #define TILEK_DEVICE_JOB_H
 
-#include "launch/launch_graphs.h"
-#include "entry/launch.h"
-#include "launch/persistent_launch.h"
 #include "arrays/device_arrays.h"
+#include "launch/launch_graphs.h"
+#include "launch/persistent_launch.h"
 #include "launch/steps.h"
 
 /* More launches than that are not left waiting in a queue: each takes memory there. */

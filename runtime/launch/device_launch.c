@@ -1,11 +1,10 @@
 /* device_launch.c: running a call on a device. All that can fail without harm comes before the first launch. */
 #define _POSIX_C_SOURCE 200809L
-#include "launch/device_job.h"
-#include "multi_device/partition.h"
+#include "launch/device_launch.h"
 
-#include "base/environment.h"
 #include "base/message.h"
 #include "kernel/profile.h"
+#include "launch/device_job.h"
 #include "launch/reduction.h"
 
 #include <stdlib.h>
@@ -236,23 +235,14 @@ static tilek_status run_launches(tilek_device_job *job, int *is_lost, tilek_mess
     return status;
 }
 
-tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const tilek_candidate *candidate, int queue, tilek_message *why)
+tilek_status tilek_run_device(const tilek_place *place, const tilek_form *form, const tilek_call *call, tilek_message *why)
 {
+    tilek_state *const state = place->state;
     tilek_device_job job;
-    tilek_place place = {NULL, NULL, candidate->target, queue, state};
-    tilek_form form;
     tilek_message loss;
     int likely, is_lost = 0;
-    tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
-    if (status != TILEK_OK) return status;
-    form = tilek_device_form(state->kernel, candidate->target, place.backend->limits(place.device));
-    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !tilek_is_hosts(&form))) {
-        tilek_say(why, "this version of it is for processors");
-        return TILEK_UNSUPPORTED;
-    }
-    if (call->device == TILEK_DEVICES_ALL && tilek_run_divided(&place, call, &status, why)) return status;
-    status = tilek_job_start(&job, state, &form, &place, why);
-    if (status == TILEK_OK) status = tilek_reside(&job.residence, state->kernel, &job.form, call, &place, why);
+    tilek_status status = tilek_job_start(&job, state, form, place, why);
+    if (status == TILEK_OK) status = tilek_reside(&job.residence, state->kernel, &job.form, call, place, why);
     if (status == TILEK_OK) status = tilek_job_take_call(&job, call, why);
     if (status == TILEK_OK) tilek_repetition_start(&job.repetition, state, &job.residence, &job.run);
     likely = status == TILEK_OK && tilek_repetition_is_likely(&job.repetition);

@@ -5,6 +5,7 @@
 #include "base/environment.h"
 #include "base/locks.h"
 #include "base/message.h"
+#include "device/open_devices.h"
 #include "kernel/profile.h"
 
 #include <stdlib.h>
@@ -352,4 +353,29 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const
     }
     tilek_unlock(TILEK_LOCK_BUILDING);
     return status;
+}
+
+void tilek_programs_drop(tilek_state *state)
+{
+    while (state->built != NULL) {
+        tilek_built *built = state->built;
+        state->built = built->next;
+        tilek_backend_of(built->target)->drop(built->device, built->program);
+        free(built->entries);
+        free(built->group_totals);
+        free(built);
+    }
+}
+
+/* Held, so that no checker takes them for lost. */
+static tilek_built *parents_programs;
+
+void tilek_programs_abandon(tilek_state *state)
+{
+    while (state->built != NULL) {
+        tilek_built *built = state->built;
+        state->built = built->next;
+        built->next = parents_programs;
+        parents_programs = built;
+    }
 }

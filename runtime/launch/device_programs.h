@@ -2,8 +2,8 @@
 #ifndef TILEK_DEVICE_PROGRAMS_H
 #define TILEK_DEVICE_PROGRAMS_H
 
-#include "launch/launch_geometry.h"
 #include "arrays/device_arrays.h"
+#include "launch/launch_geometry.h"
 
 /* The value of a parameter that is a number; other kinds are no numbers. `sizes` are the kernel's tile sizes. */
 int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence *residence, const tilek_numbers *numbers, const int64_t *sizes);
@@ -16,5 +16,9 @@ const unsigned char *tilek_passed(const tilek_built *built, const tilek_form *fo
  * often already; a number that has differed from that of the compilation before twice is an argument of the programs that follow. A device runs one form only. Built at first need. It lives until exit. */
 tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_built **built,
                                tilek_message *why);
+
+/* At exit, when none runs any more; and in a fork's child, which has its parent's for nothing. */
+void tilek_programs_drop(tilek_state *state);
+void tilek_programs_abandon(tilek_state *state);
 
 #endif

@@ -3,8 +3,8 @@
 #include "launch/steps.h"
 
 #include "base/environment.h"
-#include "launch/balanced_chunking.h"
 #include "base/message.h"
+#include "launch/balanced_chunking.h"
 #include "tune/tile_sizes.h"
 
 #include <inttypes.h>

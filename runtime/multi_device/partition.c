@@ -5,8 +5,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "multi_device/partition.h"
 
-#include "multi_device/partitioned_call.h"
 #include "base/environment.h"
+#include "multi_device/partitioned_call.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef TILEK_PARTITIONED_CALL_H
 #define TILEK_PARTITIONED_CALL_H
 
-#include "launch/device_job.h"
 #include "arrays/row_ownership.h"
+#include "launch/device_job.h"
 
 /* Bit 0 of a row's holders is the host. */
 enum { TILEK_MOST_DIVIDED = 32, TILEK_HOST_HOLDS = 1 };

@@ -2,8 +2,8 @@
 #ifndef TILEK_ONLINE_TUNING_H
 #define TILEK_ONLINE_TUNING_H
 
-#include "kernel/variant.h"
 #include "kernel/kernel_state.h"
+#include "kernel/variant.h"
 
 /* What is learned from the launches of one kind: of a kernel, on a target, with arrays and outermost loops of a size. */
 typedef struct tilek_adaptation tilek_adaptation;

@@ -2,9 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tune/tile_sizes.h"
 
+#include "arrays/section.h"
 #include "base/environment.h"
 #include "base/message.h"
-#include "arrays/section.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

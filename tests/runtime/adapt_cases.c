@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tune/online_tuning.h"
 #include "kernels.h"
+#include "entry/lifecycle.h"
 
 #include <pthread.h>
 #include <string.h>

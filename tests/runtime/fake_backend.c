@@ -3,6 +3,8 @@
 #include "fake_backend.h"
 
 #include "base/message.h"
+#include "device/cuda/cuda_device.h"
+#include "device/opencl/opencl_device.h"
 
 #include <pthread.h>
 #include <stdlib.h>

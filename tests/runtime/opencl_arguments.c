@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/opencl/opencl_device.h"
+#include "device/opencl/opencl_program.h"
 
 enum { SKIPPED = 77, COUNT = 64 };
 

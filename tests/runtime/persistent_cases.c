@@ -2,7 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
 #include "launch/persistent_launch.h"
-#include "kernel/targets.h"
+#include "entry/lifecycle.h"
+#include "device/open_devices.h"
 
 #include <pthread.h>
 #include <string.h>

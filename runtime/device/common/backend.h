@@ -6,10 +6,8 @@
 #ifndef TILEK_BACKEND_H
 #define TILEK_BACKEND_H
 
+#include "base/message.h"
 #include "tilek.h"
-
-/* A sentence for the user; truncated where longer. `text` is always terminated. */
-typedef struct tilek_message { char text[2048]; } tilek_message;
 
 /* The API's own structures; the core only passes them on. */
 typedef struct tilek_device tilek_device;
@@ -139,8 +137,5 @@ typedef struct tilek_backend {
      * The core registers its exit handler after the first successful open, so that the API's own exit handlers run later. */
     void (*shutdown)(void);
 } tilek_backend;
-
-const tilek_backend *tilek_opencl_backend(void);
-const tilek_backend *tilek_cuda_backend(void);
 
 #endif

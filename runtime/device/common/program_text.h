@@ -2,8 +2,8 @@
 #ifndef TILEK_PROGRAM_TEXT_H
 #define TILEK_PROGRAM_TEXT_H
 
-#include "device/common/backend.h"
 #include "base/cache.h"
+#include "device/common/backend.h"
 
 /* The build's source after a #define of each constant, its lines numbered as in the source alone. `suffix` makes a literal 64-bit in the
  * dialect ("L", "LL"). To be freed by the caller; NULL where memory is short. Definitions stand in the text rather than in the

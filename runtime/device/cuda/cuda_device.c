@@ -1,4 +1,4 @@
-/* cuda_device.c: devices, memory and launches on CUDA. Programs are in cuda_program.c, graphs in cuda_graphs.c, the libraries in cuda_api.c. */
+/* cuda_device.c: devices, memory and launches on CUDA. Contexts are in cuda_context.c, programs in cuda_program.c, graphs in cuda_graphs.c, the libraries in cuda_api.c. */
 #define _POSIX_C_SOURCE 200809L
 #include "device/cuda/cuda_device.h"
 
@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/common/program_text.h"
 #include "base/locks.h"
 #include "base/message.h"
+#include "device/common/program_text.h"
+#include "device/cuda/cuda_graphs.h"
+#include "device/cuda/cuda_program.h"
 
 /* The devices, found once, in the driver's order. */
 static struct {
@@ -20,29 +22,6 @@ static struct {
     int count;
     tilek_device *devices;
 } found; /* guarded by TILEK_LOCK_CUDA until it was searched */
-
-tilek_status tilek_cuda_failed(const tilek_device *device, CUresult error, const char *doing, tilek_message *why)
-{
-    tilek_say(why, "CUDA failed when %s: %s (%d)", doing, tilek_cuda_error(device->api, error), error);
-    return error == CUDA_ERROR_OUT_OF_MEMORY ? TILEK_NO_MEMORY : TILEK_DEVICE_LOST;
-}
-
-/* How often the calling thread has entered its device: the first one is the driver's business. A thread is inside of one device at a time. */
-static __thread int entered;
-
-CUresult tilek_cuda_enter(tilek_device *device)
-{
-    const CUresult error = entered > 0 ? CUDA_SUCCESS : device->api->cuCtxPushCurrent(device->context);
-    entered += error == CUDA_SUCCESS;
-    return error;
-}
-
-void tilek_cuda_leave(tilek_device *device)
-{
-    CUcontext left;
-    if (--entered == 0)
-        (void)device->api->cuCtxPopCurrent(&left);
-}
 
 /* ---- The search -------------------------------------------------------------------------------------------------- */
 
@@ -193,28 +172,6 @@ static tilek_status open_device(int64_t number, const char *name_part, tilek_dev
 static const tilek_limits *device_limits(const tilek_device *device) { return &device->limits; }
 
 /* ---- Streams and memory ------------------------------------------------------------------------------------------ */
-
-tilek_status tilek_cuda_enter_queue(tilek_device *device, int queue, CUstream *stream, tilek_message *why)
-{
-    CUresult error = tilek_cuda_enter(device);
-    if (error != CUDA_SUCCESS)
-        return tilek_cuda_failed(device, error, "the device was used", why);
-    (void)pthread_mutex_lock(&device->lock);
-    const int exists = queue >= 0 && queue < TILEK_DEVICE_QUEUES + device->recording;
-    if (exists && device->streams[queue] == NULL)
-        error = device->api->cuStreamCreate(&device->streams[queue], CU_STREAM_NON_BLOCKING);
-    if (error != CUDA_SUCCESS)
-        device->streams[queue] = NULL;
-    *stream = exists ? device->streams[queue] : NULL;
-    (void)pthread_mutex_unlock(&device->lock);
-    if (*stream != NULL)
-        return TILEK_OK;
-    tilek_cuda_leave(device);
-    if (error != CUDA_SUCCESS)
-        return tilek_cuda_failed(device, error, "a stream was made", why);
-    tilek_say(why, "there is no CUDA queue %d", queue);
-    return TILEK_INVALID;
-}
 
 /* Leaves the context with the status of what was done there. */
 static tilek_status leave_with(tilek_device *device, CUresult error, const char *doing, tilek_message *why)

@@ -3,11 +3,12 @@
  * The stream is one of its own. Queue 0 serves all threads, and whatever another thread put there during a capture would become part of the graph in place of
  * running. Streams from which nothing is captured are not affected by one in thread-local mode, nor is what other threads allocate and load meanwhile. */
 #define _POSIX_C_SOURCE 200809L
-#include "device/cuda/cuda_device.h"
+#include "device/cuda/cuda_graphs.h"
 
 #include <stdlib.h>
 
 #include "base/message.h"
+#include "device/cuda/cuda_program.h"
 
 struct tilek_graph { CUgraphExec executable; };
 

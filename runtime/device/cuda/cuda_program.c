@@ -1,13 +1,13 @@
 /* cuda_program.c: device programs, compiled by NVRTC or from the disk cache. */
 #define _POSIX_C_SOURCE 200809L
-#include "device/cuda/cuda_device.h"
+#include "device/cuda/cuda_program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/common/program_text.h"
 #include "base/locks.h"
 #include "base/message.h"
+#include "device/common/program_text.h"
 
 /* The compiler, found once, when a program is not in the cache. */
 static struct {

@@ -76,3 +76,15 @@ const char *tilek_opencl_error(cl_int error)
         return from_30[-error - 30];
     return "an error without a name in OpenCL 1.2";
 }
+
+tilek_status tilek_opencl_failed(cl_int error, const char *doing, tilek_message *why)
+{
+    tilek_say(why, "OpenCL gave %s (%d) when %s", tilek_opencl_error(error), (int)error, doing);
+    switch (error) {
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_RESOURCES:
+    case CL_OUT_OF_HOST_MEMORY: return TILEK_NO_MEMORY;
+    case CL_INVALID_BUFFER_SIZE: return TILEK_UNSUPPORTED;
+    default: return TILEK_DEVICE_LOST;
+    }
+}

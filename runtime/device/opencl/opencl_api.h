@@ -112,4 +112,7 @@ tilek_status tilek_opencl_load(tilek_opencl_api *api, int *from_wheel, tilek_mes
 /* "CL_OUT_OF_RESOURCES" and so on. */
 const char *tilek_opencl_error(cl_int error);
 
+/* The status that an error stands for; the sentence says what was being done. */
+tilek_status tilek_opencl_failed(cl_int error, const char *doing, tilek_message *why);
+
 #endif

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "device/common/program_text.h"
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/locks.h"
 #include "base/message.h"
+#include "device/common/program_text.h"
+#include "device/opencl/opencl_program.h"
 #include "device/opencl/opencl_wheel.h"
 
 /* The devices of all platforms, found once: GPUs first, then others, each in the platforms' order. This is the order of TILEK_DEVICE. */
@@ -23,18 +24,6 @@ static struct {
     int count;
     tilek_device *devices;
 } found; /* guarded by TILEK_LOCK_OPENCL until it was searched */
-
-tilek_status tilek_opencl_failed(cl_int error, const char *doing, tilek_message *why)
-{
-    tilek_say(why, "OpenCL gave %s (%d) when %s", tilek_opencl_error(error), (int)error, doing);
-    switch (error) {
-    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
-    case CL_OUT_OF_RESOURCES:
-    case CL_OUT_OF_HOST_MEMORY: return TILEK_NO_MEMORY;
-    case CL_INVALID_BUFFER_SIZE: return TILEK_UNSUPPORTED;
-    default: return TILEK_DEVICE_LOST;
-    }
-}
 
 /* ---- The search -------------------------------------------------------------------------------------------------- */
 
@@ -415,19 +404,12 @@ static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, uns
     return error;
 }
 
-static int64_t now(void)
-{
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 /* The time between a launch's start and end on the device; where it does not tell, that since the launch was queued, at `queued`. */
 static cl_int event_time(const tilek_opencl_api *api, cl_event event, int64_t queued, int64_t *nanoseconds)
 {
     cl_ulong start = 0, end = 0;
     const cl_int error = api->clWaitForEvents(1, &event);
-    *nanoseconds = now() - queued;
+    *nanoseconds = tilek_now() - queued;
     if (error == CL_SUCCESS && api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
         api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS)
         *nanoseconds = end > start ? (int64_t)(end - start) : 0;
@@ -460,7 +442,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     const int from_outside = nanoseconds != NULL && !device->times_launches;
     cl_event event = NULL;
     cl_int error = from_outside ? api->clFinish(used) : CL_SUCCESS;
-    const int64_t start = nanoseconds != NULL ? now() : 0;
+    const int64_t start = nanoseconds != NULL ? tilek_now() : 0;
     (void)pthread_mutex_lock(&entry->lock);
     if (error == CL_SUCCESS)
         error = set_arguments(api, entry, releases, argument_count, arguments);
@@ -472,7 +454,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     (void)pthread_mutex_unlock(&entry->lock);
     if (error == CL_SUCCESS && from_outside) {
         error = api->clFinish(used);
-        *nanoseconds = now() - start;
+        *nanoseconds = tilek_now() - start;
     } else if (error == CL_SUCCESS && nanoseconds != NULL)
         error = event_time(api, event, start, nanoseconds);
     else if (error == CL_SUCCESS && sends_off)

@@ -1,13 +1,13 @@
 /* opencl_program.c: device programs, compiled or from the disk cache. */
 #define _POSIX_C_SOURCE 200809L
-#include "device/opencl/opencl_device.h"
+#include "device/opencl/opencl_program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/common/program_text.h"
 #include "base/message.h"
+#include "device/common/program_text.h"
 
 /* Results are those of the host where its flags do not allow otherwise: float division rounds correctly where the device can. No warnings: some
    compilers write them, and that they do, to the user's terminal. TILEK_PROCESSOR: the device is none of those that need loops unrolled. */
