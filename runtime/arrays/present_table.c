@@ -17,11 +17,11 @@ typedef struct copy {
     int valid; /* holds the newest values */
 } copy;
 
-struct tilek_present {
-    tilek_present *next;
+struct tilek_present_entry {
+    tilek_present_entry *next;
     tilek_array_shape shape; /* `name` and `fields` are constants of the program */
     tilek_array array;
-    tilek_span span;
+    tilek_section section;
     int64_t references; /* directives that hold it; 0: removed from the table */
     int64_t pins;       /* launches that use it */
     int host_valid;     /* the host holds the newest values; else exactly the valid copies do */
@@ -30,7 +30,7 @@ struct tilek_present {
 };
 
 /* TILEK_LOCK_PRESENT guards the table and all entries, transfers included: whoever finds a value stale may rely on who refreshes it. */
-static tilek_present *table;
+static tilek_present_entry *table;
 static copy *parents_copies; /* of the process that this one was forked from */
 static int64_t table_size; /* atomic: launches outside data regions take no lock */
 
@@ -63,7 +63,7 @@ static const tilek_backend memory_backend = {.name = "memory", .read = read_memo
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
-static void free_copies(tilek_present *entry)
+static void free_copies(tilek_present_entry *entry)
 {
     while (entry->copies != NULL) {
         copy *one = entry->copies;
@@ -74,13 +74,13 @@ static void free_copies(tilek_present *entry)
     }
 }
 
-static void discard(tilek_present *entry)
+static void discard(tilek_present_entry *entry)
 {
     free_copies(entry);
     free(entry);
 }
 
-static int rows_inside(const tilek_array *inner, const tilek_present *entry)
+static int rows_inside(const tilek_array *inner, const tilek_present_entry *entry)
 {
     if (inner->base != entry->array.base) return 0;
     for (int dimension = 0; dimension < entry->shape.rank; ++dimension) {
@@ -91,15 +91,15 @@ static int rows_inside(const tilek_array *inner, const tilek_present *entry)
 }
 
 /* The entry that holds the whole section. */
-static tilek_presence find(const tilek_array_shape *shape, const tilek_array *array, const tilek_span *span, tilek_present **found)
+static tilek_presence find(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, tilek_present_entry **found)
 {
     tilek_presence presence = TILEK_ABSENT;
-    for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
-        if (!tilek_spans_meet(span, &entry->span)) continue;
+    for (tilek_present_entry *entry = table; entry != NULL; entry = entry->next) {
+        if (!tilek_sections_meet(section, &entry->section)) continue;
         presence = TILEK_PARTLY;
-        if (!tilek_span_inside(span, &entry->span) || span->is_rows != entry->span.is_rows) continue;
-        if (span->is_rows ? shape->rank != entry->shape.rank || shape->element_size != entry->shape.element_size || !rows_inside(array, entry)
-                          : ((uintptr_t)span->start - (uintptr_t)entry->span.start) % shape->element_size != 0)
+        if (!tilek_section_inside(section, &entry->section) || section->is_rows != entry->section.is_rows) continue;
+        if (section->is_rows ? shape->rank != entry->shape.rank || shape->element_size != entry->shape.element_size || !rows_inside(array, entry)
+                          : ((uintptr_t)section->start - (uintptr_t)entry->section.start) % shape->element_size != 0)
             continue;
         *found = entry;
         return TILEK_INSIDE;
@@ -107,28 +107,28 @@ static tilek_presence find(const tilek_array_shape *shape, const tilek_array *ar
     return presence;
 }
 
-tilek_presence tilek_present_pin(const tilek_array_shape *shape, const tilek_array *array, const tilek_span *span, tilek_present **entry)
+tilek_presence tilek_present_pin(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, tilek_present_entry **entry)
 {
     tilek_presence presence;
-    if (table_is_empty() || span->bytes == 0) return TILEK_ABSENT;
+    if (table_is_empty() || section->bytes == 0) return TILEK_ABSENT;
     tilek_lock(TILEK_LOCK_PRESENT);
-    presence = find(shape, array, span, entry);
+    presence = find(shape, array, section, entry);
     if (presence == TILEK_INSIDE) ++(*entry)->pins;
     tilek_unlock(TILEK_LOCK_PRESENT);
     return presence;
 }
 
-void tilek_present_unpin(tilek_present *entry)
+void tilek_present_unpin(tilek_present_entry *entry)
 {
     tilek_lock(TILEK_LOCK_PRESENT);
     if (--entry->pins == 0 && entry->references == 0) discard(entry);
     tilek_unlock(TILEK_LOCK_PRESENT);
 }
 
-const tilek_span *tilek_present_span(const tilek_present *entry) { return &entry->span; }
-const tilek_array *tilek_present_geometry(const tilek_present *entry) { return &entry->array; }
+const tilek_section *tilek_present_section(const tilek_present_entry *entry) { return &entry->section; }
+const tilek_array *tilek_present_geometry(const tilek_present_entry *entry) { return &entry->array; }
 
-static copy *copy_on(tilek_present *entry, const tilek_place *place)
+static copy *copy_on(tilek_present_entry *entry, const tilek_place *place)
 {
     copy *one = entry->copies;
     while (one != NULL && (one->place.device != place->device || one->place.backend != place->backend)) one = one->next;
@@ -136,24 +136,24 @@ static copy *copy_on(tilek_present *entry, const tilek_place *place)
 }
 
 /* Between a copy and the host, whole. ROWS go through packed memory. */
-static tilek_status move_whole(tilek_present *entry, const copy *one, const tilek_place *place, int to_host, tilek_message *why)
+static tilek_status move_whole(tilek_present_entry *entry, const copy *one, const tilek_place *place, int to_host, tilek_message *why)
 {
-    void *packed = entry->span.start;
+    void *packed = entry->section.start;
     tilek_status status = TILEK_OK;
-    if (entry->span.is_rows && (packed = malloc(entry->span.device_bytes)) == NULL) {
+    if (entry->section.is_rows && (packed = malloc(entry->section.device_bytes)) == NULL) {
         tilek_say(why, "memory to pack %s is exhausted", entry->shape.name);
         return TILEK_NO_MEMORY;
     }
-    if (entry->span.is_rows && !to_host) status = tilek_pack(&entry->shape, &entry->array, &entry->array, packed, why);
-    if (status == TILEK_OK && to_host) status = tilek_copy_out(place, &one->buffer, 0, packed, entry->span.device_bytes, why);
-    if (status == TILEK_OK && !to_host) status = tilek_copy_in(place, &one->buffer, 0, packed, entry->span.device_bytes, why);
-    if (status == TILEK_OK && entry->span.is_rows && to_host) status = tilek_unpack(&entry->shape, &entry->array, &entry->array, packed, why);
-    if (entry->span.is_rows) free(packed);
+    if (entry->section.is_rows && !to_host) status = tilek_pack(&entry->shape, &entry->array, &entry->array, packed, why);
+    if (status == TILEK_OK && to_host) status = tilek_copy_out(place, &one->buffer, 0, packed, entry->section.device_bytes, why);
+    if (status == TILEK_OK && !to_host) status = tilek_copy_in(place, &one->buffer, 0, packed, entry->section.device_bytes, why);
+    if (status == TILEK_OK && entry->section.is_rows && to_host) status = tilek_unpack(&entry->shape, &entry->array, &entry->array, packed, why);
+    if (entry->section.is_rows) free(packed);
     return status;
 }
 
 /* Brings the newest values to the host. A dense array's section is the whole range; gaps of others come back as they went in. */
-static tilek_status fetch(tilek_present *entry, tilek_state *state, int queue, tilek_message *why)
+static tilek_status fetch(tilek_present_entry *entry, tilek_state *state, int queue, tilek_message *why)
 {
     copy *one = entry->copies;
     tilek_place place;
@@ -172,12 +172,12 @@ static tilek_status fetch(tilek_present *entry, tilek_state *state, int queue, t
     return status;
 }
 
-static tilek_status make_copy(tilek_present *entry, const tilek_place *place, copy **made, tilek_message *why)
+static tilek_status make_copy(tilek_present_entry *entry, const tilek_place *place, copy **made, tilek_message *why)
 {
     copy *one = calloc(1, sizeof *one);
     tilek_status status = TILEK_NO_MEMORY;
     if (one == NULL) tilek_say(why, "memory is exhausted");
-    else status = tilek_take_buffer(place, entry->span.device_bytes, &one->buffer, why);
+    else status = tilek_take_buffer(place, entry->section.device_bytes, &one->buffer, why);
     if (status != TILEK_OK) {
         free(one);
         return status;
@@ -190,14 +190,14 @@ static tilek_status make_copy(tilek_present *entry, const tilek_place *place, co
     return TILEK_OK;
 }
 
-tilek_status tilek_present_on_device(tilek_present *entry, const tilek_place *place, const tilek_buffer **buffer, tilek_message *why)
+tilek_status tilek_present_on_device(tilek_present_entry *entry, const tilek_place *place, const tilek_buffer **buffer, tilek_message *why)
 {
     tilek_status status = TILEK_OK;
     copy *one;
     tilek_lock(TILEK_LOCK_PRESENT);
     one = copy_on(entry, place);
     if (one == NULL) status = make_copy(entry, place, &one, why);
-    if (status == TILEK_OK && !one->valid && (!entry->undefined || !entry->span.is_dense)) {
+    if (status == TILEK_OK && !one->valid && (!entry->undefined || !entry->section.is_dense)) {
         status = fetch(entry, place->state, place->queue, why);
         if (status == TILEK_OK) status = move_whole(entry, one, place, 0, why);
     }
@@ -209,7 +209,7 @@ tilek_status tilek_present_on_device(tilek_present *entry, const tilek_place *pl
     return status;
 }
 
-void tilek_present_written(tilek_present *entry, const tilek_place *place)
+void tilek_present_written(tilek_present_entry *entry, const tilek_place *place)
 {
     tilek_lock(TILEK_LOCK_PRESENT);
     for (copy *one = entry->copies; one != NULL; one = one->next) one->valid = 0;
@@ -219,7 +219,7 @@ void tilek_present_written(tilek_present *entry, const tilek_place *place)
     tilek_unlock(TILEK_LOCK_PRESENT);
 }
 
-int tilek_present_spoiled(tilek_present *entry, const tilek_place *place)
+int tilek_present_spoiled(tilek_present_entry *entry, const tilek_place *place)
 {
     copy *own;
     int intact;
@@ -233,17 +233,17 @@ int tilek_present_spoiled(tilek_present *entry, const tilek_place *place)
 }
 
 /* Whether the host's use of an array may touch an entry; what is not known of either counts as yes. */
-static int may_touch(const tilek_array_shape *shape, const tilek_array *array, const tilek_present *entry)
+static int may_touch(const tilek_array_shape *shape, const tilek_array *array, const tilek_present_entry *entry)
 {
-    tilek_span span;
+    tilek_section section;
     tilek_message unused;
     if ((shape->flags & TILEK_TEMPORARY) != 0) return 0;
-    if ((shape->flags & TILEK_UNKNOWN_EXTENT) != 0 || tilek_span_of(shape, array, &span, &unused) != TILEK_OK) return 1;
-    return tilek_spans_meet(&span, &entry->span);
+    if ((shape->flags & TILEK_UNKNOWN_EXTENT) != 0 || tilek_section_of(shape, array, &section, &unused) != TILEK_OK) return 1;
+    return tilek_sections_meet(&section, &entry->section);
 }
 
 /* Whether the kernel's arrays, or those that it writes, may touch an entry. Of a kernel of another ABI nothing is known. */
-static int touches(const tilek_kernel *kernel, const tilek_call *call, unsigned flags, const tilek_present *entry)
+static int touches(const tilek_kernel *kernel, const tilek_call *call, unsigned flags, const tilek_present_entry *entry)
 {
     if (kernel->abi != TILEK_ABI) return 1;
     for (int index = 0; index < kernel->array_count; ++index)
@@ -256,13 +256,13 @@ tilek_status tilek_host_begins(const tilek_kernel *kernel, tilek_state *state, c
     tilek_status status = TILEK_OK;
     if (table_is_empty()) return TILEK_OK;
     tilek_lock(TILEK_LOCK_PRESENT);
-    for (tilek_present *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
+    for (tilek_present_entry *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
         if (touches(kernel, call, 0, entry)) status = fetch(entry, state, 0, why);
     tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
-static int has_types(const tilek_present *entry, unsigned types)
+static int has_types(const tilek_present_entry *entry, unsigned types)
 {
     for (int index = 0; index < entry->shape.field_count; ++index)
         if ((types >> entry->shape.fields[index].type & 1u) != 0) return 1;
@@ -274,16 +274,16 @@ tilek_status tilek_present_home(unsigned types, tilek_message *why)
     tilek_status status = TILEK_OK;
     if (table_is_empty()) return TILEK_OK;
     tilek_lock(TILEK_LOCK_PRESENT);
-    for (tilek_present *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
+    for (tilek_present_entry *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
         if (has_types(entry, types)) status = fetch(entry, NULL, 0, why);
     tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
-static int holds(const tilek_present *entry, const void *element, size_t bytes)
+static int holds(const tilek_present_entry *entry, const void *element, size_t bytes)
 {
-    const uintptr_t begins = (uintptr_t)element, start = (uintptr_t)entry->span.start;
-    return begins < start + entry->span.bytes && start < begins + bytes;
+    const uintptr_t begins = (uintptr_t)element, start = (uintptr_t)entry->section.start;
+    return begins < start + entry->section.bytes && start < begins + bytes;
 }
 
 tilek_status tilek_present_element_home(const void *element, size_t bytes, tilek_message *why)
@@ -291,13 +291,13 @@ tilek_status tilek_present_element_home(const void *element, size_t bytes, tilek
     tilek_status status = TILEK_OK;
     if (table_is_empty()) return TILEK_OK;
     tilek_lock(TILEK_LOCK_PRESENT);
-    for (tilek_present *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
+    for (tilek_present_entry *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
         if (holds(entry, element, bytes)) status = fetch(entry, NULL, 0, why);
     tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
-static void host_has(tilek_present *entry)
+static void host_has(tilek_present_entry *entry)
 {
     for (copy *one = entry->copies; one != NULL; one = one->next) one->valid = 0;
     entry->host_valid = 1;
@@ -308,7 +308,7 @@ void tilek_host_ended(const tilek_kernel *kernel, const tilek_call *call)
 {
     if (table_is_empty()) return;
     tilek_lock(TILEK_LOCK_PRESENT);
-    for (tilek_present *entry = table; entry != NULL; entry = entry->next)
+    for (tilek_present_entry *entry = table; entry != NULL; entry = entry->next)
         if (touches(kernel, call, TILEK_WRITES, entry)) host_has(entry);
     tilek_unlock(TILEK_LOCK_PRESENT);
 }
@@ -331,7 +331,7 @@ int tilek_host_may_begin(const tilek_kernel *kernel, const tilek_call *call)
     int may = 1;
     if (table_is_empty()) return 1;
     if (!try_long()) return 0;
-    for (const tilek_present *entry = table; entry != NULL; entry = entry->next) may &= entry->host_valid || !touches(kernel, call, 0, entry);
+    for (const tilek_present_entry *entry = table; entry != NULL; entry = entry->next) may &= entry->host_valid || !touches(kernel, call, 0, entry);
     tilek_unlock(TILEK_LOCK_PRESENT);
     return may;
 }
@@ -340,7 +340,7 @@ int tilek_host_may_end(const tilek_kernel *kernel, const tilek_call *call)
 {
     if (table_is_empty()) return 1;
     if (!try_long()) return 0;
-    for (tilek_present *entry = table; entry != NULL; entry = entry->next)
+    for (tilek_present_entry *entry = table; entry != NULL; entry = entry->next)
         if (touches(kernel, call, TILEK_WRITES, entry)) host_has(entry);
     tilek_unlock(TILEK_LOCK_PRESENT);
     return 1;
@@ -350,16 +350,16 @@ int tilek_nothing_is_present(void) { return table_is_empty(); }
 
 /* ---- Data directives --------------------------------------------------------------------------------------------- */
 
-static tilek_status add(const tilek_array_shape *shape, const tilek_array *array, const tilek_span *span, int undefined, tilek_message *why)
+static tilek_status add(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, int undefined, tilek_message *why)
 {
-    tilek_present *entry = calloc(1, sizeof *entry);
+    tilek_present_entry *entry = calloc(1, sizeof *entry);
     if (entry == NULL) {
         tilek_say(why, "memory is exhausted");
         return TILEK_NO_MEMORY;
     }
     entry->shape = *shape;
     entry->array = *array;
-    entry->span = *span;
+    entry->section = *section;
     entry->references = 1;
     entry->host_valid = 1;
     entry->undefined = undefined;
@@ -377,23 +377,23 @@ static tilek_status refuse_part(const tilek_array_shape *shape, tilek_message *w
 
 tilek_status tilek_present_enter(const tilek_array_shape *shape, const tilek_array *array, int undefined, tilek_message *why)
 {
-    tilek_present *entry;
-    tilek_span span;
-    tilek_status status = tilek_span_of(shape, array, &span, why);
-    if (status != TILEK_OK || span.bytes == 0) return status;
+    tilek_present_entry *entry;
+    tilek_section section;
+    tilek_status status = tilek_section_of(shape, array, &section, why);
+    if (status != TILEK_OK || section.bytes == 0) return status;
     tilek_lock(TILEK_LOCK_PRESENT);
-    switch (find(shape, array, &span, &entry)) {
+    switch (find(shape, array, &section, &entry)) {
     case TILEK_INSIDE: ++entry->references; break;
     case TILEK_PARTLY: status = refuse_part(shape, why); break;
-    case TILEK_ABSENT: status = add(shape, array, &span, undefined, why); break;
+    case TILEK_ABSENT: status = add(shape, array, &section, undefined, why); break;
     }
     tilek_unlock(TILEK_LOCK_PRESENT);
     return status;
 }
 
-static void unlink_entry(tilek_present *entry)
+static void unlink_entry(tilek_present_entry *entry)
 {
-    tilek_present **link = &table;
+    tilek_present_entry **link = &table;
     while (*link != entry) link = &(*link)->next;
     *link = entry->next;
     (void)__atomic_sub_fetch(&table_size, 1, __ATOMIC_RELEASE);
@@ -401,12 +401,12 @@ static void unlink_entry(tilek_present *entry)
 
 tilek_status tilek_present_exit(const tilek_array_shape *shape, const tilek_array *array, int copy_out, tilek_message *why)
 {
-    tilek_present *entry;
-    tilek_span span;
-    tilek_status status = tilek_span_of(shape, array, &span, why);
-    if (status != TILEK_OK || span.bytes == 0 || table_is_empty()) return TILEK_OK;
+    tilek_present_entry *entry;
+    tilek_section section;
+    tilek_status status = tilek_section_of(shape, array, &section, why);
+    if (status != TILEK_OK || section.bytes == 0 || table_is_empty()) return TILEK_OK;
     tilek_lock(TILEK_LOCK_PRESENT);
-    if (find(shape, array, &span, &entry) == TILEK_INSIDE && --entry->references == 0) {
+    if (find(shape, array, &section, &entry) == TILEK_INSIDE && --entry->references == 0) {
         if (copy_out) status = fetch(entry, NULL, 0, why);
         unlink_entry(entry);
         if (entry->pins == 0) discard(entry);
@@ -417,13 +417,13 @@ tilek_status tilek_present_exit(const tilek_array_shape *shape, const tilek_arra
 
 int tilek_present_has(const tilek_array_shape *shape, const tilek_array *array, tilek_message *why)
 {
-    tilek_present *entry;
-    tilek_span span;
+    tilek_present_entry *entry;
+    tilek_section section;
     tilek_presence presence;
-    if (tilek_span_of(shape, array, &span, why) != TILEK_OK) return 0;
-    if (span.bytes == 0) return 1;
+    if (tilek_section_of(shape, array, &section, why) != TILEK_OK) return 0;
+    if (section.bytes == 0) return 1;
     tilek_lock(TILEK_LOCK_PRESENT);
-    presence = find(shape, array, &span, &entry);
+    presence = find(shape, array, &section, &entry);
     tilek_unlock(TILEK_LOCK_PRESENT);
     if (presence == TILEK_ABSENT) tilek_say(why, "%s is not present", shape->name);
     if (presence == TILEK_PARTLY) (void)refuse_part(shape, why);
@@ -432,27 +432,27 @@ int tilek_present_has(const tilek_array_shape *shape, const tilek_array *array, 
 
 /* Moves a section between the host and one copy. What lies between the section's elements stays as it is on both sides, so a section
  * with gaps is exchanged through memory that holds the copy's bytes. */
-static tilek_status update_copy(const tilek_array_shape *shape, const tilek_array *array, const tilek_span *span, tilek_present *entry, const copy *one,
+static tilek_status update_copy(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, tilek_present_entry *entry, const copy *one,
                                 int to_host, int queue, tilek_message *why)
 {
     tilek_place place = one->place;
-    const size_t offset = span->is_rows ? 0 : (size_t)((uintptr_t)span->start - (uintptr_t)entry->span.start);
-    const size_t bytes = span->is_rows ? entry->span.device_bytes : span->bytes;
+    const size_t offset = section->is_rows ? 0 : (size_t)((uintptr_t)section->start - (uintptr_t)entry->section.start);
+    const size_t bytes = section->is_rows ? entry->section.device_bytes : section->bytes;
     char *staging;
     tilek_status status;
     place.queue = queue;
-    if (!span->is_rows && span->is_dense)
-        return to_host ? tilek_copy_out(&place, &one->buffer, offset, span->start, bytes, why) : tilek_copy_in(&place, &one->buffer, offset, span->start, bytes, why);
+    if (!section->is_rows && section->is_dense)
+        return to_host ? tilek_copy_out(&place, &one->buffer, offset, section->start, bytes, why) : tilek_copy_in(&place, &one->buffer, offset, section->start, bytes, why);
     staging = malloc(bytes);
     if (staging == NULL) {
         tilek_say(why, "memory to stage %s is exhausted", shape->name);
         return TILEK_NO_MEMORY;
     }
     status = tilek_copy_out(&place, &one->buffer, offset, staging, bytes, why);
-    if (status == TILEK_OK && span->is_rows)
+    if (status == TILEK_OK && section->is_rows)
         status = to_host ? tilek_unpack(shape, array, &entry->array, staging, why) : tilek_pack(shape, array, &entry->array, staging, why);
-    else if (status == TILEK_OK && to_host) tilek_scatter(shape, array, span, staging);
-    else if (status == TILEK_OK) tilek_gather(shape, array, span, staging);
+    else if (status == TILEK_OK && to_host) tilek_scatter(shape, array, section, staging);
+    else if (status == TILEK_OK) tilek_gather(shape, array, section, staging);
     if (status == TILEK_OK && !to_host) status = tilek_copy_in(&place, &one->buffer, offset, staging, bytes, why);
     free(staging);
     return status;
@@ -460,16 +460,16 @@ static tilek_status update_copy(const tilek_array_shape *shape, const tilek_arra
 
 tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_array *array, int to_host, int queue, tilek_message *why)
 {
-    tilek_present *entry;
-    tilek_span span;
-    tilek_status status = tilek_span_of(shape, array, &span, why);
-    if (status != TILEK_OK || span.bytes == 0) return status;
+    tilek_present_entry *entry;
+    tilek_section section;
+    tilek_status status = tilek_section_of(shape, array, &section, why);
+    if (status != TILEK_OK || section.bytes == 0) return status;
     tilek_lock(TILEK_LOCK_PRESENT);
-    switch (find(shape, array, &span, &entry)) {
+    switch (find(shape, array, &section, &entry)) {
     case TILEK_INSIDE:
         for (copy *one = entry->copies; one != NULL && status == TILEK_OK && !(to_host && entry->host_valid); one = one->next) {
             if (!one->valid) continue;
-            status = update_copy(shape, array, &span, entry, one, to_host, queue, why);
+            status = update_copy(shape, array, &section, entry, one, to_host, queue, why);
             if (to_host) break;
         }
         if (!to_host) entry->undefined = 0;
@@ -487,7 +487,7 @@ tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_ar
 /* ---- The end ----------------------------------------------------------------------------------------------------- */
 
 /* Takes the newest values of an entry off its device, but not to the host's memory, which may be another's by now: what is in no region at exit may have been freed. */
-static copy *rescue(const tilek_present *entry)
+static copy *rescue(const tilek_present_entry *entry)
 {
     copy *one = entry->copies, *kept = NULL;
     tilek_message unused;
@@ -496,8 +496,8 @@ static copy *rescue(const tilek_present *entry)
     if (one == NULL || (kept = calloc(1, sizeof *kept)) == NULL) return NULL;
     kept->place.backend = &memory_backend;
     kept->place.target = one->place.target;
-    kept->buffer.object = malloc(entry->span.device_bytes);
-    kept->buffer.bytes = entry->span.device_bytes;
+    kept->buffer.object = malloc(entry->section.device_bytes);
+    kept->buffer.bytes = entry->section.device_bytes;
     kept->valid = kept->buffer.object != NULL && one->place.backend->read(one->place.device, 0, &one->buffer, 0, kept->buffer.object, kept->buffer.bytes, &unused) == TILEK_OK;
     if (kept->valid) return kept;
     free(kept->buffer.object);
@@ -509,7 +509,7 @@ static copy *rescue(const tilek_present *entry)
 void tilek_present_release_devices(void)
 {
     tilek_lock(TILEK_LOCK_PRESENT);
-    for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
+    for (tilek_present_entry *entry = table; entry != NULL; entry = entry->next) {
         copy *const kept = rescue(entry);
         free_copies(entry);
         entry->copies = kept;
@@ -520,7 +520,7 @@ void tilek_present_release_devices(void)
 /* A fork's child keeps the values that the host has; copies on devices are the parent's. */
 void tilek_present_forked(void)
 {
-    for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
+    for (tilek_present_entry *entry = table; entry != NULL; entry = entry->next) {
         while (entry->copies != NULL) {
             copy *one = entry->copies;
             entry->copies = one->next;
@@ -534,8 +534,8 @@ void tilek_present_forked(void)
 void tilek_present_free(void)
 {
     tilek_lock(TILEK_LOCK_PRESENT);
-    for (tilek_present **link = &table; *link != NULL;) {
-        tilek_present *const entry = *link;
+    for (tilek_present_entry **link = &table; *link != NULL;) {
+        tilek_present_entry *const entry = *link;
         if (!entry->host_valid) {
             link = &entry->next;
             continue;

@@ -8,27 +8,27 @@
 #include "arrays/buffers.h"
 #include "arrays/section.h"
 
-typedef struct tilek_present tilek_present;
+typedef struct tilek_present_entry tilek_present_entry;
 
 /* ABSENT: nothing of the section is present; PARTLY: something is, but not all of it in one entry. */
 typedef enum tilek_presence { TILEK_ABSENT, TILEK_PARTLY, TILEK_INSIDE } tilek_presence;
 
 /* INSIDE: *entry is pinned: it outlives its removal until tilek_present_unpin. */
-tilek_presence tilek_present_pin(const tilek_array_shape *shape, const tilek_array *array, const tilek_span *span, tilek_present **entry);
-void tilek_present_unpin(tilek_present *entry);
+tilek_presence tilek_present_pin(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, tilek_present_entry **entry);
+void tilek_present_unpin(tilek_present_entry *entry);
 
 /* What an entry covers; constant while it is pinned. */
-const tilek_span *tilek_present_span(const tilek_present *entry);
-const tilek_array *tilek_present_geometry(const tilek_present *entry); /* ROWS: what is packed */
+const tilek_section *tilek_present_section(const tilek_present_entry *entry);
+const tilek_array *tilek_present_geometry(const tilek_present_entry *entry); /* ROWS: what is packed */
 
 /* A copy with the newest values on the place's device; *buffer lives while the entry is pinned. */
-tilek_status tilek_present_on_device(tilek_present *entry, const tilek_place *place, const tilek_buffer **buffer, tilek_message *why);
+tilek_status tilek_present_on_device(tilek_present_entry *entry, const tilek_place *place, const tilek_buffer **buffer, tilek_message *why);
 
 /* The device's copy was written by a kernel that succeeded: it alone is the newest. */
-void tilek_present_written(tilek_present *entry, const tilek_place *place);
+void tilek_present_written(tilek_present_entry *entry, const tilek_place *place);
 
 /* The device's copy may have been written by a kernel that failed. Returns 0 where the newest values are lost with it. */
-int tilek_present_spoiled(tilek_present *entry, const tilek_place *place);
+int tilek_present_spoiled(tilek_present_entry *entry, const tilek_place *place);
 
 /* Around anything that reads and writes a call's arrays on the host: brings the newest values home; then says that the host has them. No memory is
  * needed for that but to pack rows. `state` may be NULL. */

@@ -14,7 +14,7 @@ typedef struct walk {
     const tilek_array_shape *shape;
     const tilek_array *array;
     const char *result, *reference;
-    tilek_comparison *found;
+    tilek_array_diff *found;
     double asked;
     tilek_field field;
     size_t part;         /* of the field's `count` */
@@ -111,7 +111,7 @@ static void walk_section(walk *job, int dimension, size_t element)
     }
 }
 
-void tilek_compare(const tilek_array_shape *shape, const tilek_array *array, const void *result, const void *reference, double tolerance, tilek_comparison *found)
+void tilek_diff_arrays(const tilek_array_shape *shape, const tilek_array *array, const void *result, const void *reference, double tolerance, tilek_array_diff *found)
 {
     const tilek_field bytes = {"", 0, TILEK_UINT8, shape->element_size}; /* of an element whose fields nobody told */
     walk job = {shape, array, result, reference, found, tolerance, bytes, 0, 0, 0, {0}};

@@ -50,13 +50,13 @@ static int move_array(const tilek_kernel *kernel, const tilek_call *call, int in
 {
     const tilek_array_shape *shape = &kernel->arrays[index];
     const tilek_array *array = &call->arrays[index];
-    tilek_span span;
+    tilek_section section;
     tilek_message unused;
-    if (tilek_span_of(shape, array, &span, &unused) != TILEK_OK) return 0;
-    if (span.bytes == 0) return 1;
-    if (span.is_rows) return (to_host ? tilek_unpack(shape, array, array, copy, &unused) : tilek_pack(shape, array, array, copy, &unused)) == TILEK_OK;
-    if (to_host) tilek_scatter(shape, array, &span, copy);
-    else tilek_gather(shape, array, &span, copy);
+    if (tilek_section_of(shape, array, &section, &unused) != TILEK_OK) return 0;
+    if (section.bytes == 0) return 1;
+    if (section.is_rows) return (to_host ? tilek_unpack(shape, array, array, copy, &unused) : tilek_pack(shape, array, array, copy, &unused)) == TILEK_OK;
+    if (to_host) tilek_scatter(shape, array, &section, copy);
+    else tilek_gather(shape, array, &section, copy);
     return 1;
 }
 
@@ -65,11 +65,11 @@ static snapshot *take(const tilek_kernel *kernel, const tilek_call *call)
     snapshot *taken = calloc(1, sizeof *taken + (size_t)kernel->array_count * sizeof(void *));
     int ok = taken != NULL;
     for (int index = 0; ok && index < kernel->array_count; ++index) {
-        tilek_span span;
+        tilek_section section;
         tilek_message unused;
         if (!is_written(kernel, index)) continue;
-        ok = tilek_span_of(&kernel->arrays[index], &call->arrays[index], &span, &unused) == TILEK_OK;
-        if (ok) ok = (taken->copies[index] = calloc(1, span.device_bytes + 1)) != NULL;
+        ok = tilek_section_of(&kernel->arrays[index], &call->arrays[index], &section, &unused) == TILEK_OK;
+        if (ok) ok = (taken->copies[index] = calloc(1, section.device_bytes + 1)) != NULL;
         if (ok) ok = move_array(kernel, call, index, taken->copies[index], 0);
     }
     if (ok) return taken;
@@ -130,8 +130,8 @@ int tilek_verify_launch(tilek_state *state, tilek_call *call)
 static void judge(tilek_state *state, const tilek_call *call, int index, tilek_target target, const void *result, const void *reference)
 {
     const tilek_kernel *kernel = state->kernel;
-    tilek_comparison found;
-    tilek_compare(&kernel->arrays[index], &call->arrays[index], result, reference, tilek_get_settings()->tolerance, &found);
+    tilek_array_diff found;
+    tilek_diff_arrays(&kernel->arrays[index], &call->arrays[index], result, reference, tilek_get_settings()->tolerance, &found);
     tilek_state_lock();
     if (state->differences == NULL) state->differences = calloc((size_t)kernel->array_count, sizeof *state->differences);
     if (state->differences != NULL) {

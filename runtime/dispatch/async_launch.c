@@ -10,9 +10,9 @@
 
 #include <stdlib.h>
 
-typedef struct launch_later { tilek_state *state; tilek_call *call; } launch_later;
+typedef struct async_launch { tilek_state *state; tilek_call *call; } async_launch;
 
-static void discard(launch_later *later)
+static void discard(async_launch *later)
 {
     free(later->call);
     free(later);
@@ -21,7 +21,7 @@ static void discard(launch_later *later)
 /* Host functions are left where the kernel's targets fail: no original loop waits for this call. */
 static void run(void *argument, int device_queue)
 {
-    launch_later *later = argument;
+    async_launch *later = argument;
     const tilek_kernel *kernel = later->state->kernel;
     tilek_target ran;
     tilek_message why;
@@ -30,9 +30,9 @@ static void run(void *argument, int device_queue)
     discard(later);
 }
 
-tilek_status tilek_launch_later(const tilek_kernel *kernel, const tilek_call *call)
+tilek_status tilek_launch_async(const tilek_kernel *kernel, const tilek_call *call)
 {
-    launch_later *later = malloc(sizeof *later);
+    async_launch *later = malloc(sizeof *later);
     tilek_status status = TILEK_NO_MEMORY;
     if (later == NULL) return TILEK_NO_MEMORY;
     later->state = tilek_state_of(kernel);

@@ -5,6 +5,6 @@
 #include "tilek.h"
 
 /* Queues a launch; the call's numbers and sections are copied. */
-tilek_status tilek_launch_later(const tilek_kernel *kernel, const tilek_call *call);
+tilek_status tilek_launch_async(const tilek_kernel *kernel, const tilek_call *call);
 
 #endif

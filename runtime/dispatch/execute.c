@@ -61,23 +61,23 @@ static void adapt(tilek_state *state, tilek_call *call, const tilek_candidate *c
     tilek_side side;
     if (kernel->version_count > 0 || kernel->choice_count + kernel->device_choice_count + kernel->processor_choice_count == 0) return;
     (void)tilek_find_side(kernel, call, candidate, &side);
-    tilek_adapt(state, call, candidate->target, side);
+    tilek_tune(state, call, candidate->target, side);
 }
 
 /* On the candidate's device, or on all that are like it. */
 static tilek_status run_on_devices(tilek_state *state, const tilek_call *call, const tilek_candidate *candidate, int queue, tilek_message *why)
 {
     tilek_place place = {NULL, NULL, candidate->target, queue, state};
-    tilek_form form;
+    tilek_variant variant;
     tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
     if (status != TILEK_OK) return status;
-    form = tilek_device_form(state->kernel, candidate->target, place.backend->limits(place.device));
-    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !tilek_is_hosts(&form))) {
+    variant = tilek_device_variant(state->kernel, candidate->target, place.backend->limits(place.device));
+    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !tilek_is_hosts(&variant))) {
         tilek_say(why, "this version of it is for processors");
         return TILEK_UNSUPPORTED;
     }
-    if (call->device == TILEK_DEVICES_ALL && tilek_run_divided(&place, call, &status, why)) return status;
-    return tilek_run_device(&place, &form, call, why);
+    if (call->device == TILEK_DEVICES_ALL && tilek_run_partitioned(&place, call, &status, why)) return status;
+    return tilek_run_device(&place, &variant, call, why);
 }
 
 static tilek_status run_device(tilek_state *state, const tilek_call *call, const tilek_candidate *candidate, int queue, tilek_message *why)
@@ -99,7 +99,7 @@ static tilek_status execute(tilek_state *state, const tilek_call *call, const ti
         int64_t start = 0;
         int is_last_try;
         if (on_device && is_refused(state, candidate->target)) {
-            tilek_adapted(&own, candidate->target, -1);
+            tilek_tuned(&own, candidate->target, -1);
             continue;
         }
         if (tilek_get_settings()->adapt) {
@@ -107,7 +107,7 @@ static tilek_status execute(tilek_state *state, const tilek_call *call, const ti
             start = tilek_now();
         }
         status = on_device ? run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
-        tilek_adapted(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
+        tilek_tuned(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
         if (status == TILEK_OK) {
             *ran = candidate->target;
             if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);
@@ -137,7 +137,7 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
     if (!tilek_has_temporaries(kernel, devices)) return execute(state, call, candidates, count, queue, ran);
     status = tilek_take_scratch(state, &own, devices, &scratch, &why);
     if (status != TILEK_OK) {
-        tilek_adapt_declined(call);
+        tilek_tuning_declined(call);
         tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s", kernel->name, why.text);
         return status;
     }

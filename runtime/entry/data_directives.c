@@ -87,11 +87,11 @@ static void update_items(const char *file, int line, int item_count, const tilek
     }
 }
 
-typedef struct update_later { const char *file; int line, item_count; tilek_data_item items[]; } update_later;
+typedef struct async_update { const char *file; int line, item_count; tilek_data_item items[]; } async_update;
 
 static void run_later(void *argument, int device_queue)
 {
-    update_later *later = argument;
+    async_update *later = argument;
     update_items(later->file, later->line, later->item_count, later->items, device_queue, 0);
     free(later);
 }
@@ -99,7 +99,7 @@ static void run_later(void *argument, int device_queue)
 static int update(void *context, tilek_admission admission)
 {
     const directive *const own = context;
-    update_later *later = NULL;
+    async_update *later = NULL;
     if (admission == TILEK_WITHIN) {
         refuse_within(own);
         return 0;

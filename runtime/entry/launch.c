@@ -132,12 +132,12 @@ static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call, int w
 {
     for (int one = 0; one < kernel->array_count; ++one)
         for (int other = 0; other < one; ++other) {
-            tilek_span a, b;
+            tilek_section a, b;
             tilek_message why;
             if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
             if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_TEMPORARY) != 0) continue;
-            if (tilek_span_of(&kernel->arrays[one], &call->arrays[one], &a, &why) != TILEK_OK ||
-                tilek_span_of(&kernel->arrays[other], &call->arrays[other], &b, &why) != TILEK_OK || tilek_spans_meet(&a, &b)) {
+            if (tilek_section_of(&kernel->arrays[one], &call->arrays[one], &a, &why) != TILEK_OK ||
+                tilek_section_of(&kernel->arrays[other], &call->arrays[other], &b, &why) != TILEK_OK || tilek_sections_meet(&a, &b)) {
                 which[0] = other, which[1] = one;
                 return 1;
             }
@@ -192,7 +192,7 @@ static int choose_version(void *context, tilek_admission admission)
     if (wanted == 0 || wanted > kernel->version_count) return 0;
     if (!tilek_likely_target(state, call, &target, &side)) return 0;
     if (wanted > 0) return side != TILEK_SIDE_DEVICE || kernel->versions[wanted - 1]->device_launch_count > 0 ? (int)wanted : 0;
-    if (settings->adapt) tilek_adapt(state, call, target, side);
+    if (settings->adapt) tilek_tune(state, call, target, side);
     if (call->layout == 0) tilek_take_layout(kernel, call, tilek_layout_chosen(kernel, call, side, tilek_bytes_on_hosts(kernel, call)));
     return tilek_version_of(kernel, call->layout)->version;
 }
@@ -216,12 +216,12 @@ static int launch(void *context, tilek_admission admission)
     state = tilek_state_of(kernel);
     /* Nothing could run in place of a call without its temporaries once the caller has gone on. */
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel, 1) && !tilek_has_ordered_zeros(kernel) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
-        tilek_launch_later(kernel, call) == TILEK_OK)
+        tilek_launch_async(kernel, call) == TILEK_OK)
         return 0;
     wait_for(call);
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS) tilek_queues_wait(1, &call->queue);
     if (state == NULL || !call->enabled || kernel->host_launch_count + kernel->device_launch_count == 0) {
-        tilek_adapt_declined(call);
+        tilek_tuning_declined(call);
         return decline(kernel, state, call);
     }
     if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);

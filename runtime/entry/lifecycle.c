@@ -24,7 +24,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static void print_profile(void) { tilek_profile_finish(tilek_adaptations_print); }
+static void print_profile(void) { tilek_profile_finish(tilek_tunings_print); }
 
 /* Handlers of exit join the runtime's own threads, so one of those must leave without them. What was measured is said all the same. */
 static int may_exit(void)
@@ -79,7 +79,7 @@ static void finish(void)
     tilek_host_thread_ends();
     if (tilek_visits_go_on()) return;
     tilek_present_free();
-    for (tilek_state *state = tilek_first_state(); state != NULL; state = state->next) tilek_adaptations_free(state);
+    for (tilek_state *state = tilek_first_state(); state != NULL; state = state->next) tilek_tunings_free(state);
     tilek_states_free();
     tilek_messages_free();
     tilek_settings_free();

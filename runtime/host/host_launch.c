@@ -17,29 +17,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instances are dealt to the parts in one stretch each. */
-typedef struct dealing {
+/* Instances are distributed over the parts in one stretch each. */
+typedef struct distribution {
     const tilek_launch_shape *launch;
     const tilek_host_call *call;
     int64_t instances, parts;
-} dealing;
+} distribution;
 
 static void run_part(void *context, int64_t part)
 {
-    const dealing *deal = context;
-    const int64_t share = deal->instances / deal->parts, extra = deal->instances % deal->parts;
+    const distribution *distribution = context;
+    const int64_t share = distribution->instances / distribution->parts, extra = distribution->instances % distribution->parts;
     const int64_t first = part * share + tilek_minimum(part, extra);
     const int64_t last = first + share + (part < extra);
-    if (first < last) deal->launch->host(deal->call, first, last);
+    if (first < last) distribution->launch->host(distribution->call, first, last);
 }
 
 static void run_alone(void *context)
 {
-    const dealing *deal = context;
-    deal->launch->host(deal->call, 0, deal->instances);
+    const distribution *distribution = context;
+    distribution->launch->host(distribution->call, 0, distribution->instances);
 }
 
-static void run_waves_alone(void *context) { tilek_waves_run(context, 0); }
+static void run_waves_alone(void *context) { tilek_wavefronts_run(context, 0); }
 
 /* What the pool and the calling thread do the same work with. */
 typedef struct work {
@@ -73,11 +73,11 @@ typedef struct host_job {
     size_t touched; /* bytes, by one step of each launch */
     char *partials;
     pace *paces;    /* per launch */
-    tilek_waves *waves; /* NULL until there are some */
+    tilek_wavefront_queue *waves; /* NULL until there are some */
     int waves_launch;   /* whose they are */
     tilek_call *call;   /* the job's own; NULL: it has the caller's */
     tilek_host_call host_call; /* this and what follows: of the launch that runs */
-    dealing deal;
+    distribution distribution;
     void *places[MOST_REDUCTIONS];
     const void **values;
     char *value_bytes;
@@ -142,14 +142,14 @@ static tilek_status finish(tilek_run *run, tilek_message *why)
     const int64_t start = job->profiling ? tilek_now() : 0;
     int64_t count, each;
     (void)why;
-    if (job->waves == NULL || (count = tilek_waves_count(job->waves)) == 0) return TILEK_OK;
-    tilek_waves_begin(job->waves);
-    run_paced(&job->paces[job->waves_launch], &(work){run_waves_alone, tilek_waves_run, job->waves, tilek_minimum(job->parts, tilek_waves_width(job->waves)),
-                                                      tilek_waves_tiles(job->waves)});
+    if (job->waves == NULL || (count = tilek_wavefronts_count(job->waves)) == 0) return TILEK_OK;
+    tilek_wavefronts_begin(job->waves);
+    run_paced(&job->paces[job->waves_launch], &(work){run_waves_alone, tilek_wavefronts_run, job->waves, tilek_minimum(job->parts, tilek_wavefronts_width(job->waves)),
+                                                      tilek_wavefronts_tiles(job->waves)});
     each = job->profiling ? (tilek_now() - start) / count : 0;
     for (int64_t index = 0; index < count && job->profiling; ++index)
         tilek_record_step(job->state, job->target, 1, job->waves_launch, run->sizes, start + index * each, each, tilek_share(run, job->waves_launch, job->touched));
-    tilek_waves_clear(job->waves);
+    tilek_wavefronts_clear(job->waves);
     return TILEK_OK;
 }
 
@@ -159,11 +159,11 @@ static int put_off(tilek_run *run, int launch, const tilek_host_call *call, tile
     host_job *job = run->context;
     const tilek_launch_shape *shape = &run->launches[launch];
     const tilek_planned *planned = &run->planned[launch];
-    if (!run->is_wave || job->parts <= 1 || !tilek_waves_take(shape, planned)) return 0;
-    if (job->waves == NULL && (job->waves = tilek_waves_new()) == NULL) return 0;
-    if (!tilek_waves_add(job->waves, shape, planned, call, run->wave)) {
+    if (!run->is_wave || job->parts <= 1 || !tilek_wavefronts_take(shape, planned)) return 0;
+    if (job->waves == NULL && (job->waves = tilek_wavefronts_new()) == NULL) return 0;
+    if (!tilek_wavefronts_add(job->waves, shape, planned, call, run->wave)) {
         (void)finish(run, why);
-        (void)tilek_waves_add(job->waves, shape, planned, call, run->wave);
+        (void)tilek_wavefronts_add(job->waves, shape, planned, call, run->wave);
     }
     job->waves_launch = launch;
     return 1;
@@ -186,20 +186,20 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     host_job *job = run->context;
     const tilek_launch_shape *shape = &run->launches[launch];
     const tilek_planned *planned = &run->planned[launch];
-    const tilek_numbers *numbers = &planned->numbers;
+    const tilek_geometry *geometry = &planned->geometry;
     const int64_t start = job->profiling ? tilek_now() : 0;
-    job->host_call = (tilek_host_call){run->call->arrays, run->call->scalars, numbers->bounds, numbers->tiles, run->call->tile_arguments,
-                                       numbers->axes, job->places, keep_values(job, shape, values), run->sizes};
-    job->deal = (dealing){shape, &job->host_call, numbers->instances, tilek_minimum(job->parts, numbers->instances)};
+    job->host_call = (tilek_host_call){run->call->arrays, run->call->scalars, geometry->bounds, geometry->tiles, run->call->tile_arguments,
+                                       geometry->axes, job->places, keep_values(job, shape, values), run->sizes};
+    job->distribution = (distribution){shape, &job->host_call, geometry->instances, tilek_minimum(job->parts, geometry->instances)};
     if (put_off(run, launch, &job->host_call, why)) return TILEK_OK;
     (void)finish(run, why);
-    (void)place_partials(shape, numbers->instances, job->partials, job->places);
-    if (job->deal.parts <= 1) shape->host(&job->host_call, 0, numbers->instances);
-    else if (run->steps == NULL) tilek_parallel(job->deal.parts, run_part, &job->deal);
-    else run_paced(&job->paces[launch], &(work){run_alone, run_part, &job->deal, job->deal.parts, planned->iterations});
+    (void)place_partials(shape, geometry->instances, job->partials, job->places);
+    if (job->distribution.parts <= 1) shape->host(&job->host_call, 0, geometry->instances);
+    else if (run->steps == NULL) tilek_parallel(job->distribution.parts, run_part, &job->distribution);
+    else run_paced(&job->paces[launch], &(work){run_alone, run_part, &job->distribution, job->distribution.parts, planned->iterations});
     for (int index = 0; index < shape->reduction_count; ++index) {
         const tilek_reduction *reduction = &shape->reductions[index];
-        (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, job->places[index], numbers->instances);
+        (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, job->places[index], geometry->instances);
     }
     if (job->profiling) tilek_record_step(job->state, job->target, 1, launch, run->sizes, start, tilek_now() - start, tilek_share(run, launch, job->touched));
     return TILEK_OK;
@@ -216,10 +216,10 @@ static void find_most_values(const tilek_launch_shape *launch, size_t *values, s
 /* Bytes of the parts of a job's block, in their order; `bytes`: of the whole block. */
 typedef struct layout { size_t room, paces, value_bytes, bytes; } layout;
 
-static layout layout_of(const tilek_kernel *kernel, const tilek_form *form)
+static layout layout_of(const tilek_kernel *kernel, const tilek_variant *variant)
 {
     const size_t launches = (size_t)kernel->host_launch_count;
-    layout made = {align(tilek_run_room(kernel, form)), align(launches * sizeof(pace)), 0, 0};
+    layout made = {align(tilek_run_room(kernel, variant)), align(launches * sizeof(pace)), 0, 0};
     size_t values = 0;
     for (size_t index = 0; index < launches; ++index) find_most_values(&kernel->host_launches[index], &values, &made.value_bytes);
     made.bytes = made.room + made.paces + made.value_bytes + values * sizeof(void *);
@@ -229,8 +229,8 @@ static layout layout_of(const tilek_kernel *kernel, const tilek_form *form)
 static tilek_status start(host_job *job, tilek_state *state, const tilek_call *call, int64_t threads, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
-    const tilek_form form = tilek_host_form(kernel);
-    const layout layout = layout_of(kernel, &form);
+    const tilek_variant variant = tilek_host_variant(kernel);
+    const layout layout = layout_of(kernel, &variant);
     char *block = job->small.bytes;
     tilek_status status;
     memset(job, 0, offsetof(host_job, small));
@@ -243,7 +243,7 @@ static tilek_status start(host_job *job, tilek_state *state, const tilek_call *c
     job->value_bytes = block + layout.room + layout.paces;
     job->values = (const void **)(void *)(block + layout.room + layout.paces + layout.value_bytes);
     for (int index = 0; index < kernel->host_launch_count; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
-    status = tilek_run_start(&job->run, kernel, call, &form, block, why);
+    status = tilek_run_start(&job->run, kernel, call, &variant, block, why);
     job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0, 0};
     job->run.context = job;
     job->run.finish = finish;
@@ -333,8 +333,8 @@ void tilek_host_thread_ends(void) { give_job(NULL, 0); }
 
 int tilek_host_needs_memory(const tilek_kernel *kernel, int on_pool)
 {
-    const tilek_form form = tilek_host_form(kernel);
-    int needs = kernel->host_steps != NULL || (on_pool && kept.bytes < job_bytes(kernel)) || layout_of(kernel, &form).bytes > SMALL;
+    const tilek_variant variant = tilek_host_variant(kernel);
+    int needs = kernel->host_steps != NULL || (on_pool && kept.bytes < job_bytes(kernel)) || layout_of(kernel, &variant).bytes > SMALL;
     for (int index = 0; index < kernel->host_launch_count; ++index) needs |= kernel->host_launches[index].reduction_count > 0;
     return needs;
 }

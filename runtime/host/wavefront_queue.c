@@ -18,7 +18,7 @@ typedef struct wave {
     int64_t values[MOST_VALUES];
 } wave;
 
-struct tilek_waves {
+struct tilek_wavefront_queue {
     const tilek_launch_shape *launch;
     tilek_host_call call;
     tilek_tile numbers[2]; /* of the loop's two tiles */
@@ -29,9 +29,9 @@ struct tilek_waves {
     int done[MOST_TILES]; /* atomic: 1 where a tile is through */
 };
 
-tilek_waves *tilek_waves_new(void) { return calloc(1, sizeof(tilek_waves)); }
+tilek_wavefront_queue *tilek_wavefronts_new(void) { return calloc(1, sizeof(tilek_wavefront_queue)); }
 
-int tilek_waves_take(const tilek_launch_shape *launch, const tilek_planned *planned)
+int tilek_wavefronts_take(const tilek_launch_shape *launch, const tilek_planned *planned)
 {
     const tilek_loop_shape *loop = launch->loops;
     if (launch->loop_count != 1 || launch->reduction_count != 0 || launch->value_count > MOST_VALUES) return 0;
@@ -41,7 +41,7 @@ int tilek_waves_take(const tilek_launch_shape *launch, const tilek_planned *plan
     return planned->bounds[0].step == 1 && planned->bounds[0].trip <= MOST_TILES;
 }
 
-int tilek_waves_add(tilek_waves *waves, const tilek_launch_shape *launch, const tilek_planned *planned, const tilek_host_call *call, int64_t number)
+int tilek_wavefronts_add(tilek_wavefront_queue *waves, const tilek_launch_shape *launch, const tilek_planned *planned, const tilek_host_call *call, int64_t number)
 {
     const tilek_bounds *bounds = &planned->bounds[0];
     wave *added = &waves->waves[waves->count];
@@ -63,21 +63,21 @@ int tilek_waves_add(tilek_waves *waves, const tilek_launch_shape *launch, const 
     return 1;
 }
 
-int64_t tilek_waves_tiles(const tilek_waves *waves) { return waves->tiles; }
-int64_t tilek_waves_count(const tilek_waves *waves) { return waves->count; }
-int64_t tilek_waves_width(const tilek_waves *waves) { return waves->width; }
+int64_t tilek_wavefronts_tiles(const tilek_wavefront_queue *waves) { return waves->tiles; }
+int64_t tilek_wavefronts_count(const tilek_wavefront_queue *waves) { return waves->count; }
+int64_t tilek_wavefronts_width(const tilek_wavefront_queue *waves) { return waves->width; }
 
-void tilek_waves_begin(tilek_waves *waves)
+void tilek_wavefronts_begin(tilek_wavefront_queue *waves)
 {
     waves->next = 0;
     for (int64_t index = 0; index < waves->count; ++index) waves->waves[index].done = 0;
     memset(waves->done, 0, (size_t)waves->tiles * sizeof *waves->done);
 }
 
-void tilek_waves_clear(tilek_waves *waves) { waves->count = waves->width = waves->tiles = 0; }
+void tilek_wavefronts_clear(tilek_wavefront_queue *waves) { waves->count = waves->width = waves->tiles = 0; }
 
 /* One tile as a launch of its own: its loop has the one iteration. */
-static void run_tile(const tilek_waves *waves, const wave *own, int64_t column)
+static void run_tile(const tilek_wavefront_queue *waves, const wave *own, int64_t column)
 {
     const tilek_bounds bounds = {column, column, 1, 1}, *const loops[] = {&bounds};
     const tilek_tile *const tiles[] = {waves->numbers};
@@ -91,15 +91,15 @@ static void run_tile(const tilek_waves *waves, const wave *own, int64_t column)
 }
 
 /* Waits for the tile of a wavefront in a column, if it has one there. */
-static void await_tile(const tilek_waves *waves, const wave *of, int64_t column)
+static void await_tile(const tilek_wavefront_queue *waves, const wave *of, int64_t column)
 {
     if (column < of->lower || column - of->lower >= of->tiles) return;
     tilek_await(&waves->done[of->first + (column - of->lower)], 1);
 }
 
-void tilek_waves_run(void *context, int64_t part)
+void tilek_wavefronts_run(void *context, int64_t part)
 {
-    tilek_waves *waves = context;
+    tilek_wavefront_queue *waves = context;
     int64_t current = 0, complete = 0; /* wavefronts before `complete` are through */
     (void)part;
     for (;;) {

@@ -47,7 +47,7 @@ void tilek_states_free(void)
             free(state->steps[target][1]);
         }
         while (state->taken != NULL) {
-            tilek_taken *taken = state->taken;
+            tilek_traced_sizes *taken = state->taken;
             state->taken = taken->next;
             free(taken);
         }

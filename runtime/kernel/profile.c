@@ -26,7 +26,7 @@ typedef struct event {
     int64_t start, duration;
     size_t bytes;
     uint64_t thread;
-    const tilek_taken *taken; /* NULL: none */
+    const tilek_traced_sizes *taken; /* NULL: none */
 } event;
 
 static const char *const activity_names[] = {"kernel", "copy in", "copy out", "compile"};
@@ -65,10 +65,10 @@ static uint64_t thread_number(void)
 }
 
 /* The kernel's own copy of a call's tile sizes; NULL where there are none, or memory is exhausted. */
-static const tilek_taken *taken_by(tilek_state *state, const int64_t sizes[])
+static const tilek_traced_sizes *traced_sizes_of(tilek_state *state, const int64_t sizes[])
 {
     const size_t bytes = (size_t)state->kernel->size_count * sizeof *sizes;
-    tilek_taken *taken = state->taken;
+    tilek_traced_sizes *taken = state->taken;
     if (bytes == 0) return NULL;
     while (taken != NULL && memcmp(taken->sizes, sizes, bytes) != 0) taken = taken->next;
     if (taken != NULL || (taken = malloc(sizeof *taken + bytes)) == NULL) return taken;
@@ -91,7 +91,7 @@ static void record(tilek_state *state, const char *name, int is_hosts, tilek_tar
     if (owner == 0) owner = getpid();
     if (first_time == 0 || start < first_time) first_time = start;
     if (tilek_get_settings()->trace != NULL) {
-        const event added = {state, name, is_hosts, target, activity, start, duration, bytes, thread_number(), sizes != NULL ? taken_by(state, sizes) : NULL};
+        const event added = {state, name, is_hosts, target, activity, start, duration, bytes, thread_number(), sizes != NULL ? traced_sizes_of(state, sizes) : NULL};
         add_event(&added);
     }
 }

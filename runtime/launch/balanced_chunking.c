@@ -20,7 +20,7 @@ static int64_t blocks_cost(int64_t usual, int64_t size, int64_t count, int64_t t
     return part * (own * size - missing) + own * usual;
 }
 
-int64_t tilek_even_blocks(int64_t usual, int64_t lower, int64_t upper, int64_t unit, int64_t threads, double operations)
+int64_t tilek_balanced_blocks(int64_t usual, int64_t lower, int64_t upper, int64_t unit, int64_t threads, double operations)
 {
     const int64_t part = operations > 0 ? BLOCK_COST : OTHER_COST;
     int64_t best = usual, least_cost, count, most;
@@ -48,7 +48,7 @@ static int64_t columns_cost(int64_t usual, int64_t size, int64_t count, int64_t 
     return COLUMN_COST * tilek_maximum(tilek_minimum(size, count) * threads, count) + usual * tilek_ceiling_quotient(count, size);
 }
 
-int64_t tilek_even_columns(int64_t usual, int64_t upper, int64_t unit, int64_t threads)
+int64_t tilek_balanced_columns(int64_t usual, int64_t upper, int64_t unit, int64_t threads)
 {
     int64_t best = usual, count, least_cost;
     if (unit < 1 || upper < 0 || !can_be_even(tilek_minimum(usual, upper), upper, threads)) return usual;

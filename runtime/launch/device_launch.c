@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The form of a launch whose wavefronts are put off, to run as one. */
-static const tilek_persistent *persistent_form(const tilek_device_job *job, int launch)
+/* The variant of a launch whose wavefronts are put off, to run as one. */
+static const tilek_persistent *persistent_variant(const tilek_device_job *job, int launch)
 {
     for (int index = 0; index < job->persistence.count; ++index)
-        if (job->persistence.forms[index].launch == launch && job->persistence.forms[index].resident > 0) return &job->persistence.forms[index];
+        if (job->persistence.variants[index].launch == launch && job->persistence.variants[index].resident > 0) return &job->persistence.variants[index];
     return NULL;
 }
 
 /* Partial values of a launch: one an instance, or a column of all wavefronts at once. */
 static int64_t partial_count(const tilek_device_job *job, int launch)
 {
-    const tilek_persistent *const form = persistent_form(job, launch);
+    const tilek_persistent *const variant = persistent_variant(job, launch);
     const int64_t instances = job->run.planned[launch].most_instances;
-    return form == NULL ? instances : tilek_maximum(instances, tilek_columns(&job->run.launches[launch], form->lower, form->upper));
+    return variant == NULL ? instances : tilek_maximum(instances, tilek_columns(&job->run.launches[launch], variant->lower, variant->upper));
 }
 
 static tilek_status take_partials(tilek_device_job *job, tilek_message *why)
@@ -35,7 +35,7 @@ static tilek_status take_partials(tilek_device_job *job, tilek_message *why)
         for (int index = 0; index < job->run.launches[launch].reduction_count; ++index, ++partial) {
             const size_t size = tilek_type_size(job->run.launches[launch].reductions[index].type);
             const size_t bytes = planned->runs ? size * (size_t)partial_count(job, launch) : 0;
-            const tilek_status status = bytes > 0 ? tilek_take_buffer(&job->residence.place, bytes, partial, why) : TILEK_OK;
+            const tilek_status status = bytes > 0 ? tilek_take_buffer(&job->device_arrays.place, bytes, partial, why) : TILEK_OK;
             if (status != TILEK_OK) return status;
             if (bytes > most) most = bytes;
         }
@@ -46,20 +46,20 @@ static tilek_status take_partials(tilek_device_job *job, tilek_message *why)
 }
 
 /* Where a reduced scalar lies in its buffer. */
-static size_t offset_of(const tilek_device_job *job, const tilek_resident *scalar)
+static size_t offset_of(const tilek_device_job *job, const tilek_device_array *scalar)
 {
-    const char *const start = scalar->present != NULL ? tilek_present_span(scalar->present)->start : job->residence.temporaries[scalar->temporary].span.start;
-    return (size_t)(scalar->span.start - start);
+    const char *const start = scalar->present != NULL ? tilek_present_section(scalar->present)->start : job->device_arrays.temporaries[scalar->temporary].section.start;
+    return (size_t)(scalar->section.start - start);
 }
 
 /* Moves the scalars that a launch reduces between the device, where other launches may use them, and `totals`. */
 static tilek_status move_totals(tilek_device_job *job, int launch, int to_device, tilek_message *why)
 {
     const tilek_launch_shape *shape = &job->run.launches[launch];
-    const tilek_place *place = &job->residence.place;
+    const tilek_place *place = &job->device_arrays.place;
     tilek_status status = TILEK_OK;
     for (int index = 0; index < shape->reduction_count && status == TILEK_OK; ++index) {
-        const tilek_resident *scalar = &job->residence.arrays[shape->reductions[index].array];
+        const tilek_device_array *scalar = &job->device_arrays.arrays[shape->reductions[index].array];
         const size_t size = tilek_type_size(shape->reductions[index].type);
         char *const total = job->totals + (size_t)index * TILEK_BYTES_OF_VALUE;
         status = to_device ? tilek_copy_in(place, scalar->buffer, offset_of(job, scalar), total, size, why)
@@ -80,7 +80,7 @@ static tilek_status settle(tilek_device_job *job, tilek_message *why)
 static tilek_status combine(tilek_device_job *job, int launch, const tilek_buffer *partials, int64_t instances, tilek_message *why)
 {
     const tilek_launch_shape *shape = &job->run.launches[launch];
-    const tilek_place *place = &job->residence.place;
+    const tilek_place *place = &job->device_arrays.place;
     tilek_status status = job->reducing == launch + 1 ? TILEK_OK : move_totals(job, launch, 0, why);
     for (int index = 0; index < shape->reduction_count && status == TILEK_OK; ++index) {
         const tilek_reduction *reduction = &shape->reductions[index];
@@ -109,10 +109,10 @@ static int64_t *box_of(tilek_persistence *persistence, int64_t wave, size_t each
 }
 
 /* What is put off of a wavefront is its box; one without tiles has none. */
-static tilek_status put_off(tilek_device_job *job, const tilek_persistent *form, const void *const values[], tilek_message *why)
+static tilek_status put_off(tilek_device_job *job, const tilek_persistent *variant, const void *const values[], tilek_message *why)
 {
-    const tilek_launch_shape *shape = &job->run.launches[form->launch];
-    const tilek_planned *planned = &job->run.planned[form->launch];
+    const tilek_launch_shape *shape = &job->run.launches[variant->launch];
+    const tilek_planned *planned = &job->run.planned[variant->launch];
     const int loops = tilek_column_loops(shape), is_first = job->persistence.gathering == 0;
     tilek_persistence *persistence = &job->persistence;
     int64_t *box;
@@ -132,7 +132,7 @@ static tilek_status put_off(tilek_device_job *job, const tilek_persistent *form,
         box[2 * loop + 1] = planned->bounds[loop].lower + planned->bounds[loop].trip - 1;
     }
     for (int index = 0; index < shape->value_count; ++index) memcpy(&persistence->values[index], values[index], shape->value_sizes[index]);
-    persistence->gathering = 1 + (int)(form - persistence->forms);
+    persistence->gathering = 1 + (int)(variant - persistence->variants);
     return TILEK_OK;
 }
 
@@ -152,36 +152,36 @@ static tilek_status finish(tilek_run *run, tilek_message *why)
     int64_t nanoseconds = 0;
     tilek_status status;
     if (persistence->gathering == 0) return TILEK_OK;
-    const tilek_persistent *form = &persistence->forms[persistence->gathering - 1];
+    const tilek_persistent *variant = &persistence->variants[persistence->gathering - 1];
     persistence->gathering = 0;
-    status = tilek_job_run_persistent(job, form, partials_of(job, form->launch), job->profiling ? &nanoseconds : NULL, why);
+    status = tilek_job_run_persistent(job, variant, partials_of(job, variant->launch), job->profiling ? &nanoseconds : NULL, why);
     if (status == TILEK_OK && job->profiling)
-        tilek_record_step(job->state, job->residence.place.target, 0, form->launch, run->sizes, start, nanoseconds, job->touched);
-    if (status != TILEK_OK || run->launches[form->launch].reduction_count == 0) return status;
-    return combine(job, form->launch, partials_of(job, form->launch), tilek_columns(&run->launches[form->launch], persistence->lower, persistence->upper), why);
+        tilek_record_step(job->state, job->device_arrays.place.target, 0, variant->launch, run->sizes, start, nanoseconds, job->touched);
+    if (status != TILEK_OK || run->launches[variant->launch].reduction_count == 0) return status;
+    return combine(job, variant->launch, partials_of(job, variant->launch), tilek_columns(&run->launches[variant->launch], persistence->lower, persistence->upper), why);
 }
 
 static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
 {
     tilek_device_job *job = run->context;
     const tilek_launch_shape *shape = &run->launches[launch];
-    const tilek_place *place = &job->residence.place;
+    const tilek_place *place = &job->device_arrays.place;
     const tilek_buffer *partials = partials_of(job, launch);
     int64_t nanoseconds = 0;
     const int64_t start = job->profiling ? tilek_now() : 0;
     tilek_status status;
-    const tilek_persistent *const form = run->is_wave ? persistent_form(job, launch) : NULL;
+    const tilek_persistent *const variant = run->is_wave ? persistent_variant(job, launch) : NULL;
     if (job->reducing > 0 && job->reducing != launch + 1 && (status = settle(job, why)) != TILEK_OK) return status;
-    if (form != NULL) return put_off(job, form, values, why);
-    status = tilek_job_run(job, launch, &run->planned[launch].numbers, partials, values, job->profiling ? &nanoseconds : NULL, why);
+    if (variant != NULL) return put_off(job, variant, values, why);
+    status = tilek_job_run(job, launch, &run->planned[launch].geometry, partials, values, job->profiling ? &nanoseconds : NULL, why);
     if (status == TILEK_OK && job->profiling)
-        tilek_record_step(job->state, place->target, tilek_is_hosts(&job->form), launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));
-    return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, run->planned[launch].numbers.instances, why) : status;
+        tilek_record_step(job->state, place->target, tilek_is_hosts(&job->variant), launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));
+    return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, run->planned[launch].geometry.instances, why) : status;
 }
 
 static tilek_status go_through(tilek_device_job *job, int queue, tilek_message *why)
 {
-    const tilek_place *place = &job->residence.place;
+    const tilek_place *place = &job->device_arrays.place;
     tilek_status status = place->backend->enter != NULL ? place->backend->enter(place->device, why) : TILEK_OK;
     if (status != TILEK_OK) return status;
     job->queue = queue;
@@ -200,14 +200,14 @@ static int record_launches(tilek_device_job *job)
 {
     tilek_message unused;
     for (int launch = 0; launch < job->run.launch_count; ++launch)
-        if (persistent_form(job, launch) != NULL) return 0;
+        if (persistent_variant(job, launch) != NULL) return 0;
     return tilek_repetition_begin(&job->repetition) && tilek_repetition_end(&job->repetition, go_through(job, TILEK_RECORDING_QUEUE, &unused));
 }
 
 static int play_launches(tilek_device_job *job)
 {
     const int played = tilek_repetition_play(&job->repetition);
-    job->residence.started |= played;
+    job->device_arrays.started |= played;
     return played;
 }
 
@@ -220,41 +220,41 @@ static tilek_status queue_launches(tilek_device_job *job, tilek_message *why)
     if (job->built == NULL) status = tilek_job_prepare(job, why);
     if (status != TILEK_OK) return status;
     if (tilek_repetition_is_worthwhile(&job->repetition, TILEK_MOST_WAITING - 1) && record_launches(job) && play_launches(job)) return TILEK_OK;
-    return go_through(job, job->residence.place.queue, why);
+    return go_through(job, job->device_arrays.place.queue, why);
 }
 
 /* From the first launch on, arrays that are present may be half written; *is_lost: values that nothing else has are, as `loss` says. */
 static tilek_status run_launches(tilek_device_job *job, int *is_lost, tilek_message *loss, tilek_message *why)
 {
-    const tilek_place *place = &job->residence.place;
+    const tilek_place *place = &job->device_arrays.place;
     tilek_status status = queue_launches(job, why);
     if (status == TILEK_OK) status = place->backend->wait(place->device, place->queue, why);
     else (void)place->backend->wait(place->device, place->queue, loss);
-    if (status == TILEK_OK) status = tilek_take_home(&job->residence, why);
-    *is_lost = status != TILEK_OK && !tilek_give_up(&job->residence, loss);
+    if (status == TILEK_OK) status = tilek_copy_arrays_out(&job->device_arrays, why);
+    *is_lost = status != TILEK_OK && !tilek_discard_arrays(&job->device_arrays, loss);
     return status;
 }
 
-tilek_status tilek_run_device(const tilek_place *place, const tilek_form *form, const tilek_call *call, tilek_message *why)
+tilek_status tilek_run_device(const tilek_place *place, const tilek_variant *variant, const tilek_call *call, tilek_message *why)
 {
     tilek_state *const state = place->state;
     tilek_device_job job;
     tilek_message loss;
     int likely, is_lost = 0;
-    tilek_status status = tilek_job_start(&job, state, form, place, why);
-    if (status == TILEK_OK) status = tilek_reside(&job.residence, state->kernel, &job.form, call, place, why);
+    tilek_status status = tilek_job_start(&job, state, variant, place, why);
+    if (status == TILEK_OK) status = tilek_place_arrays(&job.device_arrays, state->kernel, &job.variant, call, place, why);
     if (status == TILEK_OK) status = tilek_job_take_call(&job, call, why);
-    if (status == TILEK_OK) tilek_repetition_start(&job.repetition, state, &job.residence, &job.run);
+    if (status == TILEK_OK) tilek_repetition_start(&job.repetition, state, &job.device_arrays, &job.run);
     likely = status == TILEK_OK && tilek_repetition_is_likely(&job.repetition);
     if (status == TILEK_OK && !likely) status = tilek_job_prepare(&job, why);
     if (status == TILEK_OK && (likely || !tilek_run_is_empty(&job.run))) {
         status = likely ? TILEK_OK : take_partials(&job, why);
-        if (status == TILEK_OK) status = tilek_bring(&job.residence, why);
+        if (status == TILEK_OK) status = tilek_copy_arrays_in(&job.device_arrays, why);
         if (status == TILEK_OK) status = run_launches(&job, &is_lost, &loss, why);
     }
     tilek_repetition_finish(&job.repetition, status == TILEK_OK && !job.persistence.used ? job.launches : 0);
     tilek_job_end(&job);
-    tilek_leave(&job.residence);
+    tilek_release_arrays(&job.device_arrays);
     /* Only now: exit handlers release devices, on which nothing of the job may be left. */
     if (is_lost) tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s: %s", state->kernel->name, why->text, loss.text);
     return status;

@@ -18,26 +18,26 @@ static int is_number(tilek_parameter_kind kind)
     return kind != TILEK_PARAMETER_ARRAY && kind != TILEK_PARAMETER_SCALAR && kind != TILEK_PARAMETER_PARTIALS && kind != TILEK_PARAMETER_VALUE;
 }
 
-int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence *residence, const tilek_numbers *numbers, const int64_t *sizes)
+int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arrays *device_arrays, const tilek_geometry *geometry, const int64_t *sizes)
 {
     const int index = parameter->index, dimension = parameter->dimension;
     switch (parameter->kind) {
-    case TILEK_PARAMETER_ORIGIN: return residence->arrays[index].origin;
+    case TILEK_PARAMETER_ORIGIN: return device_arrays->arrays[index].origin;
     case TILEK_PARAMETER_LENGTH:
-        return residence->kernel->arrays[index].storage == TILEK_ROWS ? residence->arrays[index].geometry->length[dimension]
-                                                                      : residence->call->arrays[index].extent[dimension];
-    case TILEK_PARAMETER_LOWER: return residence->arrays[index].geometry->lower[dimension];
-    case TILEK_PARAMETER_LOOP_LOWER: return numbers->bounds[index]->lower;
-    case TILEK_PARAMETER_LOOP_STEP: return numbers->bounds[index]->step;
-    case TILEK_PARAMETER_LOOP_TRIP: return numbers->bounds[index]->trip;
-    case TILEK_PARAMETER_TILE_COUNT: return numbers->tiles[index][dimension].count;
-    case TILEK_PARAMETER_TILE_STRIDE: return numbers->tiles[index][dimension].stride;
-    case TILEK_PARAMETER_AXIS_COUNT: return numbers->axes[index];
+        return device_arrays->kernel->arrays[index].storage == TILEK_ROWS ? device_arrays->arrays[index].geometry->length[dimension]
+                                                                      : device_arrays->call->arrays[index].extent[dimension];
+    case TILEK_PARAMETER_LOWER: return device_arrays->arrays[index].geometry->lower[dimension];
+    case TILEK_PARAMETER_LOOP_LOWER: return geometry->bounds[index]->lower;
+    case TILEK_PARAMETER_LOOP_STEP: return geometry->bounds[index]->step;
+    case TILEK_PARAMETER_LOOP_TRIP: return geometry->bounds[index]->trip;
+    case TILEK_PARAMETER_TILE_COUNT: return geometry->tiles[index][dimension].count;
+    case TILEK_PARAMETER_TILE_STRIDE: return geometry->tiles[index][dimension].stride;
+    case TILEK_PARAMETER_AXIS_COUNT: return geometry->axes[index];
     case TILEK_PARAMETER_AXIS_ROUNDS:
-        return tilek_ceiling_quotient(numbers->axes[index], tilek_groups(numbers, index, residence->place.backend->limits(residence->place.device)));
-    case TILEK_PARAMETER_TILE_ARGUMENT: return residence->call->tile_arguments[index];
+        return tilek_ceiling_quotient(geometry->axes[index], tilek_groups(geometry, index, device_arrays->place.backend->limits(device_arrays->place.device)));
+    case TILEK_PARAMETER_TILE_ARGUMENT: return device_arrays->call->tile_arguments[index];
     case TILEK_PARAMETER_SIZE: return sizes[index];
-    case TILEK_PARAMETER_INDEX_BITS: return tilek_index_bits(residence);
+    case TILEK_PARAMETER_INDEX_BITS: return tilek_index_bits(device_arrays);
     default: return 0;
     }
 }
@@ -51,18 +51,18 @@ typedef struct number_list {
 
 /* Values of all parameters that may be constants, in order, and before those of each launch whether some step meets it, where steps decide that;
  * their number, or -1 where the kernel is not to be specialised. */
-static int gather_values(const tilek_form *form, const int64_t *const *numbers, number_list *list)
+static int gather_values(const tilek_variant *variant, const int64_t *const *numbers, number_list *list)
 {
     int count = 0;
-    for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
-        if (form->steps != NULL && count == MOST_CONSTANTS) return -1;
-        if (form->steps != NULL) {
+    for (int launch = 0; launch < tilek_entry_count(variant); ++launch) {
+        if (variant->steps != NULL && count == MOST_CONSTANTS) return -1;
+        if (variant->steps != NULL) {
             list->names[count] = NULL;
             list->values[count++] = numbers[launch] != NULL;
         }
         if (numbers[launch] == NULL) continue;
-        for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
-            const tilek_parameter *parameter = &form->launches[launch].parameters[index];
+        for (int index = 0; index < variant->launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &variant->launches[launch].parameters[index];
             if (parameter->constant == NULL) continue;
             if (count == MOST_CONSTANTS || !is_number(parameter->kind)) return -1;
             list->names[count] = parameter->constant;
@@ -81,29 +81,29 @@ static int may_be_argument(const tilek_kernel *kernel, const tilek_parameter *pa
     return 1;
 }
 
-static tilek_changing *changing_of(const tilek_state *state, const tilek_form *form, const char *name)
+static tilek_changing *changing_of(const tilek_state *state, const tilek_variant *variant, const char *name)
 {
     for (int index = 0; index < state->changing_count; ++index)
-        if (state->changing[index].launches == form->launches && strcmp(state->changing[index].name, name) == 0) return &state->changing[index];
+        if (state->changing[index].launches == variant->launches && strcmp(state->changing[index].name, name) == 0) return &state->changing[index];
     return NULL;
 }
 
-static int is_argument(const tilek_state *state, const tilek_form *form, const char *name)
+static int is_argument(const tilek_state *state, const tilek_variant *variant, const char *name)
 {
-    const tilek_changing *number = name != NULL ? changing_of(state, form, name) : NULL;
+    const tilek_changing *number = name != NULL ? changing_of(state, variant, name) : NULL;
     return number != NULL && number->is_argument;
 }
 
 /* Notes what the numbers are at this compilation. Without memory a number goes on being a constant. The caller holds `building`. */
-static void note_numbers(tilek_state *state, const tilek_form *form, const int64_t *const *numbers)
+static void note_numbers(tilek_state *state, const tilek_variant *variant, const int64_t *const *numbers)
 {
     int most = 0;
-    for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
-        for (int index = 0; numbers[launch] != NULL && index < form->launches[launch].parameter_count; ++index) {
-            const tilek_parameter *parameter = &form->launches[launch].parameters[index];
+    for (int launch = 0; launch < tilek_entry_count(variant); ++launch) {
+        for (int index = 0; numbers[launch] != NULL && index < variant->launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &variant->launches[launch].parameters[index];
             tilek_changing *number;
             if (parameter->constant == NULL || !may_be_argument(state->kernel, parameter)) continue;
-            number = changing_of(state, form, parameter->constant);
+            number = changing_of(state, variant, parameter->constant);
             if (number != NULL) {
                 number->changes += number->last != numbers[launch][index];
                 number->last = numbers[launch][index];
@@ -112,7 +112,7 @@ static void note_numbers(tilek_state *state, const tilek_form *form, const int64
             number = realloc(state->changing, (size_t)(state->changing_count + 1) * sizeof *number);
             if (number != NULL) {
                 state->changing = number;
-                number[state->changing_count++] = (tilek_changing){form->launches, parameter->constant, numbers[launch][index], 0, 0};
+                number[state->changing_count++] = (tilek_changing){variant->launches, parameter->constant, numbers[launch][index], 0, 0};
             }
         }
     }
@@ -121,16 +121,16 @@ static void note_numbers(tilek_state *state, const tilek_form *form, const int64
 }
 
 /* Names for the values, each once; -1 where one name would have two values. */
-static int name_values(const tilek_state *state, const tilek_form *form, const int64_t *const *numbers, tilek_constant *constants)
+static int name_values(const tilek_state *state, const tilek_variant *variant, const int64_t *const *numbers, tilek_constant *constants)
 {
     int count = 0;
-    for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
+    for (int launch = 0; launch < tilek_entry_count(variant); ++launch) {
         if (numbers[launch] == NULL) continue;
-        for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
-            const char *name = form->launches[launch].parameters[index].constant;
-            const tilek_parameter_kind kind = form->launches[launch].parameters[index].kind;
+        for (int index = 0; index < variant->launches[launch].parameter_count; ++index) {
+            const char *name = variant->launches[launch].parameters[index].constant;
+            const tilek_parameter_kind kind = variant->launches[launch].parameters[index].kind;
             int known = 0;
-            if (name == NULL || is_argument(state, form, name)) continue;
+            if (name == NULL || is_argument(state, variant, name)) continue;
             while (known < count && strcmp(constants[known].name, name) != 0) ++known;
             if (known < count && constants[known].value != numbers[launch][index]) return -1;
             if (known == count) constants[count++] = (tilek_constant){name, numbers[launch][index], kind == TILEK_PARAMETER_LENGTH};
@@ -139,7 +139,7 @@ static int name_values(const tilek_state *state, const tilek_form *form, const i
     return count;
 }
 
-static int has_values(const tilek_built *built, int count, const int64_t *values)
+static int has_values(const tilek_device_program *built, int count, const int64_t *values)
 {
     if (built->constant_count != count) return 0;
     if (built->is_argument == NULL) return memcmp(built->constants, values, (size_t)count * sizeof *values) == 0;
@@ -149,10 +149,10 @@ static int has_values(const tilek_built *built, int count, const int64_t *values
 }
 
 /* `place` NULL: on any device. Of several that will do the one with the fewest arguments. */
-static const tilek_built *find_built(const tilek_state *state, const tilek_place *place, int specialized, int count, const int64_t *values)
+static const tilek_device_program *find_built(const tilek_state *state, const tilek_place *place, int specialized, int count, const int64_t *values)
 {
-    const tilek_built *best = NULL;
-    for (const tilek_built *built = state->built; built != NULL; built = built->next) {
+    const tilek_device_program *best = NULL;
+    for (const tilek_device_program *built = state->built; built != NULL; built = built->next) {
         if (place != NULL && (built->device != place->device || built->target != place->target)) continue;
         if (built->specialized != specialized) continue;
         if (!specialized) return built;
@@ -161,10 +161,10 @@ static const tilek_built *find_built(const tilek_state *state, const tilek_place
     return best;
 }
 
-const unsigned char *tilek_passed(const tilek_built *built, const tilek_form *form, int launch)
+const unsigned char *tilek_passed(const tilek_device_program *built, const tilek_variant *variant, int launch)
 {
     const unsigned char *passed = built->passed;
-    for (int other = 0; passed != NULL && other < launch; ++other) passed += form->launches[other].parameter_count;
+    for (int other = 0; passed != NULL && other < launch; ++other) passed += variant->launches[other].parameter_count;
     return passed;
 }
 
@@ -183,11 +183,11 @@ static char *join(const char *const *pieces)
     return text;
 }
 
-static tilek_status find_entries(const tilek_form *form, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, tilek_message *why)
+static tilek_status find_entries(const tilek_variant *variant, const tilek_place *place, tilek_device_program *built, const int64_t *const *numbers, tilek_message *why)
 {
-    for (int index = 0; index < tilek_entry_count(form); ++index) {
+    for (int index = 0; index < tilek_entry_count(variant); ++index) {
         if (built->specialized && numbers[index] == NULL) continue;
-        const tilek_status status = place->backend->find(place->device, built->program, form->launches[index].entry, &built->entries[index],
+        const tilek_status status = place->backend->find(place->device, built->program, variant->launches[index].entry, &built->entries[index],
                                                          &built->group_totals[index], why);
         if (status != TILEK_OK) return status;
     }
@@ -195,21 +195,21 @@ static tilek_status find_entries(const tilek_form *form, const tilek_place *plac
 }
 
 /* The entry points of launches that no step meets, into `unreached`; their number. */
-static int gather_unreached(const tilek_form *form, const int64_t *const *numbers, const char **unreached)
+static int gather_unreached(const tilek_variant *variant, const int64_t *const *numbers, const char **unreached)
 {
     int count = 0;
-    for (int launch = 0; launch < tilek_entry_count(form); ++launch)
-        if (numbers[launch] == NULL) unreached[count++] = form->launches[launch].entry;
+    for (int launch = 0; launch < tilek_entry_count(variant); ++launch)
+        if (numbers[launch] == NULL) unreached[count++] = variant->launches[launch].entry;
     return count;
 }
 
 /* The numbers that entry points have as arguments, into `arguments` unless that is NULL; how many. */
-static int gather_arguments(const tilek_form *form, const tilek_built *built, const int64_t *const *numbers, tilek_number_argument *arguments)
+static int gather_arguments(const tilek_variant *variant, const tilek_device_program *built, const int64_t *const *numbers, tilek_number_argument *arguments)
 {
     int count = 0;
-    for (int launch = 0; built->passed != NULL && launch < tilek_entry_count(form); ++launch) {
-        const tilek_launch_shape *shape = &form->launches[launch];
-        const unsigned char *passed = tilek_passed(built, form, launch);
+    for (int launch = 0; built->passed != NULL && launch < tilek_entry_count(variant); ++launch) {
+        const tilek_launch_shape *shape = &variant->launches[launch];
+        const unsigned char *passed = tilek_passed(built, variant, launch);
         int first = 1;
         for (int index = 0; numbers[launch] != NULL && index < shape->parameter_count; ++index) {
             if (shape->parameters[index].constant != NULL && !passed[index]) continue;
@@ -221,20 +221,20 @@ static int gather_arguments(const tilek_form *form, const tilek_built *built, co
     return count;
 }
 
-static tilek_status compile(tilek_state *state, const tilek_form *form, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, const tilek_constant *constants, int constant_count,
+static tilek_status compile(tilek_state *state, const tilek_variant *variant, const tilek_place *place, tilek_device_program *built, const int64_t *const *numbers, const tilek_constant *constants, int constant_count,
                             tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const int64_t start = tilek_now();
-    char *source = join(form->program);
-    const char **unreached = calloc((size_t)tilek_entry_count(form), sizeof *unreached);
-    const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(form, numbers, unreached) : 0;
-    const int argument_count = gather_arguments(form, built, numbers, NULL);
+    char *source = join(variant->program);
+    const char **unreached = calloc((size_t)tilek_entry_count(variant), sizeof *unreached);
+    const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(variant, numbers, unreached) : 0;
+    const int argument_count = gather_arguments(variant, built, numbers, NULL);
     tilek_number_argument *arguments = calloc((size_t)argument_count + 1, sizeof *arguments);
     const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants, argument_count, arguments, unreached_count, unreached};
     int from_cache = 0;
     tilek_status status;
-    if (arguments != NULL) (void)gather_arguments(form, built, numbers, arguments);
+    if (arguments != NULL) (void)gather_arguments(variant, built, numbers, arguments);
     if (source == NULL || unreached == NULL || arguments == NULL) {
         tilek_say(why, "memory is exhausted");
         free(arguments);
@@ -248,33 +248,33 @@ static tilek_status compile(tilek_state *state, const tilek_form *form, const ti
     free(unreached);
     tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
     if (status != TILEK_OK) return status;
-    status = find_entries(form, place, built, numbers, why);
+    status = find_entries(variant, place, built, numbers, why);
     if (status != TILEK_OK) place->backend->drop(place->device, built->program);
     return status;
 }
 
 /* Which numbers are arguments of a new program: flags behind its constants, one a constant and then one a parameter of each entry point. */
-static void set_arguments(const tilek_state *state, const tilek_form *form, tilek_built *built, const number_list *list)
+static void set_arguments(const tilek_state *state, const tilek_variant *variant, tilek_device_program *built, const number_list *list)
 {
     unsigned char *of_constants = (unsigned char *)(built->constants + built->constant_count), *of_parameters = of_constants + built->constant_count;
     for (int index = 0; index < built->constant_count; ++index) {
-        of_constants[index] = (unsigned char)is_argument(state, form, list->names[index]);
+        of_constants[index] = (unsigned char)is_argument(state, variant, list->names[index]);
         built->argument_count += of_constants[index];
     }
-    for (int launch = 0; launch < tilek_entry_count(form); ++launch)
-        for (int index = 0; index < form->launches[launch].parameter_count; ++index)
-            *of_parameters++ = (unsigned char)is_argument(state, form, form->launches[launch].parameters[index].constant);
+    for (int launch = 0; launch < tilek_entry_count(variant); ++launch)
+        for (int index = 0; index < variant->launches[launch].parameter_count; ++index)
+            *of_parameters++ = (unsigned char)is_argument(state, variant, variant->launches[launch].parameters[index].constant);
     if (built->argument_count == 0) return;
     built->is_argument = of_constants;
     built->passed = of_constants + built->constant_count;
 }
 
-static tilek_built *new_built(const tilek_state *state, const tilek_form *form, const tilek_place *place, int specialized, int count, const number_list *list)
+static tilek_device_program *new_program(const tilek_state *state, const tilek_variant *variant, const tilek_place *place, int specialized, int count, const number_list *list)
 {
     size_t parameters = 0;
-    tilek_built *built;
-    const size_t launches = (size_t)tilek_entry_count(form);
-    for (size_t launch = 0; launch < launches; ++launch) parameters += (size_t)form->launches[launch].parameter_count;
+    tilek_device_program *built;
+    const size_t launches = (size_t)tilek_entry_count(variant);
+    for (size_t launch = 0; launch < launches; ++launch) parameters += (size_t)variant->launches[launch].parameter_count;
     built = calloc(1, sizeof *built + (size_t)count * (sizeof *list->values + 1) + parameters);
     if (built == NULL) return NULL;
     built->entries = calloc(launches, sizeof(tilek_entry *));
@@ -290,19 +290,19 @@ static tilek_built *new_built(const tilek_state *state, const tilek_form *form, 
     built->specialized = specialized;
     built->constant_count = count;
     if (count > 0) memcpy(built->constants, list->values, (size_t)count * sizeof *list->values);
-    if (specialized) set_arguments(state, form, built, list);
+    if (specialized) set_arguments(state, variant, built, list);
     return built;
 }
 
 /* The caller holds TILEK_LOCK_BUILDING. */
-static tilek_status build(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, const number_list *list,
-                          const tilek_built **result, tilek_message *why)
+static tilek_status build(tilek_state *state, const tilek_variant *variant, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, const number_list *list,
+                          const tilek_device_program **result, tilek_message *why)
 {
     const int specialized = named >= 0;
-    tilek_built *built = new_built(state, form, place, specialized, specialized ? list->count : 0, list);
+    tilek_device_program *built = new_program(state, variant, place, specialized, specialized ? list->count : 0, list);
     tilek_status status = TILEK_NO_MEMORY;
     if (built == NULL) tilek_say(why, "memory is exhausted");
-    else status = compile(state, form, place, built, numbers, constants, specialized ? named : 0, why);
+    else status = compile(state, variant, place, built, numbers, constants, specialized ? named : 0, why);
     tilek_state_lock();
     if (status == TILEK_OK) {
         state->specialized_count += specialized && find_built(state, NULL, 1, list->count, list->values) == NULL; /* devices that share a call count once */
@@ -319,12 +319,12 @@ static tilek_status build(tilek_state *state, const tilek_form *form, const tile
     return status;
 }
 
-tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_built **built,
+tilek_status tilek_program_for(tilek_state *state, const tilek_variant *variant, const tilek_place *place, const int64_t *const *numbers, const tilek_device_program **built,
                                tilek_message *why)
 {
     number_list list;
     tilek_constant constants[MOST_CONSTANTS];
-    const int count = tilek_get_settings()->specialize ? gather_values(form, numbers, &list) : -1;
+    const int count = tilek_get_settings()->specialize ? gather_values(variant, numbers, &list) : -1;
     const int64_t *const values = list.values;
     int named, full;
     tilek_status status = TILEK_OK;
@@ -341,15 +341,15 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const
     tilek_state_unlock();
     if (*built == NULL) {
         tilek_state_lock(); /* the profile reads the list */
-        if (!full) note_numbers(state, form, numbers);
+        if (!full) note_numbers(state, variant, numbers);
         tilek_state_unlock();
-        named = full ? -1 : name_values(state, form, numbers, constants);
+        named = full ? -1 : name_values(state, variant, numbers, constants);
         if (named < 0 && !full) { /* one name with two values: the program has arguments alone */
             tilek_state_lock();
             *built = find_built(state, place, 0, 0, NULL);
             tilek_state_unlock();
         }
-        if (*built == NULL) status = build(state, form, place, numbers, constants, named, &list, built, why);
+        if (*built == NULL) status = build(state, variant, place, numbers, constants, named, &list, built, why);
     }
     tilek_unlock(TILEK_LOCK_BUILDING);
     return status;
@@ -358,7 +358,7 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const
 void tilek_programs_drop(tilek_state *state)
 {
     while (state->built != NULL) {
-        tilek_built *built = state->built;
+        tilek_device_program *built = state->built;
         state->built = built->next;
         tilek_backend_of(built->target)->drop(built->device, built->program);
         free(built->entries);
@@ -368,12 +368,12 @@ void tilek_programs_drop(tilek_state *state)
 }
 
 /* Held, so that no checker takes them for lost. */
-static tilek_built *parents_programs;
+static tilek_device_program *parents_programs;
 
 void tilek_programs_abandon(tilek_state *state)
 {
     while (state->built != NULL) {
-        tilek_built *built = state->built;
+        tilek_device_program *built = state->built;
         state->built = built->next;
         built->next = parents_programs;
         parents_programs = built;

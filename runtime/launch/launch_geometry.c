@@ -47,7 +47,7 @@ static int64_t needed(const tilek_loop_shape *loop, const int64_t *arguments, in
 }
 
 /* The largest need of an axis over the loops, 0 where none uses it; *must says that some loop has no dynamic tile, so that need is to be met. */
-static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call, const tilek_numbers *numbers, int axis, int *must)
+static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call, const tilek_geometry *geometry, int axis, int *must)
 {
     int64_t need = 0;
     *must = 0;
@@ -59,14 +59,14 @@ static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call,
             if (is_distributed(loop->kinds[tile]) && loop->axes[tile] == axis) place = tile;
         if (place < 0) continue;
         *must |= !has_dynamic(loop);
-        need = tilek_maximum(need, needed(loop, arguments, numbers->bounds[index]->trip, numbers->axes, place));
+        need = tilek_maximum(need, needed(loop, arguments, geometry->bounds[index]->trip, geometry->axes, place));
     }
     return need;
 }
 
 /* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that run in step are neighbours; fewer where the device
  * or the loops hold fewer. Loops inside tiles, whose bounds the launch does not know, hold what the largest tile does. */
-static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers)
+static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry)
 {
     static const int64_t preferred[DIMENSIONS][DIMENSIONS] = {{256, 1, 1}, {32, 8, 1}, {32, 4, 2}};
     int64_t given = 1, chosen = 1;
@@ -74,28 +74,28 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {
         const int axis = TILEK_AXIS_WORKER + dimension;
         if (!uses(launch, axis)) continue;
-        if (numbers->axes[axis] > 0) given = bounded_product(given, numbers->axes[axis]);
+        if (geometry->axes[axis] > 0) given = bounded_product(given, geometry->axes[axis]);
         else open[count++] = axis;
     }
     for (int place = 0; place < count; ++place) {
-        const int64_t known = need_of(launch, call, numbers, open[place], &must), need = known > 0 ? known : machine->tile_extent;
+        const int64_t known = need_of(launch, call, geometry, open[place], &must), need = known > 0 ? known : machine->tile_extent;
         int64_t workers = preferred[count - 1][place];
         while (workers > machine->limits->group[open[place] - TILEK_AXIS_WORKER] || (need > 0 && workers / 2 >= need)) {
             if (workers == 1) break;
             workers /= 2;
         }
-        numbers->axes[open[place]] = workers;
+        geometry->axes[open[place]] = workers;
         chosen *= workers;
     }
     for (int place = 0; place < count && bounded_product(given, chosen) > machine->group_total;) {
-        if (numbers->axes[open[place]] == 1) { ++place; continue; }
-        numbers->axes[open[place]] /= 2;
+        if (geometry->axes[open[place]] == 1) { ++place; continue; }
+        geometry->axes[open[place]] /= 2;
         chosen /= 2;
     }
 }
 
 /* A second look at chosen workers, once gangs stand: a loop without a dynamic tile must be covered. */
-static void cover(const tilek_launch_shape *launch, const tilek_call *call, tilek_numbers *numbers, const int *was_open)
+static void cover(const tilek_launch_shape *launch, const tilek_call *call, tilek_geometry *geometry, const int *was_open)
 {
     int all_dynamic = 1;
     for (int index = 0; index < launch->loop_count; ++index) all_dynamic &= has_dynamic(&launch->loops[index]);
@@ -104,12 +104,12 @@ static void cover(const tilek_launch_shape *launch, const tilek_call *call, tile
         int must;
         int64_t need;
         if (!was_open[axis]) continue;
-        need = need_of(launch, call, numbers, axis, &must);
-        if (must) numbers->axes[axis] = tilek_maximum(numbers->axes[axis], need);
+        need = need_of(launch, call, geometry, axis, &must);
+        if (must) geometry->axes[axis] = tilek_maximum(geometry->axes[axis], need);
     }
 }
 
-/* How many instances a launch that forms its partial values in an order deals `need` iterations to, whatever the machine; 0: how many there are is not known.
+/* How many instances a launch that forms its partial values in an order distributes `need` iterations over, whatever the machine; 0: how many there are is not known.
  * What its iterations do may follow from bounds that the launch does not name: rows of 3 elements are not worth a partial value each. */
 static int64_t chunks_of(const tilek_launch_shape *launch, const tilek_machine *machine, int64_t need)
 {
@@ -119,29 +119,29 @@ static int64_t chunks_of(const tilek_launch_shape *launch, const tilek_machine *
     return tilek_minimum(tilek_ceiling_quotient(need, chunk), MOST_CHUNKS);
 }
 
-static void choose_device(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers)
+static void choose_device(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry)
 {
     const int64_t units = tilek_maximum(machine->limits->compute_units, 1);
     int must;
-    choose_device_workers(launch, call, machine, numbers);
+    choose_device_workers(launch, call, machine, geometry);
     for (int axis = 0; axis < TILEK_AXIS_WORKER; ++axis) {
         int64_t need;
-        if (!uses(launch, axis) || numbers->axes[axis] > 0) continue;
-        need = need_of(launch, call, numbers, axis, &must);
+        if (!uses(launch, axis) || geometry->axes[axis] > 0) continue;
+        need = need_of(launch, call, geometry, axis, &must);
         if (launch->chunk > 0 && !must && (need == 0 || axis == TILEK_AXIS_THREAD)) {
-            numbers->axes[axis] = chunks_of(launch, machine, need);
+            geometry->axes[axis] = chunks_of(launch, machine, need);
             continue;
         }
         if (need == 0) need = 4 * units;
         if (!must && axis == TILEK_AXIS_THREAD) need = tilek_minimum(need, THREADS_PER_UNIT * units);
         if (!must && launch->reduction_count > 0) need = tilek_minimum(need, REDUCING_GANGS);
-        numbers->axes[axis] = tilek_maximum(need, 1);
+        geometry->axes[axis] = tilek_maximum(need, 1);
     }
 }
 
 /* On the host the outermost open gang axis is spread over the threads; the rest is left to the loops inside, in the user's order. Where partial values are
  * formed in an order, no number of threads decides how many of them there are. */
-static void choose_host(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers)
+static void choose_host(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry)
 {
     const int64_t spread = machine->threads * GANGS_PER_THREAD;
     int taken = 0, must;
@@ -149,15 +149,15 @@ static void choose_host(const tilek_launch_shape *launch, const tilek_call *call
         for (int axis = 0; axis < TILEK_AXIS_WORKER; ++axis) {
             int used = index == launch->loop_count;
             int64_t need, count;
-            if (!uses(launch, axis) || numbers->axes[axis] > 0) continue;
+            if (!uses(launch, axis) || geometry->axes[axis] > 0) continue;
             for (int tile = 0; !used && tile < launch->loops[index].tile_count; ++tile)
                 used = is_distributed(launch->loops[index].kinds[tile]) && launch->loops[index].axes[tile] == axis;
             if (!used) continue;
-            need = need_of(launch, call, numbers, axis, &must);
+            need = need_of(launch, call, geometry, axis, &must);
             count = axis == TILEK_AXIS_THREAD ? machine->threads : taken ? 1 : spread;
             if (launch->chunk > 0 && (axis == TILEK_AXIS_THREAD || !taken)) count = chunks_of(launch, machine, need);
             taken = 1;
-            numbers->axes[axis] = tilek_maximum(need > 0 ? tilek_minimum(count, need) : count, 1);
+            geometry->axes[axis] = tilek_maximum(need > 0 ? tilek_minimum(count, need) : count, 1);
         }
     }
 }
@@ -181,75 +181,75 @@ static int fits(const tilek_loop_shape *loop, const tilek_bounds *bounds, const 
            last <= loop->iterator_maximum;
 }
 
-static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_call *call, tilek_numbers *numbers, tilek_message *why)
+static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_call *call, tilek_geometry *geometry, tilek_message *why)
 {
-    tilek_tile *tiles = numbers->values;
+    tilek_tile *tiles = geometry->values;
     for (int index = 0; index < launch->loop_count; ++index) {
         const tilek_loop_shape *loop = &launch->loops[index];
         int64_t arguments[TILEK_MAX_TILES];
         int exact;
         for (int tile = 0; tile < loop->tile_count; ++tile)
-            arguments[tile] = is_distributed(loop->kinds[tile]) ? numbers->axes[loop->axes[tile]] : call->tile_arguments[loop->first_argument + tile];
-        if (tilek_tiles(numbers->bounds[index]->trip, loop->tile_count, loop->kinds, arguments, tiles, &exact) != TILEK_OK) {
-            tilek_say(why, "the tiles of loop %s cannot divide its %" PRId64 " iterations", loop->symbol, numbers->bounds[index]->trip);
+            arguments[tile] = is_distributed(loop->kinds[tile]) ? geometry->axes[loop->axes[tile]] : call->tile_arguments[loop->first_argument + tile];
+        if (tilek_tiles(geometry->bounds[index]->trip, loop->tile_count, loop->kinds, arguments, tiles, &exact) != TILEK_OK) {
+            tilek_say(why, "the tiles of loop %s cannot divide its %" PRId64 " iterations", loop->symbol, geometry->bounds[index]->trip);
             return TILEK_UNSUPPORTED;
         }
-        if (!numbers->empty && !fits(loop, numbers->bounds[index], tiles)) {
+        if (!geometry->empty && !fits(loop, geometry->bounds[index], tiles)) {
             tilek_say(why, "the tiles of loop %s pass the range of its iterator's type", loop->symbol);
             return TILEK_UNSUPPORTED;
         }
-        numbers->tiles[index] = tiles;
+        geometry->tiles[index] = tiles;
         tiles += loop->tile_count;
     }
     return TILEK_OK;
 }
 
-static tilek_status check_device(const tilek_launch_shape *launch, const tilek_machine *machine, const tilek_numbers *numbers, tilek_message *why)
+static tilek_status check_device(const tilek_launch_shape *launch, const tilek_machine *machine, const tilek_geometry *geometry, tilek_message *why)
 {
     int64_t total = 1;
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {
-        const int64_t workers = numbers->axes[TILEK_AXIS_WORKER + dimension];
+        const int64_t workers = geometry->axes[TILEK_AXIS_WORKER + dimension];
         if (!uses(launch, TILEK_AXIS_WORKER + dimension)) continue;
         total = bounded_product(total, workers);
         if (workers > machine->limits->group[dimension]) total = INT64_MAX;
     }
     if (total <= machine->group_total) return TILEK_OK;
     tilek_say(why, "%" PRId64 " x %" PRId64 " x %" PRId64 " workers are more than a gang of %s can have here (%" PRId64 ")",
-              numbers->axes[TILEK_AXIS_WORKER], numbers->axes[TILEK_AXIS_WORKER + 1], numbers->axes[TILEK_AXIS_WORKER + 2],
+              geometry->axes[TILEK_AXIS_WORKER], geometry->axes[TILEK_AXIS_WORKER + 1], geometry->axes[TILEK_AXIS_WORKER + 2],
               machine->limits->name, machine->group_total);
     return TILEK_UNSUPPORTED;
 }
 
 /* The size of the parallel space; beyond int64 counts as unsupported. */
-static tilek_status count_instances(const tilek_launch_shape *launch, tilek_numbers *numbers, tilek_message *why)
+static tilek_status count_instances(const tilek_launch_shape *launch, tilek_geometry *geometry, tilek_message *why)
 {
-    numbers->instances = 1;
+    geometry->instances = 1;
     if (uses(launch, TILEK_AXIS_THREAD)) {
-        numbers->instances = numbers->axes[TILEK_AXIS_THREAD];
+        geometry->instances = geometry->axes[TILEK_AXIS_THREAD];
     } else {
-        for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis) numbers->instances = bounded_product(numbers->instances, numbers->axes[axis]);
+        for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis) geometry->instances = bounded_product(geometry->instances, geometry->axes[axis]);
     }
-    if (numbers->instances < INT64_MAX / 16) return TILEK_OK;
+    if (geometry->instances < INT64_MAX / 16) return TILEK_OK;
     tilek_say(why, "the counts of its gangs multiply beyond 64 bits");
     return TILEK_UNSUPPORTED;
 }
 
-static tilek_status check_bounds(const tilek_launch_shape *launch, const tilek_numbers *numbers, tilek_message *why)
+static tilek_status check_bounds(const tilek_launch_shape *launch, const tilek_geometry *geometry, tilek_message *why)
 {
     for (int index = 0; index < launch->loop_count; ++index) {
-        if (numbers->bounds[index]->trip >= 0) continue;
+        if (geometry->bounds[index]->trip >= 0) continue;
         tilek_say(why, "loop %s does not end", launch->loops[index].symbol);
         return TILEK_UNSUPPORTED;
     }
     return TILEK_OK;
 }
 
-tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers, tilek_message *why)
+tilek_status tilek_decide_geometry(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry, tilek_message *why)
 {
     int was_open[TILEK_AXES];
-    tilek_status status = check_bounds(launch, numbers, why);
+    tilek_status status = check_bounds(launch, geometry, why);
     if (status != TILEK_OK) return status;
-    numbers->empty = (launch->axes & TILEK_LAUNCH_ALWAYS) == 0 && launch->loop_count > 0 && numbers->bounds[0]->trip == 0;
+    geometry->empty = (launch->axes & TILEK_LAUNCH_ALWAYS) == 0 && launch->loop_count > 0 && geometry->bounds[0]->trip == 0;
     for (int axis = 0; axis < TILEK_AXES; ++axis) {
         if (call->axes[axis] < 0 && uses(launch, axis)) {
             tilek_say(why, "a count of threads, gangs or workers is %" PRId64, call->axes[axis]);
@@ -257,21 +257,21 @@ tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *ca
         }
         const int is_said = call->axes[axis] > 0 && (axis != TILEK_AXIS_THREAD || launch->chunk == 0); /* threads take chunks in turn */
         was_open[axis] = uses(launch, axis) && !is_said;
-        numbers->axes[axis] = !uses(launch, axis) ? 1 : is_said ? call->axes[axis] : 0;
+        geometry->axes[axis] = !uses(launch, axis) ? 1 : is_said ? call->axes[axis] : 0;
     }
     for (int dimension = 0; machine->workers != NULL && dimension < DIMENSIONS; ++dimension)
-        if (was_open[TILEK_AXIS_WORKER + dimension]) numbers->axes[TILEK_AXIS_WORKER + dimension] = machine->workers[dimension];
-    if (machine->limits != NULL) choose_device(launch, call, machine, numbers);
-    else choose_host(launch, call, machine, numbers);
-    for (int axis = 0; axis < TILEK_AXES; ++axis) numbers->axes[axis] = tilek_maximum(numbers->axes[axis], 1);
-    cover(launch, call, numbers, was_open);
-    status = machine->limits != NULL ? check_device(launch, machine, numbers, why) : TILEK_OK;
-    if (status == TILEK_OK) status = count_instances(launch, numbers, why);
-    if (status == TILEK_OK) status = tile_loops(launch, call, numbers, why);
+        if (was_open[TILEK_AXIS_WORKER + dimension]) geometry->axes[TILEK_AXIS_WORKER + dimension] = machine->workers[dimension];
+    if (machine->limits != NULL) choose_device(launch, call, machine, geometry);
+    else choose_host(launch, call, machine, geometry);
+    for (int axis = 0; axis < TILEK_AXES; ++axis) geometry->axes[axis] = tilek_maximum(geometry->axes[axis], 1);
+    cover(launch, call, geometry, was_open);
+    status = machine->limits != NULL ? check_device(launch, machine, geometry, why) : TILEK_OK;
+    if (status == TILEK_OK) status = count_instances(launch, geometry, why);
+    if (status == TILEK_OK) status = tile_loops(launch, call, geometry, why);
     return status;
 }
 
-int64_t tilek_groups(const tilek_numbers *numbers, int axis, const tilek_limits *limits)
+int64_t tilek_groups(const tilek_geometry *geometry, int axis, const tilek_limits *limits)
 {
-    return tilek_minimum(numbers->axes[axis], limits->grid[axis == TILEK_AXIS_THREAD ? 0 : axis - TILEK_AXIS_GANG]);
+    return tilek_minimum(geometry->axes[axis], limits->grid[axis == TILEK_AXIS_THREAD ? 0 : axis - TILEK_AXIS_GANG]);
 }

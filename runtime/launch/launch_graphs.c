@@ -33,10 +33,10 @@ static void add(tilek_repetition *repetition, const void *bytes, size_t count)
 
 static void add_array(tilek_repetition *repetition, int index)
 {
-    const tilek_residence *residence = repetition->residence;
-    const tilek_array *array = &residence->call->arrays[index], *geometry = residence->arrays[index].geometry;
-    const size_t numbers = (size_t)residence->kernel->arrays[index].rank * sizeof(int64_t);
-    add(repetition, &residence->arrays[index].origin, sizeof(int64_t));
+    const tilek_device_arrays *device_arrays = repetition->device_arrays;
+    const tilek_array *array = &device_arrays->call->arrays[index], *geometry = device_arrays->arrays[index].geometry;
+    const size_t numbers = (size_t)device_arrays->kernel->arrays[index].rank * sizeof(int64_t);
+    add(repetition, &device_arrays->arrays[index].origin, sizeof(int64_t));
     add(repetition, array->lower, numbers);
     add(repetition, array->length, numbers);
     add(repetition, array->extent, numbers);
@@ -61,8 +61,8 @@ static void add_numbers(tilek_repetition *repetition, const tilek_run *run)
 static void add_addresses(tilek_repetition *repetition)
 {
     static const tilek_buffer nothing;
-    for (int index = 0; index < repetition->residence->kernel->array_count; ++index) {
-        const tilek_buffer *buffer = repetition->residence->arrays[index].buffer != NULL ? repetition->residence->arrays[index].buffer : &nothing;
+    for (int index = 0; index < repetition->device_arrays->kernel->array_count; ++index) {
+        const tilek_buffer *buffer = repetition->device_arrays->arrays[index].buffer != NULL ? repetition->device_arrays->arrays[index].buffer : &nothing;
         add(repetition, &buffer->object, sizeof buffer->object);
         add(repetition, &buffer->address, sizeof buffer->address);
     }
@@ -72,7 +72,7 @@ static void add_addresses(tilek_repetition *repetition)
 
 static int is_alike(const tilek_recording *recording, const tilek_repetition *repetition, size_t bytes)
 {
-    return recording->place.device == repetition->residence->place.device && recording->known == repetition->known && recording->bytes >= bytes &&
+    return recording->place.device == repetition->device_arrays->place.device && recording->known == repetition->known && recording->bytes >= bytes &&
            memcmp(recording->key, repetition->key, bytes) == 0;
 }
 
@@ -95,7 +95,7 @@ static tilek_recording *new_recording(const tilek_repetition *repetition)
 {
     tilek_recording *recording = calloc(1, sizeof *recording + repetition->bytes);
     if (recording == NULL) return NULL;
-    recording->place = repetition->residence->place;
+    recording->place = repetition->device_arrays->place;
     recording->bytes = repetition->bytes;
     recording->known = repetition->known;
     memcpy(recording->key, repetition->key, repetition->bytes);
@@ -126,23 +126,23 @@ static tilek_recording *remember(tilek_state *state, tilek_recording *recording,
 
 /* ---- Of one run -------------------------------------------------------------------------------------------------- */
 
-/* Whether a run of this form is nothing but launches, and may have enough of them. */
-static int is_of_use(const tilek_residence *residence)
+/* Whether a run of this variant is nothing but launches, and may have enough of them. */
+static int is_of_use(const tilek_device_arrays *device_arrays)
 {
-    const tilek_form *form = residence->form;
-    const tilek_place *place = &residence->place;
+    const tilek_variant *variant = device_arrays->variant;
+    const tilek_place *place = &device_arrays->place;
     if (!tilek_get_settings()->graphs || tilek_profiling() || !place->backend->limits(place->device)->records) return 0;
-    for (int launch = 0; launch < form->launch_count; ++launch)
-        if (form->launches[launch].reduction_count > 0) return 0;
-    return form->steps != NULL || form->launch_count >= TILEK_LEAST_RECORDED;
+    for (int launch = 0; launch < variant->launch_count; ++launch)
+        if (variant->launches[launch].reduction_count > 0) return 0;
+    return variant->steps != NULL || variant->launch_count >= TILEK_LEAST_RECORDED;
 }
 
-void tilek_repetition_start(tilek_repetition *repetition, tilek_state *state, const tilek_residence *residence, const tilek_run *run)
+void tilek_repetition_start(tilek_repetition *repetition, tilek_state *state, const tilek_device_arrays *device_arrays, const tilek_run *run)
 {
     memset(repetition, 0, sizeof *repetition);
-    if (!is_of_use(residence)) return;
+    if (!is_of_use(device_arrays)) return;
     repetition->state = state;
-    repetition->residence = residence;
+    repetition->device_arrays = device_arrays;
     add_numbers(repetition, run);
     add_addresses(repetition);
     repetition->key = malloc(repetition->bytes);
@@ -184,7 +184,7 @@ int tilek_repetition_is_worthwhile(const tilek_repetition *repetition, int64_t m
 
 int tilek_repetition_begin(tilek_repetition *repetition)
 {
-    const tilek_place *place = &repetition->residence->place;
+    const tilek_place *place = &repetition->device_arrays->place;
     tilek_message unused;
     const tilek_status status = place->backend->record(place->device, &unused);
     repetition->recording->refused = status != TILEK_OK && status != TILEK_UNSUPPORTED;
@@ -203,7 +203,7 @@ static int refuse(tilek_repetition *repetition)
 
 int tilek_repetition_end(tilek_repetition *repetition, tilek_status status)
 {
-    const tilek_place *place = &repetition->residence->place;
+    const tilek_place *place = &repetition->device_arrays->place;
     tilek_message unused;
     const tilek_status ended = place->backend->recorded(place->device, &repetition->recording->graph, &unused);
     return (status == TILEK_OK && ended == TILEK_OK) || refuse(repetition);
@@ -211,7 +211,7 @@ int tilek_repetition_end(tilek_repetition *repetition, tilek_status status)
 
 int tilek_repetition_play(tilek_repetition *repetition)
 {
-    const tilek_place *place = &repetition->residence->place;
+    const tilek_place *place = &repetition->device_arrays->place;
     tilek_message unused;
     return place->backend->play(place->device, place->queue, repetition->recording->graph, &unused) == TILEK_OK || refuse(repetition);
 }

@@ -17,7 +17,7 @@ typedef struct tilek_recording tilek_recording;
 /* What one run does about it. All zero: nothing. */
 typedef struct tilek_repetition {
     tilek_state *state;
-    const tilek_residence *residence;
+    const tilek_device_arrays *device_arrays;
     unsigned char *key;    /* all that the run's launches depend on; NULL: it is neither recorded nor played */
     size_t bytes, known;   /* of the key, and of its part that is known before the data are on the device */
     tilek_recording *recording; /* the run's own for its time */
@@ -25,7 +25,7 @@ typedef struct tilek_repetition {
 
 /* After tilek_run_start. Leaves zeros where recordings are of no use: the host works between the launches of such a run (reductions are finished there), each
  * launch is timed, the launches are few, or the device's API has no recordings. */
-void tilek_repetition_start(tilek_repetition *repetition, tilek_state *state, const tilek_residence *residence, const tilek_run *run);
+void tilek_repetition_start(tilek_repetition *repetition, tilek_state *state, const tilek_device_arrays *device_arrays, const tilek_run *run);
 
 /* Whether a run with these numbers was recorded, for some addresses: the launches need not be decided yet. */
 int tilek_repetition_is_likely(const tilek_repetition *repetition);

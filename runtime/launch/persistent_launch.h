@@ -25,7 +25,7 @@ typedef struct tilek_flags {
     size_t known_count;
 } tilek_flags;
 
-/* The persistent form of a launch in a call. */
+/* The persistent variant of a launch in a call. */
 typedef struct tilek_persistent {
     int launch, entry;     /* its number among the launches, and its own among the entry points */
     int met;               /* what follows is of some wavefront */
@@ -35,9 +35,9 @@ typedef struct tilek_persistent {
 
 /* What a job does about them. All zero: nothing. */
 typedef struct tilek_persistence {
-    tilek_persistent *forms;
+    tilek_persistent *variants;
     int count;
-    int gathering;         /* 1 + the form whose wavefronts are put off; 0: none are */
+    int gathering;         /* 1 + the variant whose wavefronts are put off; 0: none are */
     int used;              /* some have run */
     int64_t first, last;   /* wavefronts */
     int64_t lower[TILEK_MOST_COLUMN_LOOPS], upper[TILEK_MOST_COLUMN_LOOPS];
@@ -57,7 +57,7 @@ int64_t tilek_columns(const tilek_launch_shape *launch, const int64_t lower[], c
 /* The loops over gangs, which come first. */
 int tilek_column_loops(const tilek_launch_shape *launch);
 
-/* What the runtime gives for a parameter of a persistent form. */
+/* What the runtime gives for a parameter of a persistent variant. */
 int64_t tilek_persistent_number(const tilek_persistence *persistence, const tilek_parameter *parameter);
 
 /* Flags of so many columns, and room for so many numbers of boxes; given back when no launch uses them. */

@@ -19,11 +19,11 @@ static size_t tiles_of(const tilek_launch_shape *launch)
     return tiles;
 }
 
-size_t tilek_run_room(const tilek_kernel *kernel, const tilek_form *form)
+size_t tilek_run_room(const tilek_kernel *kernel, const tilek_variant *variant)
 {
-    const tilek_launch_shape *launches = form->launches;
+    const tilek_launch_shape *launches = variant->launches;
     size_t room = align((size_t)kernel->size_count * sizeof(int64_t));
-    for (int index = 0; index < form->launch_count; ++index)
+    for (int index = 0; index < variant->launch_count; ++index)
         room += align(sizeof(tilek_planned)) + (size_t)launches[index].loop_count * sizeof(tilek_bounds) + tiles_of(&launches[index]) * sizeof(tilek_tile);
     return room;
 }
@@ -36,42 +36,42 @@ static void *carve(char **block, size_t bytes)
     return taken;
 }
 
-tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_form *form, void *room, tilek_message *why)
+tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_variant *variant, void *room, tilek_message *why)
 {
     char *block = room;
     memset(run, 0, sizeof *run);
     run->kernel = kernel;
     run->call = call;
-    run->launch_count = form->launch_count;
-    run->launches = form->launches;
-    run->loop_map = form->loop_map;
-    run->steps = form->steps;
+    run->launch_count = variant->launch_count;
+    run->launches = variant->launches;
+    run->loop_map = variant->loop_map;
+    run->steps = variant->steps;
     run->sizes = carve(&block, align((size_t)kernel->size_count * sizeof *run->sizes));
     run->planned = carve(&block, align((size_t)run->launch_count * sizeof *run->planned));
     for (int index = 0; index < run->launch_count; ++index) {
         run->planned[index].bounds = carve(&block, (size_t)run->launches[index].loop_count * sizeof(tilek_bounds));
-        run->planned[index].numbers.values = carve(&block, tiles_of(&run->launches[index]) * sizeof(tilek_tile));
+        run->planned[index].geometry.values = carve(&block, tiles_of(&run->launches[index]) * sizeof(tilek_tile));
     }
     for (int index = 0; index < run->launch_count; ++index) {
         if (run->launches[index].loop_count <= TILEK_MAX_LOOPS) continue;
         tilek_say(why, "a nest has %d tiled loops, and the runtime takes %d", run->launches[index].loop_count, (int)TILEK_MAX_LOOPS);
         return TILEK_UNSUPPORTED;
     }
-    return tilek_choose_sizes(kernel, call, form->side, run->sizes, why);
+    return tilek_choose_sizes(kernel, call, variant->side, run->sizes, why);
 }
 
 static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
 
-static int64_t iterations_of(const tilek_launch_shape *launch, const tilek_numbers *numbers)
+static int64_t iterations_of(const tilek_launch_shape *launch, const tilek_geometry *geometry)
 {
     int64_t iterations = 1;
-    for (int index = 0; index < launch->loop_count; ++index) iterations = bounded_product(iterations, numbers->bounds[index]->trip);
+    for (int index = 0; index < launch->loop_count; ++index) iterations = bounded_product(iterations, geometry->bounds[index]->trip);
     return iterations;
 }
 
-static int64_t workers_of(const tilek_numbers *numbers)
+static int64_t workers_of(const tilek_geometry *geometry)
 {
-    return numbers->axes[TILEK_AXIS_WORKER] * numbers->axes[TILEK_AXIS_WORKER + 1] * numbers->axes[TILEK_AXIS_WORKER + 2];
+    return geometry->axes[TILEK_AXIS_WORKER] * geometry->axes[TILEK_AXIS_WORKER + 1] * geometry->axes[TILEK_AXIS_WORKER + 2];
 }
 
 /* Most steps have the bounds of the step before. */
@@ -84,25 +84,25 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     tilek_status status;
     if (planned->seen && (bytes == 0 || memcmp(planned->bounds, loops, bytes) == 0)) return TILEK_OK;
     if (bytes > 0) memcpy(planned->bounds, loops, bytes);
-    for (int index = 0; index < shape->loop_count; ++index) planned->numbers.bounds[index] = &planned->bounds[index];
+    for (int index = 0; index < shape->loop_count; ++index) planned->geometry.bounds[index] = &planned->bounds[index];
     if (run->group_totals != NULL) machine.group_total = tilek_minimum(machine.group_total, run->group_totals[launch]);
     if (run->keeps_workers) machine.workers = planned->workers;
     machine.operations = run->steps == NULL && run->launch_count == 1 ? run->call->operations : 0;
-    status = tilek_decide(shape, run->call, &machine, &planned->numbers, run->why);
+    status = tilek_decide_geometry(shape, run->call, &machine, &planned->geometry, run->why);
     if (status != TILEK_OK) return status;
-    planned->iterations = iterations_of(shape, &planned->numbers);
+    planned->iterations = iterations_of(shape, &planned->geometry);
     if (run->decided != NULL && (status = run->decided(run, launch, run->why)) != TILEK_OK) return status;
-    if (run->perform != NULL && (!planned->seen || planned->numbers.instances > planned->most_instances)) {
+    if (run->perform != NULL && (!planned->seen || planned->geometry.instances > planned->most_instances)) {
         tilek_say(run->why, "a step of launch %s is not what it was in rehearsal", shape->entry);
         return TILEK_INVALID;
     }
     run->unseen -= !planned->seen;
     planned->seen = 1;
-    planned->runs |= !planned->numbers.empty;
-    planned->most_instances = tilek_maximum(planned->most_instances, planned->numbers.instances);
-    if (workers_of(&planned->numbers) > planned->most_workers) {
-        planned->most_workers = workers_of(&planned->numbers);
-        memcpy(planned->workers, &planned->numbers.axes[TILEK_AXIS_WORKER], sizeof planned->workers);
+    planned->runs |= !planned->geometry.empty;
+    planned->most_instances = tilek_maximum(planned->most_instances, planned->geometry.instances);
+    if (workers_of(&planned->geometry) > planned->most_workers) {
+        planned->most_workers = workers_of(&planned->geometry);
+        memcpy(planned->workers, &planned->geometry.axes[TILEK_AXIS_WORKER], sizeof planned->workers);
     }
     planned->most_iterations = tilek_maximum(planned->most_iterations, planned->iterations);
     return TILEK_OK;
@@ -111,7 +111,7 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
 /* Runs a launch as it was decided last; nonzero: stop. */
 static int perform_decided(tilek_run *run, int launch, const void *const values[])
 {
-    if (run->planned[launch].numbers.empty) return 0;
+    if (run->planned[launch].geometry.empty) return 0;
     run->performed = 1;
     run->status = run->perform(run, launch, values, run->why);
     return run->status != TILEK_OK;
@@ -163,13 +163,13 @@ static int is_usual(const tilek_run *run, int size)
 
 int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations)
 {
-    if (is_usual(run, size)) run->sizes[size] = tilek_even_blocks(run->sizes[size], lower, upper, unit, run->machine.threads, operations);
+    if (is_usual(run, size)) run->sizes[size] = tilek_balanced_blocks(run->sizes[size], lower, upper, unit, run->machine.threads, operations);
     return run->sizes[size];
 }
 
 int64_t tilek_size_of_columns(tilek_run *run, int size, int64_t upper, int64_t unit)
 {
-    if (is_usual(run, size)) run->sizes[size] = tilek_even_columns(run->sizes[size], upper, unit, run->machine.threads);
+    if (is_usual(run, size)) run->sizes[size] = tilek_balanced_columns(run->sizes[size], upper, unit, run->machine.threads);
     return run->sizes[size];
 }
 

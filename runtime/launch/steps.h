@@ -17,7 +17,7 @@ typedef struct tilek_planned {
     int64_t most_iterations;
     int64_t waves, most_waves;   /* wavefronts of a loop over them: so far, and of the longest loop that was rehearsed to its end */
     tilek_bounds *bounds;        /* one a loop */
-    tilek_numbers numbers;
+    tilek_geometry geometry;
 } tilek_planned;
 
 typedef struct tilek_run tilek_run;
@@ -53,11 +53,11 @@ struct tilek_run {
 };
 
 /* Bytes of the block that tilek_run_start takes, a multiple of 16. */
-size_t tilek_run_room(const tilek_kernel *kernel, const tilek_form *form);
+size_t tilek_run_room(const tilek_kernel *kernel, const tilek_variant *variant);
 
 /* Fills in everything but machine, context, decided; `room` holds tilek_run_room bytes, aligned for int64_t and pointers, for the run's time. TILEK_UNSUPPORTED: a
  * launch has more than the runtime takes. TILEK_INVALID: a tile size is below 1. */
-tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_form *form, void *room, tilek_message *why);
+tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_variant *variant, void *room, tilek_message *why);
 
 /* Decides launches: those of all steps where bounds may differ from step to step, else of steps until all launches were met. May be called again, and
  * then forgets what it decided. */

@@ -29,9 +29,9 @@ int64_t tilek_bounded_product(int64_t a, int64_t b)
 int64_t tilek_value_at(const tilek_bounds *bounds, int64_t iteration) { return tilek_bounded_sum(bounds->lower, tilek_bounded_product(bounds->step, iteration)); }
 
 /* The rows that a stretch of iterations touches. */
-tilek_row_range tilek_rows_of(const tilek_divided *divided, const tilek_row_use *use, const tilek_bounds *bounds, tilek_stretch part)
+tilek_row_range tilek_rows_of(const tilek_partition *partition, const tilek_row_use *use, const tilek_bounds *bounds, tilek_iterations part)
 {
-    const tilek_row_range all = divided->arrays[use->array].all;
+    const tilek_row_range all = partition->arrays[use->array].all;
     tilek_row_range found = {use->least, use->greatest};
     if (part.first >= part.end) return (tilek_row_range){all.first, all.first};
     if (use->least == INT64_MIN) return all;
@@ -46,88 +46,88 @@ tilek_row_range tilek_rows_of(const tilek_divided *divided, const tilek_row_use 
 }
 
 /* Where rows lie in the section's bytes. */
-size_t tilek_row_offset(const tilek_divided *divided, int index, int64_t row)
+size_t tilek_row_offset(const tilek_partition *partition, int index, int64_t row)
 {
-    const tilek_divided_array *array = &divided->arrays[index];
-    const intptr_t begin = (intptr_t)((uintptr_t)array->span.start - (uintptr_t)divided->call->arrays[index].base);
+    const tilek_partitioned_array *array = &partition->arrays[index];
+    const intptr_t begin = (intptr_t)((uintptr_t)array->section.start - (uintptr_t)partition->call->arrays[index].base);
     const intptr_t offset = (intptr_t)row * (intptr_t)array->pitch - begin;
-    return offset <= 0 ? 0 : (size_t)offset < array->span.bytes ? (size_t)offset : array->span.bytes;
+    return offset <= 0 ? 0 : (size_t)offset < array->section.bytes ? (size_t)offset : array->section.bytes;
 }
 
 /* Where they lie in a device's copy. */
-size_t tilek_offset_in_copy(const tilek_divided *divided, int device, int index, int64_t row)
+size_t tilek_offset_in_copy(const tilek_partition *partition, int device, int index, int64_t row)
 {
-    return tilek_row_offset(divided, index, row) - tilek_row_offset(divided, index, divided->copies[device][index].has.first);
+    return tilek_row_offset(partition, index, row) - tilek_row_offset(partition, index, partition->copies[device][index].has.first);
 }
 
 /* ---- Moving ------------------------------------------------------------------------------------------------------ */
 
-tilek_status tilek_add_move(tilek_divided *divided, const tilek_move *added, tilek_message *why)
+tilek_status tilek_add_move(tilek_partition *partition, const tilek_move *added, tilek_message *why)
 {
-    if (divided->move_count == divided->move_room) {
-        const int room = divided->move_room * 2 + 16;
-        tilek_move *moves = realloc(divided->moves, (size_t)room * sizeof *moves);
+    if (partition->move_count == partition->move_room) {
+        const int room = partition->move_room * 2 + 16;
+        tilek_move *moves = realloc(partition->moves, (size_t)room * sizeof *moves);
         if (moves == NULL) return tilek_no_memory(why);
-        divided->moves = moves;
-        divided->move_room = room;
+        partition->moves = moves;
+        partition->move_room = room;
     }
-    divided->moves[divided->move_count++] = *added;
+    partition->moves[partition->move_count++] = *added;
     return TILEK_OK;
 }
 
-/* Any of a row's holders that is a device; there is one. */
-int tilek_device_among(uint64_t holders)
+/* Any of a row's owners that is a device; there is one. */
+int tilek_device_among(uint64_t owners)
 {
     int device = 0;
-    while ((holders & tilek_bit_of(device)) == 0) ++device;
+    while ((owners & tilek_bit_of(device)) == 0) ++device;
     return device;
 }
 
-static tilek_place moving_place(const tilek_divided *divided, int device)
+static tilek_place moving_place(const tilek_partition *partition, int device)
 {
-    tilek_place place = divided->jobs[device].residence.place;
+    tilek_place place = partition->jobs[device].device_arrays.place;
     place.queue = 0;
     return place;
 }
 
-static tilek_status perform_move(tilek_divided *divided, const tilek_move *one, tilek_message *why)
+static tilek_status perform_move(tilek_partition *partition, const tilek_move *one, tilek_message *why)
 {
-    const tilek_divided_array *array = &divided->arrays[one->array];
-    const size_t begin = tilek_row_offset(divided, one->array, one->which.first), bytes = tilek_row_offset(divided, one->array, one->which.end) - begin;
+    const tilek_partitioned_array *array = &partition->arrays[one->array];
+    const size_t begin = tilek_row_offset(partition, one->array, one->which.first), bytes = tilek_row_offset(partition, one->array, one->which.end) - begin;
     const int64_t first = one->which.first;
-    const tilek_place to = moving_place(divided, one->device);
-    const char *source = array->span.start + begin;
+    const tilek_place to = moving_place(partition, one->device);
+    const char *source = array->section.start + begin;
     tilek_status status = TILEK_OK;
-    if ((one->holders & TILEK_HOST_HOLDS) == 0) {
-        const int from = tilek_device_among(one->holders);
-        const tilek_place place = moving_place(divided, from);
-        if (bytes > divided->passing_bytes) {
-            char *larger = realloc(divided->passing, bytes);
+    if ((one->owners & TILEK_HOST_OWNS) == 0) {
+        const int from = tilek_device_among(one->owners);
+        const tilek_place place = moving_place(partition, from);
+        if (bytes > partition->passing_bytes) {
+            char *larger = realloc(partition->passing, bytes);
             if (larger == NULL) return tilek_no_memory(why);
-            divided->passing = larger;
-            divided->passing_bytes = bytes;
+            partition->passing = larger;
+            partition->passing_bytes = bytes;
         }
-        source = divided->passing;
-        status = tilek_copy_out(&place, &divided->copies[from][one->array].buffer, tilek_offset_in_copy(divided, from, one->array, first), divided->passing, bytes, why);
+        source = partition->passing;
+        status = tilek_copy_out(&place, &partition->copies[from][one->array].buffer, tilek_offset_in_copy(partition, from, one->array, first), partition->passing, bytes, why);
     }
-    if (status == TILEK_OK) status = tilek_copy_in(&to, &divided->copies[one->device][one->array].buffer, tilek_offset_in_copy(divided, one->device, one->array, first), source, bytes, why);
+    if (status == TILEK_OK) status = tilek_copy_in(&to, &partition->copies[one->device][one->array].buffer, tilek_offset_in_copy(partition, one->device, one->array, first), source, bytes, why);
     return status;
 }
 
-tilek_status tilek_perform_moves(tilek_divided *divided, tilek_message *why)
+tilek_status tilek_perform_moves(tilek_partition *partition, tilek_message *why)
 {
     tilek_status status = TILEK_OK;
-    for (int index = 0; index < divided->move_count && status == TILEK_OK; ++index) status = perform_move(divided, &divided->moves[index], why);
+    for (int index = 0; index < partition->move_count && status == TILEK_OK; ++index) status = perform_move(partition, &partition->moves[index], why);
     return status;
 }
 
-tilek_status tilek_wait_for_divided(const tilek_divided *divided, tilek_message *why)
+tilek_status tilek_wait_for_partitions(const tilek_partition *partition, tilek_message *why)
 {
     tilek_status status = TILEK_OK;
-    for (int device = 0; device < divided->job_count; ++device) {
-        const tilek_place *place = &divided->jobs[device].residence.place;
+    for (int device = 0; device < partition->job_count; ++device) {
+        const tilek_place *place = &partition->jobs[device].device_arrays.place;
         tilek_message unused;
-        const tilek_status own = place->backend->wait(place->device, divided->queue, status == TILEK_OK ? why : &unused);
+        const tilek_status own = place->backend->wait(place->device, partition->queue, status == TILEK_OK ? why : &unused);
         if (status == TILEK_OK) status = own;
     }
     return status;

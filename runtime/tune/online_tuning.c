@@ -19,8 +19,8 @@ typedef struct attempt {
 } attempt;
 
 /* Launches count as one kind whose bytes and trips have the same highest bit. */
-struct tilek_adaptation {
-    tilek_adaptation *next;
+struct tilek_tuning {
+    tilek_tuning *next;
     tilek_target target;
     tilek_side side;
     int byte_bits, trip_bits;
@@ -37,20 +37,20 @@ static int bits_of(int64_t number)
     return bits;
 }
 
-static void add_layout(tilek_adaptation *one, const tilek_kernel *kernel, int layout)
+static void add_layout(tilek_tuning *one, const tilek_kernel *kernel, int layout)
 {
     for (int place = 0; place < one->count; ++place)
         if (tilek_layouts_are_alike(kernel, one->attempts[place].layout, layout)) return;
     if (one->count < MOST_LAYOUTS) one->attempts[one->count++].layout = layout;
 }
 
-/* The adaptation for launches of this kind, made where there is none yet; NULL: there are too many. Under the state's lock. */
-static tilek_adaptation *adaptation_for(tilek_state *state, const tilek_call *call, tilek_target target, tilek_side side)
+/* The tuning for launches of this kind, made where there is none yet; NULL: there are too many. Under the state's lock. */
+static tilek_tuning *tuning_for(tilek_state *state, const tilek_call *call, tilek_target target, tilek_side side)
 {
     const tilek_kernel *kernel = state->kernel;
     const int64_t bytes = tilek_bytes_on_hosts(kernel, call);
     const int byte_bits = bits_of(bytes), trip_bits = bits_of(call->trips);
-    tilek_adaptation *one = state->adaptations;
+    tilek_tuning *one = state->tunings;
     int count = 0;
     for (; one != NULL; one = one->next, ++count)
         if (one->target == target && one->side == side && one->byte_bits == byte_bits && one->trip_bits == trip_bits) return one;
@@ -63,13 +63,13 @@ static tilek_adaptation *adaptation_for(tilek_state *state, const tilek_call *ca
     add_layout(one, kernel, side == TILEK_SIDE_DEVICE ? -TILEK_USUAL : TILEK_USUAL);
     for (int number = 0, layout; (layout = tilek_layout_at(kernel, side, number)) != 0; ++number) add_layout(one, kernel, layout);
     one->is_settled = one->count == 1;
-    one->next = state->adaptations;
-    state->adaptations = one;
+    one->next = state->tunings;
+    state->tunings = one;
     return one;
 }
 
 /* The layout that has had fewest launches; where all have had enough, the fastest as far as is known. */
-static int next_place(const tilek_adaptation *one)
+static int next_place(const tilek_tuning *one)
 {
     int place = 0;
     if (one->is_settled) return one->fastest;
@@ -93,13 +93,13 @@ static int must_keep_sums(const tilek_kernel *kernel)
            (rounds(kernel->host_launches, kernel->host_launch_count) || rounds(kernel->device_launches, kernel->device_launch_count));
 }
 
-void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side)
+void tilek_tune(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side)
 {
     const tilek_kernel *kernel = state->kernel;
-    tilek_adaptation *one;
+    tilek_tuning *one;
     if (abs(tilek_layout_at(kernel, side, 0)) == TILEK_USUAL || must_keep_sums(kernel)) return;
     tilek_state_lock();
-    one = adaptation_for(state, call, target, side);
+    one = tuning_for(state, call, target, side);
     if (one != NULL) {
         attempt *const own = &one->attempts[next_place(one)];
         tilek_take_layout(kernel, call, own->layout);
@@ -112,7 +112,7 @@ void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tile
 }
 
 /* Under the state's lock. */
-static void settle(tilek_adaptation *one)
+static void settle(tilek_tuning *one)
 {
     int is_settled = 1;
     for (int place = 0; place < one->count; ++place) {
@@ -124,7 +124,7 @@ static void settle(tilek_adaptation *one)
 }
 
 /* A launch of the call's layout has ended; in negative nanoseconds where it has not run. */
-static void end(tilek_adaptation *one, const tilek_call *call, int64_t nanoseconds)
+static void end(tilek_tuning *one, const tilek_call *call, int64_t nanoseconds)
 {
     /* Launches of one kind differ in size. */
     const double time = (double)nanoseconds / (call->operations > 0 ? call->operations : 1);
@@ -139,13 +139,13 @@ static void end(tilek_adaptation *one, const tilek_call *call, int64_t nanosecon
     tilek_state_unlock();
 }
 
-void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseconds)
+void tilek_tuned(const tilek_call *call, tilek_target target, int64_t nanoseconds)
 {
-    tilek_adaptation *const one = call->adaptation;
+    tilek_tuning *const one = call->adaptation;
     if (one != NULL && one->target == target) end(one, call, nanoseconds);
 }
 
-void tilek_adapt_declined(const tilek_call *call)
+void tilek_tuning_declined(const tilek_call *call)
 {
     if (call->adaptation != NULL) end(call->adaptation, call, -1);
 }
@@ -158,10 +158,10 @@ static double limit_of(int bits)
     return limit;
 }
 
-void tilek_adaptations_print(const tilek_state *state)
+void tilek_tunings_print(const tilek_state *state)
 {
     const tilek_kernel *kernel = state->kernel;
-    for (const tilek_adaptation *one = state->adaptations; one != NULL; one = one->next) {
+    for (const tilek_tuning *one = state->tunings; one != NULL; one = one->next) {
         const int layout = one->attempts[one->fastest].layout;
         const tilek_kernel *version = tilek_version_of(kernel, layout);
         (void)fprintf(stderr, "  %s on %s, arrays below %.0f bytes", kernel->name, tilek_target_name(one->target), limit_of(one->byte_bits));
@@ -174,11 +174,11 @@ void tilek_adaptations_print(const tilek_state *state)
     }
 }
 
-void tilek_adaptations_free(tilek_state *state)
+void tilek_tunings_free(tilek_state *state)
 {
-    while (state->adaptations != NULL) {
-        tilek_adaptation *one = state->adaptations;
-        state->adaptations = one->next;
+    while (state->tunings != NULL) {
+        tilek_tuning *one = state->tunings;
+        state->tunings = one->next;
         free(one);
     }
 }

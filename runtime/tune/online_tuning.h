@@ -6,21 +6,21 @@
 #include "kernel/variant.h"
 
 /* What is learned from the launches of one kind: of a kernel, on a target, with arrays and outermost loops of a size. */
-typedef struct tilek_adaptation tilek_adaptation;
+typedef struct tilek_tuning tilek_tuning;
 
 /* Decides the call's layout where there are several; else leaves it undecided. Only for launches under TILEK_ADAPT. Where call->adaptation is set then,
- * tilek_adapted or tilek_adapt_declined is to be told what came of the call. */
-void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side);
+ * tilek_tuned or tilek_tuning_declined is to be told what came of the call. */
+void tilek_tune(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side);
 
 /* The call took so many nanoseconds on a target; negative: it could not run there. What happens on other targets than the one it was decided for counts for nothing. */
-void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseconds);
+void tilek_tuned(const tilek_call *call, tilek_target target, int64_t nanoseconds);
 
 /* The call is not going to be tried on any target: what its layout's trial waits for does not come. */
-void tilek_adapt_declined(const tilek_call *call);
+void tilek_tuning_declined(const tilek_call *call);
 
 /* A line for each kind of launch of which it is known: what it takes. */
-void tilek_adaptations_print(const tilek_state *state);
+void tilek_tunings_print(const tilek_state *state);
 
-void tilek_adaptations_free(tilek_state *state);
+void tilek_tunings_free(tilek_state *state);
 
 #endif

@@ -122,13 +122,13 @@ void adapts_apart(void)
     CHECK(state != NULL);
     for (int count = 0; count < 9; ++count) {
         call.adaptation = NULL;
-        tilek_adapt(state, &call, TILEK_THREADS, 1);
+        tilek_tune(state, &call, TILEK_THREADS, 1);
         CHECK(call.adaptation != NULL);
-        tilek_adapted(&call, TILEK_THREADS, call.sizes == in_large ? -1 : call.sizes == in_small ? 1000 : 2000);
-        if (call.sizes == in_large) tilek_adapted(&call, TILEK_SERIAL, 1);
+        tilek_tuned(&call, TILEK_THREADS, call.sizes == in_large ? -1 : call.sizes == in_small ? 1000 : 2000);
+        if (call.sizes == in_large) tilek_tuned(&call, TILEK_SERIAL, 1);
     }
     call.adaptation = NULL;
-    tilek_adapt(state, &call, TILEK_THREADS, 1);
+    tilek_tune(state, &call, TILEK_THREADS, 1);
     CHECK(call.adaptation == NULL && call.sizes == in_small);
 }
 

@@ -333,23 +333,23 @@ void held_rows(void)
 {
     enum { COUNT = 50, FIRST = -7 };
     uint64_t plain[COUNT];
-    tilek_held held;
+    tilek_row_ownership held;
     unsigned seed = 3;
-    CHECK(tilek_held_start(&held, FIRST, FIRST + COUNT, 1));
+    CHECK(tilek_ownership_start(&held, FIRST, FIRST + COUNT, 1));
     for (int row = 0; row < COUNT; ++row) plain[row] = 1;
     for (int change = 0; change < 4000; ++change) {
         const int first = between(&seed, FIRST - 3, FIRST + COUNT + 3), end = between(&seed, first - 2, FIRST + COUNT + 5);
         const uint64_t kept = (uint64_t)next(&seed) % 16, added = (uint64_t)next(&seed) % 4;
         int64_t stop = FIRST;
-        CHECK(tilek_held_change(&held, first, end, kept, added));
+        CHECK(tilek_change_owners(&held, first, end, kept, added));
         for (int row = 0; row < COUNT; ++row)
             if (row + FIRST >= first && row + FIRST < end) plain[row] = (plain[row] & kept) | added;
         for (int row = 0; row < COUNT; ++row) {
             const int begins = row + FIRST == stop;
-            CHECK(tilek_held_at(&held, row + FIRST, &stop) == plain[row] && stop > row + FIRST);
+            CHECK(tilek_owners_at(&held, row + FIRST, &stop) == plain[row] && stop > row + FIRST);
             CHECK(!begins || row == 0 || plain[row] != plain[row - 1]); /* runs are as long as they can be */
         }
         CHECK(stop == FIRST + COUNT);
     }
-    tilek_held_free(&held);
+    tilek_ownership_free(&held);
 }

@@ -58,7 +58,7 @@ void waves(void)
     static const tilek_tile numbers[2];
     const tilek_tile *const tiles[] = {numbers};
     unsigned state = 1;
-    tilek_waves *queued = tilek_waves_new();
+    tilek_wavefront_queue *queued = tilek_wavefronts_new();
     CHECK(queued != NULL);
     for (int round = 0; round < 20; ++round) {
         memset(runs, 0, sizeof runs);
@@ -71,12 +71,12 @@ void waves(void)
             widths[wave] = 1 + (int)(state >> 20) % (COLUMNS - lowers[wave]);
             const tilek_planned planned = planned_of(&bounds, lowers[wave], widths[wave]);
             const tilek_host_call call = call_of(&wave, values, tiles);
-            CHECK(tilek_waves_take(&tile_launch, &planned) && tilek_waves_add(queued, &tile_launch, &planned, &call, 100 + wave));
+            CHECK(tilek_wavefronts_take(&tile_launch, &planned) && tilek_wavefronts_add(queued, &tile_launch, &planned, &call, 100 + wave));
         }
-        tilek_waves_begin(queued);
-        tilek_parallel(round % 5 == 0 ? 1 : PARTS, tilek_waves_run, queued);
-        CHECK(tilek_waves_count(queued) == WAVES && tilek_waves_width(queued) <= COLUMNS);
-        tilek_waves_clear(queued);
+        tilek_wavefronts_begin(queued);
+        tilek_parallel(round % 5 == 0 ? 1 : PARTS, tilek_wavefronts_run, queued);
+        CHECK(tilek_wavefronts_count(queued) == WAVES && tilek_wavefronts_width(queued) <= COLUMNS);
+        tilek_wavefronts_clear(queued);
         for (int wave = 0; wave < WAVES; ++wave)
             for (int column = 0; column < COLUMNS; ++column) CHECK(runs[wave][column] == has(wave, column));
     }
@@ -95,26 +95,26 @@ void waves_apart(void)
     tilek_planned planned = planned_of(&bounds, 3, 2);
     const tilek_host_call call = call_of(&wave, values, tiles);
     tilek_launch_shape other = tile_launch;
-    tilek_waves *queued = tilek_waves_new();
+    tilek_wavefront_queue *queued = tilek_wavefronts_new();
     int count = 0;
-    CHECK(queued != NULL && tilek_waves_add(queued, &tile_launch, &planned, &call, 5));
-    CHECK(!tilek_waves_add(queued, &tile_launch, &planned, &call, 7) && !tilek_waves_add(queued, &tile_launch, &planned, &call, 5));
-    CHECK(!tilek_waves_add(queued, &other, &planned, &call, 6));
-    CHECK(tilek_waves_tiles(queued) == 2 && tilek_waves_count(queued) == 1);
-    while (tilek_waves_add(queued, &tile_launch, &planned, &call, 6 + count)) ++count;
+    CHECK(queued != NULL && tilek_wavefronts_add(queued, &tile_launch, &planned, &call, 5));
+    CHECK(!tilek_wavefronts_add(queued, &tile_launch, &planned, &call, 7) && !tilek_wavefronts_add(queued, &tile_launch, &planned, &call, 5));
+    CHECK(!tilek_wavefronts_add(queued, &other, &planned, &call, 6));
+    CHECK(tilek_wavefronts_tiles(queued) == 2 && tilek_wavefronts_count(queued) == 1);
+    while (tilek_wavefronts_add(queued, &tile_launch, &planned, &call, 6 + count)) ++count;
     CHECK(count > 8 && count < 1 << 20);
-    tilek_waves_clear(queued);
-    CHECK(tilek_waves_tiles(queued) == 0 && tilek_waves_add(queued, &tile_launch, &planned, &call, -3));
+    tilek_wavefronts_clear(queued);
+    CHECK(tilek_wavefronts_tiles(queued) == 0 && tilek_wavefronts_add(queued, &tile_launch, &planned, &call, -3));
     bounds.step = 2;
-    CHECK(!tilek_waves_take(&tile_launch, &planned));
+    CHECK(!tilek_wavefronts_take(&tile_launch, &planned));
     bounds = (tilek_bounds){0, INT64_MAX - 1, 1, INT64_MAX};
-    CHECK(!tilek_waves_take(&tile_launch, &planned));
+    CHECK(!tilek_wavefronts_take(&tile_launch, &planned));
     planned = planned_of(&bounds, 0, 1);
     other.reductions = sum;
     other.reduction_count = 1;
-    CHECK(!tilek_waves_take(&other, &planned));
+    CHECK(!tilek_wavefronts_take(&other, &planned));
     other = tile_launch;
     other.loop_count = 2;
-    CHECK(!tilek_waves_take(&other, &planned));
+    CHECK(!tilek_wavefronts_take(&other, &planned));
     free(queued);
 }
