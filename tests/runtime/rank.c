@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "host/cores.h"
-#include "device/common/program_text.h"
+#include "device/common/device_choice.h"
 #include "base/rank.h"
 
 int main(int count, char **words)

@@ -1,8 +1,6 @@
+/* program_text.c: what both device back ends do before a compiler sees a program. */
 #include "device/common/program_text.h"
 
-#include "base/rank.h"
-
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,39 +72,4 @@ char *tilek_program_text(const tilek_build *build, const char *suffix)
 tilek_cache_key tilek_program_key(const char *backend, const tilek_limits *limits, const char *options, const char *text)
 {
     return tilek_cache_key_of(6, (const char *[]){TILEK_TEXT(TILEK_ABI), backend, limits->name, limits->driver, options, text});
-}
-
-int tilek_name_contains(const char *name, const char *part)
-{
-    for (; *name != '\0'; ++name) {
-        size_t k = 0;
-        while (part[k] != '\0' && tolower((unsigned char)name[k]) == tolower((unsigned char)part[k]))
-            ++k;
-        if (part[k] == '\0')
-            return 1;
-    }
-    return *part == '\0';
-}
-
-int tilek_device_of_rank(int count, size_t stride, const tilek_limits *first, const char *name_part)
-{
-    int64_t like = 0, wanted = -1;
-    int is_gpu = 0;
-    for (int round = 0; round < 2; ++round) { /* how many there are, then the one */
-        for (int k = 0; k < count; ++k) {
-            const tilek_limits *limits = (const tilek_limits *)(const void *)((const char *)first + (size_t)k * stride);
-            if (name_part != NULL && !tilek_name_contains(limits->name, name_part))
-                continue;
-            if (round == 0 && like == 0)
-                is_gpu = limits->is_gpu;
-            if (limits->is_gpu != is_gpu)
-                continue;
-            if (round == 0)
-                ++like;
-            else if (wanted-- == 0)
-                return k;
-        }
-        wanted = like > 0 ? tilek_local_rank() % like : -1;
-    }
-    return -1;
 }

@@ -1,4 +1,4 @@
-/* program_text.h: what both device back ends do before a compiler sees a program, and how both choose by name. Internal. */
+/* program_text.h: what both device back ends do before a compiler sees a program. Internal. */
 #ifndef TILEK_PROGRAM_TEXT_H
 #define TILEK_PROGRAM_TEXT_H
 
@@ -12,12 +12,5 @@ char *tilek_program_text(const tilek_build *build, const char *suffix);
 
 /* The disk cache's key of a compiled text. */
 tilek_cache_key tilek_program_key(const char *backend, const tilek_limits *limits, const char *options, const char *text);
-
-/* Whether a device of this name is meant by TILEK_DEVICE=part; letters match in either case. */
-int tilek_name_contains(const char *name, const char *part);
-
-/* The device of this process among `count`, whose limits lie `stride` bytes apart: the first whose name contains `name_part` (NULL: any), or where ranks of a program
- * share the machine the one whose turn it is of those like the first. -1: none has such a name. */
-int tilek_device_of_rank(int count, size_t stride, const tilek_limits *first, const char *name_part);
 
 #endif

@@ -7,21 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/locks.h"
 #include "base/message.h"
-#include "device/common/program_text.h"
+#include "device/common/device_choice.h"
 #include "device/cuda/cuda_graphs.h"
 #include "device/cuda/cuda_program.h"
 
 /* The devices, found once, in the driver's order. */
 static struct {
-    int searched;
-    tilek_status status; /* of the search */
-    tilek_message why;
+    tilek_device_list list;
     tilek_cuda_api api;
-    int count;
     tilek_device *devices;
-} found; /* guarded by TILEK_LOCK_CUDA until it was searched */
+} found = {.list = {.api = "CUDA", .lock = TILEK_LOCK_CUDA}}; /* the list's lock guards all until it was searched */
 
 /* ---- The search -------------------------------------------------------------------------------------------------- */
 
@@ -89,22 +85,23 @@ static void describe(tilek_device *device)
 static void search(void)
 {
     int count = 0;
-    found.searched = 1;
-    found.status = tilek_cuda_load(&found.api, &found.why);
-    if (found.status != TILEK_OK)
+    found.list.status = tilek_cuda_load(&found.api, &found.list.why);
+    if (found.list.status != TILEK_OK)
         return;
     if (found.api.cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) {
-        tilek_say(&found.why, "the CUDA driver is here, but no CUDA device");
-        found.status = TILEK_NO_DEVICE;
+        tilek_say(&found.list.why, "the CUDA driver is here, but no CUDA device");
+        found.list.status = TILEK_NO_DEVICE;
         return;
     }
     found.devices = calloc((size_t)count, sizeof *found.devices);
     if (found.devices == NULL) {
-        tilek_say(&found.why, "no memory for the list of CUDA devices");
-        found.status = TILEK_NO_MEMORY;
+        tilek_say(&found.list.why, "no memory for the list of CUDA devices");
+        found.list.status = TILEK_NO_MEMORY;
         return;
     }
-    found.count = count;
+    found.list.count = count;
+    found.list.first = &found.devices[0].limits;
+    found.list.stride = sizeof *found.devices;
     for (int k = 0; k < count; ++k) {
         tilek_device *device = &found.devices[k];
         device->api = &found.api;
@@ -112,21 +109,6 @@ static void search(void)
         if (found.api.cuDeviceGet(&device->id, k) == CUDA_SUCCESS)
             describe(device);
     }
-}
-
-static tilek_device *chosen_device(int64_t number, const char *name_part, tilek_message *why)
-{
-    if (number >= 0) {
-        if (number < found.count)
-            return &found.devices[number];
-        tilek_say(why, "there is no CUDA device %lld (devices are numbered from 0 to %d)", (long long)number, found.count - 1);
-        return NULL;
-    }
-    const int chosen = tilek_device_of_rank(found.count, sizeof *found.devices, &found.devices[0].limits, name_part);
-    if (chosen >= 0)
-        return &found.devices[chosen];
-    tilek_say(why, "no CUDA device has a name with '%s' in it (the first is '%s')", name_part, found.devices[0].limits.name);
-    return NULL;
 }
 
 static tilek_status retain_context(tilek_device *device, tilek_message *why)
@@ -147,18 +129,11 @@ static tilek_status retain_context(tilek_device *device, tilek_message *why)
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     *device = NULL;
-    tilek_lock(TILEK_LOCK_CUDA);
-    if (!found.searched)
-        search();
-    const tilek_status status = found.status;
-    tilek_device *chosen = NULL;
-    if (status == TILEK_OK)
-        chosen = chosen_device(number, name_part, why);
-    else
-        *why = found.why;
-    tilek_unlock(TILEK_LOCK_CUDA);
-    if (chosen == NULL)
-        return status == TILEK_OK ? TILEK_NO_DEVICE : status;
+    int number_found;
+    const tilek_status status = tilek_choose_device(&found.list, search, number, name_part, &number_found, why);
+    if (status != TILEK_OK)
+        return status;
+    tilek_device *const chosen = &found.devices[number_found];
     if (!is_described(chosen)) {
         tilek_say(why, "the CUDA driver does not tell what device %d is", (int)(chosen - found.devices));
         return TILEK_NO_DEVICE;
@@ -359,7 +334,7 @@ static tilek_status enter(tilek_device *device, tilek_message *why)
 /* The libraries stay loaded: the program may use CUDA itself. */
 static void shutdown_all(void)
 {
-    for (int k = 0; k < found.count; ++k) {
+    for (int k = 0; k < found.list.count; ++k) {
         tilek_device *device = &found.devices[k];
         if (device->context != NULL && tilek_cuda_enter(device) == CUDA_SUCCESS) {
             for (int queue = 0; queue <= TILEK_RECORDING_QUEUE; ++queue)
@@ -372,9 +347,7 @@ static void shutdown_all(void)
     }
     free(found.devices);
     found.devices = NULL;
-    found.count = 0;
-    found.status = TILEK_NO_DEVICE;
-    tilek_say(&found.why, "CUDA was shut down");
+    tilek_forget_devices(&found.list);
 }
 
 const tilek_backend *tilek_cuda_backend(void)

@@ -8,22 +8,18 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
-#include "base/locks.h"
 #include "base/message.h"
-#include "device/common/program_text.h"
+#include "device/common/device_choice.h"
 #include "device/opencl/opencl_program.h"
 #include "device/opencl/opencl_wheel.h"
 
 /* The devices of all platforms, found once: GPUs first, then others, each in the platforms' order. This is the order of TILEK_DEVICE. */
 static struct {
-    int searched;
-    tilek_status status; /* of the search */
-    tilek_message why;
+    tilek_device_list list;
     tilek_opencl_api api;
     int from_wheel;
-    int count;
     tilek_device *devices;
-} found; /* guarded by TILEK_LOCK_OPENCL until it was searched */
+} found = {.list = {.api = "OpenCL", .lock = TILEK_LOCK_OPENCL}}; /* the list's lock guards all until it was searched */
 
 /* ---- The search -------------------------------------------------------------------------------------------------- */
 
@@ -87,15 +83,15 @@ static int is_described(const tilek_device *device)
 
 static int add_device(cl_platform_id platform, cl_device_id id, int is_part)
 {
-    tilek_device *devices = realloc(found.devices, ((size_t)found.count + 1) * sizeof *devices);
+    tilek_device *devices = realloc(found.devices, ((size_t)found.list.count + 1) * sizeof *devices);
     if (devices == NULL)
         return 0;
     found.devices = devices;
-    memset(&devices[found.count], 0, sizeof *devices);
-    devices[found.count].is_part = is_part;
-    describe(&found.api, platform, id, &devices[found.count]);
-    if (is_described(&devices[found.count]))
-        ++found.count;
+    memset(&devices[found.list.count], 0, sizeof *devices);
+    devices[found.list.count].is_part = is_part;
+    describe(&found.api, platform, id, &devices[found.list.count]);
+    if (is_described(&devices[found.list.count]))
+        ++found.list.count;
     else if (is_part)
         (void)found.api.clReleaseDevice(id);
     return 1;
@@ -145,7 +141,7 @@ static int add_devices(cl_platform_id platform)
 
 static void put_gpus_first(void)
 {
-    for (int k = 1; k < found.count; ++k) /* insertion: stable, and the devices are few */
+    for (int k = 1; k < found.list.count; ++k) /* insertion: stable, and the devices are few */
         for (int at = k; at > 0 && found.devices[at].limits.is_gpu && !found.devices[at - 1].limits.is_gpu; --at) {
             const tilek_device moved = found.devices[at];
             found.devices[at] = found.devices[at - 1];
@@ -159,40 +155,26 @@ static void search(void)
     enum { MOST = 32 };
     cl_platform_id platforms[MOST];
     cl_uint count = 0;
-    found.searched = 1;
-    found.status = tilek_opencl_load(&found.api, &found.from_wheel, &found.why);
-    if (found.status != TILEK_OK)
+    found.list.status = tilek_opencl_load(&found.api, &found.from_wheel, &found.list.why);
+    if (found.list.status != TILEK_OK)
         return;
     if (found.api.clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS)
         count = 0;
     for (cl_uint k = 0; k < count && k < MOST; ++k)
         if (!add_devices(platforms[k])) {
-            tilek_say(&found.why, "no memory for the list of OpenCL devices");
-            found.status = TILEK_NO_MEMORY;
+            tilek_say(&found.list.why, "no memory for the list of OpenCL devices");
+            found.list.status = TILEK_NO_MEMORY;
             return;
         }
     put_gpus_first();
-    for (int k = 0; k < found.count; ++k)
+    found.list.first = found.list.count > 0 ? &found.devices[0].limits : NULL;
+    found.list.stride = sizeof *found.devices;
+    for (int k = 0; k < found.list.count; ++k)
         (void)pthread_mutex_init(&found.devices[k].lock, NULL);
-    if (found.count == 0) {
-        tilek_say(&found.why, "OpenCL is here, but no platform of it has a device with a compiler");
-        found.status = TILEK_NO_DEVICE;
+    if (found.list.count == 0) {
+        tilek_say(&found.list.why, "OpenCL is here, but no platform of it has a device with a compiler");
+        found.list.status = TILEK_NO_DEVICE;
     }
-}
-
-static tilek_device *chosen_device(int64_t number, const char *name_part, tilek_message *why)
-{
-    if (number >= 0) {
-        if (number < found.count)
-            return &found.devices[number];
-        tilek_say(why, "there is no OpenCL device %lld (devices are numbered from 0 to %d)", (long long)number, found.count - 1);
-        return NULL;
-    }
-    const int chosen = tilek_device_of_rank(found.count, sizeof *found.devices, &found.devices[0].limits, name_part);
-    if (chosen >= 0)
-        return &found.devices[chosen];
-    tilek_say(why, "no OpenCL device has a name with '%s' in it (the first is '%s')", name_part, found.devices[0].limits.name);
-    return NULL;
 }
 
 static tilek_status make_context(tilek_device *device, tilek_message *why)
@@ -216,18 +198,11 @@ static tilek_status make_context(tilek_device *device, tilek_message *why)
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     *device = NULL;
-    tilek_lock(TILEK_LOCK_OPENCL);
-    if (!found.searched)
-        search();
-    const tilek_status status = found.status;
-    tilek_device *chosen = NULL;
-    if (status == TILEK_OK)
-        chosen = chosen_device(number, name_part, why);
-    else
-        *why = found.why;
-    tilek_unlock(TILEK_LOCK_OPENCL);
-    if (chosen == NULL)
-        return status == TILEK_OK ? TILEK_NO_DEVICE : status;
+    int number_found;
+    const tilek_status status = tilek_choose_device(&found.list, search, number, name_part, &number_found, why);
+    if (status != TILEK_OK)
+        return status;
+    tilek_device *const chosen = &found.devices[number_found];
     const tilek_status opened = make_context(chosen, why);
     if (opened == TILEK_OK)
         *device = chosen;
@@ -475,7 +450,7 @@ static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *w
 /* The library stays loaded: drivers have threads and exit handlers of their own in it. */
 static void shutdown_all(void)
 {
-    for (int k = 0; k < found.count; ++k) {
+    for (int k = 0; k < found.list.count; ++k) {
         tilek_device *device = &found.devices[k];
         for (int queue = 0; queue < TILEK_DEVICE_QUEUES; ++queue)
             if (device->queues[queue] != NULL)
@@ -488,9 +463,7 @@ static void shutdown_all(void)
     }
     free(found.devices);
     found.devices = NULL;
-    found.count = 0;
-    found.status = TILEK_NO_DEVICE;
-    tilek_say(&found.why, "OpenCL was shut down");
+    tilek_forget_devices(&found.list);
 }
 
 const tilek_backend *tilek_opencl_backend(void)
