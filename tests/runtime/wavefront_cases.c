@@ -1,4 +1,4 @@
-/* waves_cases.c: tiles of several wavefronts at once: each begins when all is done that it may need, and each runs once. */
+/* wavefront_cases.c: tiles of several wavefronts at once: each begins when all is done that it may need, and each runs once. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
 #include "host/thread_pool.h"

@@ -1,4 +1,4 @@
-/* adapt_cases.c: TILEK_ADAPT: launches try the layouts of tile sizes, and then take the one whose time is least. Delays stand for what would be slow, so that no
+/* online_tuning_cases.c: TILEK_ADAPT: launches try the layouts of tile sizes, and then take the one whose time is least. Delays stand for what would be slow, so that no
  * machine's own times matter. */
 #define _POSIX_C_SOURCE 200809L
 #include "tune/online_tuning.h"

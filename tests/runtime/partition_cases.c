@@ -1,4 +1,4 @@
-/* division_cases.c: calls on several devices, each with a block of rows. Devices run launches at once, or as late as they may (fake.lazy): what moves
+/* partition_cases.c: calls on several devices, each with a block of rows. Devices run launches at once, or as late as they may (fake.lazy): what moves
  * without waiting for those who write it, or goes over what is still read, is found out by one of the two. */
 #define _POSIX_C_SOURCE 200809L
 #include "arrays/row_ownership.h"
