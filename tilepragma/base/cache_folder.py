@@ -1,6 +1,6 @@
 """The folder for what is built once and kept: runtime libraries, compiled kernels and what compilers have answered.
 
-What lies there becomes part of the user's programs, so it counts only where nobody else can have put it there. runtime/cache.c has the
+What lies there becomes part of the user's programs, so it counts only where nobody else can have put it there. runtime/base/cache.c has the
 same rule.
 """
 

@@ -7,7 +7,7 @@
             say that this column is through with it
 
 Only devices that promise that all gangs of a launch are there at once run it: CUDA's, by cooperative launches. What has to be waited for is
-`plan/tile_columns.py`'s; the runtime decides (`runtime/persistent.c`).
+`plan/tile_columns.py`'s; the runtime decides (`runtime/launch/persistent_launch.c`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tilepragma.base.cache_folder import cache_folder
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.wheels import wheel_library
 
-#: As in runtime/cuda_api.c.
+#: As in runtime/device/cuda/cuda_api.c.
 _NAMES = (
     "libnvrtc.so.13",
     "libnvrtc.so.12",
