@@ -3,7 +3,6 @@
 #include "arrays/section.h"
 
 #include "base/message.h"
-#include "kernel/profile.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -185,7 +184,6 @@ void tilek_scatter(const tilek_array_shape *shape, const tilek_array *array, con
 size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call)
 {
     size_t bytes = 0;
-    if (!tilek_profiling()) return 0;
     for (int index = 0; index < kernel->array_count; ++index) {
         tilek_section section;
         tilek_message unused;

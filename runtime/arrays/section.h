@@ -31,7 +31,7 @@ tilek_status tilek_unpack(const tilek_array_shape *shape, const tilek_array *arr
 void tilek_gather(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, void *copy);
 void tilek_scatter(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, void *copy);
 
-/* Bytes of the arrays that a call reads and writes, each once: the least that its kernels move. 0 unless profiling. */
+/* Bytes of the arrays that a call reads and writes, each once: the least that its kernels move. */
 size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call);
 
 #endif

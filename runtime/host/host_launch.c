@@ -293,7 +293,7 @@ static tilek_status run(host_job *job, tilek_state *state, const tilek_call *cal
     job->parts = parts;
     job->call = own;
     job->profiling = tilek_profiling();
-    job->touched = tilek_touched(kernel, call) / (size_t)tilek_maximum(kernel->host_launch_count, 1);
+    job->touched = job->profiling ? tilek_touched(kernel, call) / (size_t)tilek_maximum(kernel->host_launch_count, 1) : 0;
     if (status == TILEK_OK) status = make_partials(job, why);
     if (status == TILEK_OK) status = tilek_host_begins(kernel, state, call, why);
     if (status == TILEK_OK) {

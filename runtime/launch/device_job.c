@@ -233,7 +233,7 @@ tilek_status tilek_job_take_call(tilek_device_job *job, const tilek_call *call, 
     for (int index = 0; index < kernel->size_count && status == TILEK_OK; ++index)
         job->run.machine.tile_extent = tilek_maximum(job->run.machine.tile_extent, job->run.sizes[index]);
     job->run.context = job;
-    job->touched = tilek_touched(kernel, call) / (size_t)tilek_maximum(job->variant.launch_count, 1);
+    job->touched = job->profiling ? tilek_touched(kernel, call) / (size_t)tilek_maximum(job->variant.launch_count, 1) : 0;
     return status;
 }
 
