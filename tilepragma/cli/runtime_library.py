@@ -85,7 +85,19 @@ def library(options: Sequence[str] = ()) -> Path:
 def _recipe(options: Sequence[str]) -> tuple[list[str], list[str], list[Path]]:
     """The compiler, its options and the sources."""
     flags = [*COMPILE_OPTIONS, *_abi_options(options), *_wheel_macros()]
-    return compiler(), flags, sorted(resource_folder("runtime").glob("*.c"))
+    return compiler(), flags, runtime_sources()
+
+
+def runtime_sources() -> list[Path]:
+    """The library's C files, in all folders of the runtime but that of our programs. No two have one name."""
+    runtime = resource_folder("runtime")
+    return sorted(path for path in runtime.rglob("*.c") if path.parent != runtime / "tools")
+
+
+def runtime_includes() -> list[str]:
+    """The compiler's options with which the runtime's own C files find their headers: `"base/message.h"`, "tilek.h"."""
+    runtime = resource_folder("runtime")
+    return [f"-I{runtime}", f"-I{runtime / 'include'}"]
 
 
 def _is_intact(target: Path) -> bool:
@@ -145,9 +157,9 @@ def _key(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]) 
 
     key = hashlib.blake2b(digest_size=16)
     key.update("\0".join([*fingerprint(command), __version__, *flags]).encode("utf-8", "surrogateescape"))
-    headers = sorted({header for source in sources[:1] for header in source.parent.rglob("*.h")})
-    for file in [*sources, *headers]:
-        key.update(f"\0{file.name}\0".encode())
+    runtime = resource_folder("runtime")
+    for file in [*sources, *sorted(runtime.rglob("*.h"))]:
+        key.update(f"\0{file.relative_to(runtime)}\0".encode())
         key.update(file.read_bytes())
     return key.hexdigest()
 
@@ -197,10 +209,10 @@ def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]
     if not sources:
         raise RuntimeLibraryError("tilepragma is installed without the sources of its runtime; install it again")
     objects = [target.with_name(f"{source.stem}.o") for source in sources]
-    include = f"-I{sources[0].parent / 'include'}"
+    includes = runtime_includes()
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         commands = [
-            [*command, *flags, include, "-x", "c", "-c", str(source), "-o", str(made)]  # g++ would read C++
+            [*command, *flags, *includes, "-x", "c", "-c", str(source), "-o", str(made)]  # g++ would read C++
             for source, made in zip(sources, objects, strict=True)
         ]
         list(pool.map(run_compiler, commands))
@@ -268,7 +280,7 @@ def build_tool(sources: Sequence[Path], options: Sequence[str], program: Path) -
 
     Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written.
     """
-    flags = [*COMPILE_OPTIONS, *compile_flags(), *options]
+    flags = [*COMPILE_OPTIONS, *runtime_includes(), *options]
     run_compiler([*compiler(), *flags, *map(str, sources), str(library()), *LINK_OPTIONS, "-o", str(program)])
 
 

@@ -1,4 +1,6 @@
-"""How many workers a gang gets at a launch: those that the user says, else the runtime's choice (`choose_device_workers` in runtime/numbers.c)."""
+"""How many workers a gang gets at a launch: those that the user says, else the runtime's choice
+(`choose_device_workers` in runtime/launch/launch_geometry.c).
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ USABLE = 0.5
 SEEN = (0.3, 0.7)
 #: Cycles of an innermost loop's beginning and end, and of an operation in bounds and conditions.
 ROW_CYCLES, CONTROL_CYCLES = 8.0, 1.0
-#: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host.c);
+#: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host/host_launch.c);
 #: and what going from one step to the next takes on one core and on several where nobody has
 #: measured it.
 BREAK_EVEN, USUAL_CROSSING = 8e-6, (2e-7, 5e-6)
@@ -52,7 +52,7 @@ BREAK_EVEN, USUAL_CROSSING = 8e-6, (2e-7, 5e-6)
 #: us run one after the other, of 200 us side by side with so much more for each launch.
 JOINING = 2.5e-5
 #: Seconds from one tile of overlapping wavefronts to the next on a core, which another one has to
-#: hear of; and wavefronts that overlap at most (MOST_WAVES in runtime/waves.c).
+#: hear of; and wavefronts that overlap at most (MOST_WAVES in runtime/host/wavefront_queue.c).
 TILE_SECONDS, TOGETHER = 2.5e-7, 64
 #: Cycles until an operation's result; instructions that a core begins in a cycle, and that it has
 #: begun and not finished at most.
@@ -162,7 +162,7 @@ class _LaunchTerms:
         """Where launches take so little time that one core does it all."""
         if self.processor.is_opencl:
             return np.asarray(computing * (1 - share) < JOINING * self._steps())
-        # What takes no longer than waking the others does runs on one core (runtime/host.c).
+        # What takes no longer than waking the others does runs on one core (runtime/host/host_launch.c).
         return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN * self._steps()))
 
     def _between(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:

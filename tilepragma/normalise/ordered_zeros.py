@@ -2,7 +2,7 @@
 
 -0.0 and +0.0 are equal, and a comparison keeps the first of them in the order of the text. Every
 other result has the same bits in any order. So launches reduce such scalars in any order, and the
-original loop runs again where the result is a zero (`runtime/zero_sign.c`). That is right for a
+original loop runs again where the result is a zero (`runtime/check/zero_sign.c`). That is right for a
 kernel that reads nothing that it writes, except scalars: the runtime restores their values.
 """
 

@@ -10,7 +10,7 @@ Tiles of wavefronts are in columns, in which each tile waits for the one before:
 be at work than there are columns, and all wait for the one that has most. With 3 time steps a tile
 5 steps are columns of 3 and 2; with 2 a tile they take 0.83 of the time on two threads.
 
-runtime/even_blocks.c has the same rules, word for word; a test holds both equal.
+runtime/launch/balanced_chunking.c has the same rules, word for word; a test holds both equal.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from tilepragma.tuning.subprocesses import ending, last_line
 #: What a user sets for other runs, and would be another measurement: sizes and versions, and doing
 #: all work twice.
 FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
-#: Events that a trace holds at most (runtime/profile.c); of a longer run it has the first ones
+#: Events that a trace holds at most (runtime/kernel/profile.c); of a longer run it has the first ones
 #: only.
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16

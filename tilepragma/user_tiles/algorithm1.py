@@ -1,5 +1,5 @@
 """Algorithm 1 in Python: trip counts, and the count and stride of every tile of a loop.
-`runtime/tile.c` is the same in C.
+`runtime/launch/tile.c` is the same in C.
 
 The rule, in iterations (N of them), for tiles in declaration order:
 

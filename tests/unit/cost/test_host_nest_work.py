@@ -261,7 +261,7 @@ def test_data_that_say_how_long_a_loop_is_are_a_reason() -> None:
 
 
 def test_steps_that_one_core_does_are_as_short_as_in_the_runtime() -> None:
-    text = (Path(__file__).parents[3] / "runtime" / "host.c").read_text()
+    text = (Path(__file__).parents[3] / "runtime" / "host" / "host_launch.c").read_text()
     found = re.search(r"\bBREAK_EVEN = (\d+),", text)
     assert found is not None and int(found[1]) == pytest.approx(BREAK_EVEN * 1e9)
 
