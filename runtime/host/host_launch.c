@@ -3,6 +3,7 @@
 #include "host/host_launch.h"
 
 #include "arrays/present_table.h"
+#include "base/shared_constants.h"
 #include "base/environment.h"
 #include "base/message.h"
 #include "base/visits.h"
@@ -103,17 +104,17 @@ static size_t place_partials(const tilek_launch_shape *launch, int64_t instances
     return total;
 }
 
-/* Nanoseconds. Waking and gathering the pool takes about what BREAK_EVEN says; a step of the pool longer than SHORT is worth it on any machine. */
-enum { BREAK_EVEN = 8000, SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16, MOST_LOSSES = 4, ALONE = 64 };
+/* Nanoseconds. Waking and gathering the pool takes about what TILEK_BREAK_EVEN says; a step of the pool longer than SHORT is worth it on any machine. */
+enum { SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16, MOST_LOSSES = 4, ALONE = 64 };
 
 /* A loop of the host around small launches must not cost more than the original: what is known to be small runs on the calling thread, and so does
  * what the pool is slow with, because others have its cores. */
 static void run_paced(pace *own, const work *work)
 {
     const double expected = own->rate * (double)work->iterations;
-    const int on_caller = (own->rate >= 0 && expected < BREAK_EVEN) || own->alone > 0 || own->patience == 0;
+    const int on_caller = (own->rate >= 0 && expected < TILEK_BREAK_EVEN) || own->alone > 0 || own->patience == 0;
     int64_t start, took;
-    if (on_caller && own->rate >= 0 && expected < BREAK_EVEN / 4 && ++own->untimed < TIMED_EACH) {
+    if (on_caller && own->rate >= 0 && expected < TILEK_BREAK_EVEN / 4 && ++own->untimed < TIMED_EACH) {
         work->alone(work->context);
         return;
     }

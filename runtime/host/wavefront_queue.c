@@ -4,12 +4,13 @@
 #define _POSIX_C_SOURCE 200809L
 #include "host/wavefront_queue.h"
 
+#include "base/shared_constants.h"
 #include "host/thread_pool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WAVES = 64, MOST_TILES = 1 << 14, MOST_VALUES = 4 };
+enum { MOST_TILES = 1 << 14, MOST_VALUES = 4 };
 
 typedef struct wave {
     int64_t number, lower, tiles;
@@ -25,7 +26,7 @@ struct tilek_wavefront_queue {
     int64_t axes[TILEK_AXES];
     int64_t count, width, tiles;
     int64_t next;         /* atomic: the next tile to begin */
-    wave waves[MOST_WAVES];
+    wave waves[TILEK_MOST_WAVES];
     int done[MOST_TILES]; /* atomic: 1 where a tile is through */
 };
 
@@ -46,7 +47,7 @@ int tilek_wavefronts_add(tilek_wavefront_queue *waves, const tilek_launch_shape 
     const tilek_bounds *bounds = &planned->bounds[0];
     wave *added = &waves->waves[waves->count];
     if (waves->count > 0 && (waves->launch != launch || waves->waves[waves->count - 1].number + 1 != number)) return 0;
-    if (waves->count == MOST_WAVES || waves->tiles + bounds->trip > MOST_TILES) return 0;
+    if (waves->count == TILEK_MOST_WAVES || waves->tiles + bounds->trip > MOST_TILES) return 0;
     if (waves->count == 0) {
         waves->launch = launch;
         waves->call = *call;

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch/launch_geometry.h"
 
+#include "base/shared_constants.h"
 #include "base/message.h"
 
 #include <inttypes.h>
@@ -68,7 +69,7 @@ static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call,
  * or the loops hold fewer. Loops inside tiles, whose bounds the launch does not know, hold what the largest tile does. */
 static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry)
 {
-    static const int64_t preferred[DIMENSIONS][DIMENSIONS] = {{256, 1, 1}, {32, 8, 1}, {32, 4, 2}};
+    static const int64_t preferred[DIMENSIONS][DIMENSIONS] = TILEK_PREFERRED_WORKERS;
     int64_t given = 1, chosen = 1;
     int open[DIMENSIONS], count = 0, must;
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {

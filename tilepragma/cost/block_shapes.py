@@ -15,7 +15,7 @@ from tilepragma.ir.directives import AxisKind, CountClause
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.loop_tree import Axis
 from tilepragma.plan.array_bytes import host_value
-from tilepragma.plan.defaults import PREFERRED_WORKERS
+from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 
 
 def gang_workers(

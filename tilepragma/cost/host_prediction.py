@@ -33,6 +33,7 @@ from tilepragma.model.execution_time import cost_at
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.shared_constants import BREAK_EVEN, MOST_WAVES
 from tilepragma.plan.targets import CORES
 
 #: What of a cache can be counted on: others use it as well, and no cache keeps just what is used
@@ -43,17 +44,16 @@ USABLE = 0.5
 SEEN = (0.3, 0.7)
 #: Cycles of an innermost loop's beginning and end, and of an operation in bounds and conditions.
 ROW_CYCLES, CONTROL_CYCLES = 8.0, 1.0
-#: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host/host_launch.c);
-#: and what going from one step to the next takes on one core and on several where nobody has
+#: Seconds from one step of a host loop to the next on one core and on several where nobody has
 #: measured it.
-BREAK_EVEN, USUAL_CROSSING = 8e-6, (2e-7, 5e-6)
+USUAL_CROSSING = (2e-7, 5e-6)
 #: Seconds until a second core takes part in a launch of an OpenCL processor: PoCL's threads sleep
 #: between launches, and who is awake takes what there is. By SOR on a line on two cores: tiles of 4
 #: us run one after the other, of 200 us side by side with so much more for each launch.
 JOINING = 2.5e-5
 #: Seconds from one tile of overlapping wavefronts to the next on a core, which another one has to
-#: hear of; and wavefronts that overlap at most (MOST_WAVES in runtime/host/wavefront_queue.c).
-TILE_SECONDS, TOGETHER = 2.5e-7, 64
+#: hear of.
+TILE_SECONDS = 2.5e-7
 #: Cycles until an operation's result; instructions that a core begins in a cycle, and that it has
 #: begun and not finished at most.
 LATENCY_CYCLES, WIDTH, WINDOW = 3.0, 4.0, 450.0
@@ -163,7 +163,7 @@ class _LaunchTerms:
         if self.processor.is_opencl:
             return np.asarray(computing * (1 - share) < JOINING * self._steps())
         # What takes no longer than waking the others does runs on one core (runtime/host/host_launch.c).
-        return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN * self._steps()))
+        return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN / 1e9 * self._steps()))
 
     def _between(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
         """Seconds of going from one launch to the next; where wavefronts overlap, of going from one tile to the next."""
@@ -191,7 +191,7 @@ class _LaunchTerms:
 
     def _steps(self) -> Reals:
         """How often cores begin together: for each launch, or for so many wavefronts as overlap."""
-        together = TOGETHER if self._overlaps and self.processor.cores > 1 else 1
+        together = MOST_WAVES if self._overlaps and self.processor.cores > 1 else 1
         return np.asarray(np.ceil(self.work.launches / together))
 
     def _crossing(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:

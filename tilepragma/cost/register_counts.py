@@ -11,8 +11,8 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Axis, PackedPanels
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Gpu
-from tilepragma.plan.defaults import PREFERRED_WORKERS
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterUse
+from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.plan.summary import copies_ahead, points_of
 
 #: Registers of a worker besides those that hold elements of arrays, before anybody has compiled the
