@@ -23,7 +23,7 @@ from tilepragma.ir.loop_tree import Kernel, Parts
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk
-from tilepragma.normalise.forward_substitution import without_names
+from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
 from tilepragma.poly.extents import Bounds, Box, hull
 
@@ -57,7 +57,7 @@ def _arguments(kernel: Kernel, parts: Parts) -> tuple[ArrayArgument, ...]:
     changing = parts.changed | written_objects(kernel)
     on_host = host_evaluable(changing)
     all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
-    reached = without_names(with_reach(all_uses, kernel.functions), kernel, on_host)
+    reached = with_substituted_subscripts(with_reach(all_uses, kernel.functions), kernel, on_host)
     return arrays_in_step(DataContext(kernel, reached, on_host, Diagnostics()))
 
 

@@ -29,12 +29,17 @@ from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, steady_members, written_objects
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement, asks_for_layers
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
-from tilepragma.normalise.condition_sinking import with_inner_conditions
+from tilepragma.normalise.condition_sinking import with_sunk_conditions
 from tilepragma.normalise.continue_elimination import close_iterations, condition_iterations
-from tilepragma.normalise.delinearisation import DelinearisedKernel, flattened, with_names_written_out, with_rows
-from tilepragma.normalise.forward_substitution import without_names
+from tilepragma.normalise.delinearisation import (
+    DelinearisedKernel,
+    flattened,
+    with_delinearised_arrays,
+    with_substituted_locals,
+)
+from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.normalise.live_out import final_values
-from tilepragma.normalise.loop_normalisation import with_unit_steps
+from tilepragma.normalise.loop_normalisation import with_normalised_loops
 from tilepragma.normalise.pipeline import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
 from tilepragma.plan.defaults import PlanDefaults
@@ -132,7 +137,7 @@ def make_plan(
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         diagnostics.add_all(own)
         return None
-    kernel = kernel if order is None else with_names_written_out(order.kernel)
+    kernel = kernel if order is None else with_substituted_locals(order.kernel)
     kernel = close_iterations(replace(kernel, directive=defaults.applied(kernel.directive)))
     if not user_clauses(kernel.body):
         kernel = condition_iterations(kernel)
@@ -192,7 +197,7 @@ def _least_as_written(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
     """The plan of a region in which nobody said anything: with loops that count their iterations in the place of steps, where that is proven."""
-    unit = with_unit_steps(kernel)
+    unit = with_normalised_loops(kernel)
     if unit is not None:
         found = Diagnostics()
         planned = _as_it_stands(unit.kernel, _take_apart(unit.kernel, found), floating, found, targets)
@@ -210,7 +215,7 @@ def _as_it_stands(
     """The same of a region whose loops are what they are; conditions on data go inside loops only
     where it would run as written else, since they cost more there.
     """
-    rows = with_rows(kernel)
+    rows = with_delinearised_arrays(kernel)
     if rows.seen:
         found = Diagnostics()
         planned = _automatic(rows.kernel, _take_apart(rows.kernel, found), floating, found, targets)
@@ -219,7 +224,7 @@ def _as_it_stands(
             return _with_notes(planned, rows)
     found = Diagnostics()
     planned = _automatic(kernel, said, floating, found, targets)
-    inner = with_inner_conditions(kernel)
+    inner = with_sunk_conditions(kernel)
     if planned.plan.as_written is not None and inner is not kernel:
         again = Diagnostics()
         other = _automatic(inner, _take_apart(inner, again), floating, again, targets)
@@ -473,7 +478,7 @@ def _plan(
     # Sections are of the arrays as the user has them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    reached = without_names(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
+    reached = with_substituted_subscripts(with_reach(all_uses, kernel.functions, steady_members(flat)), flat, on_host)
     automatic = region.automatic is not None
     data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic)
 

@@ -51,14 +51,14 @@ def independent_loops(nest: Loop, directive: KernelDirective) -> tuple[Loop, ...
         if loop.directive is not None and loop.directive.independent:
             collapsed = max(collapsed, loop.directive.collapse)
         sequential = loop.directive is not None and loop.directive.sequential
-        if sequential or not (is_vouched(loop, directive) or collapsed > 0) or leaves_early(loop.body):
+        if sequential or not (is_called_independent(loop, directive) or collapsed > 0) or leaves_early(loop.body):
             break
         collapsed -= 1
         result.append(loop)
     return tuple(result)
 
 
-def is_vouched(loop: Loop, directive: KernelDirective) -> bool:
+def is_called_independent(loop: Loop, directive: KernelDirective) -> bool:
     """Whether the user says that the loop carries no dependence, by its own clause or the kernel's."""
     return directive.independent or (loop.directive is not None and loop.directive.independent)
 
