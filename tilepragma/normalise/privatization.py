@@ -60,7 +60,7 @@ from tilepragma.ir.traversal import children, loops_in, mentions, named_in_claus
 from tilepragma.ir.types import INT, LONG
 from tilepragma.ir.value_bytes import bytes_of, leaves, object_bytes, type_size
 from tilepragma.normalise.invariant_accesses import InvariantAccesses
-from tilepragma.user_tiles.clause_variables import said_live_out
+from tilepragma.user_tiles.clause_variables import live_out_by_clause
 from tilepragma.user_tiles.mapping import independent_loops
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ class _Privatization:
         loop = self._current(chain[-1])
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         iterators = {loop.iterator for loop in loops_in(self.kernel.body)}
-        live = self.kernel.read_after | said_live_out(self.kernel)
+        live = self.kernel.read_after | live_out_by_clause(self.kernel)
         written = dict.fromkeys(use.object for use in uses(loop.body, self.kernel.functions) if use.writes)
         for object_ in written:
             scalar = object_.storage is Storage.SCALAR and object_.scope in (Scope.EXTERNAL, Scope.REGION)

@@ -15,7 +15,7 @@ from tilepragma.arguments.data_movement import (
     arrays_in_step,
     as_seen,
     check_clauses,
-    own_argument,
+    private_argument,
 )
 from tilepragma.arguments.launch_elements import with_elements_at_launch
 from tilepragma.arguments.scalar_arguments import scalar_arguments
@@ -88,7 +88,7 @@ from tilepragma.storage.array_copies import with_array_copies
 from tilepragma.storage.array_expansion import ExpandedKernel, proven_scop, with_array_expansion, with_expanded_scalars
 from tilepragma.storage.staging_checks import proven_staging
 from tilepragma.user_tiles.chain_checks import check_for_loop, check_hoisted
-from tilepragma.user_tiles.clause_variables import check_names, said_live_out
+from tilepragma.user_tiles.clause_variables import check_names, live_out_by_clause
 from tilepragma.user_tiles.mapping import (
     Clauses,
     device_clauses,
@@ -297,7 +297,7 @@ class _Attempt:
     def region(self) -> Region:
         """What strategies see of the kernel."""
         written = written_objects(self.kernel)
-        live_out = self.kernel.read_after | said_live_out(self.kernel)
+        live_out = self.kernel.read_after | live_out_by_clause(self.kernel)
         final = final_values(self.kernel, live_out, host_evaluable(written))
         names = frozenset(value.iterator.name for value in final)
         ordered = asks_for_layers(self.kernel)
@@ -499,7 +499,7 @@ def _plan(
         return as_written(reason)
     if not all(map(on_host, region.assumptions)):
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
-    live_out = kernel.read_after | said_live_out(kernel)
+    live_out = kernel.read_after | live_out_by_clause(kernel)
     final = final_values(kernel, live_out, on_host)
     steps = region.automatic or _said_steps(kernel, region, live_out, final, floating, diagnostics)
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
@@ -512,7 +512,7 @@ def _plan(
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(as_seen(array, kernel) for array in arrays), *map(own_argument, steps.storage)),
+        (*(as_seen(array, kernel) for array in arrays), *map(private_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

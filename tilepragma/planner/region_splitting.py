@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from tilepragma.arguments.ownership import held_arrays
+from tilepragma.arguments.ownership import resident_arrays
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.loop_tree import ForLoop, Kernel, Loop, Parts, While
 from tilepragma.ir.traversal import loops_in, walk
@@ -81,7 +81,7 @@ def _apart(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
     check_names(parts.data, diagnostics)
     regions = [plan_region(one, make, diagnostics) for one in _with_condition(kernel, _with_method(parts.kernels))]
     needed = [array for region in regions for each in region.planned for array in each.plan.arrays]
-    held = HeldRegion(kernel, held_arrays(parts, needed), parts.reads)
+    held = HeldRegion(kernel, resident_arrays(parts, needed), parts.reads)
     names = frozenset(array.object.host for array in held.arrays)
     names |= {
         one.host for group in parts.exchanged for one in group.used if names & {there.host for there in group.there}
