@@ -156,12 +156,12 @@ def _both_drafts(
     vectors = region.kernel.directive.vectors
     drafts = []
     for planned, on_device in ((host, False), (device, True)):
-        by_part = {id(each.found): each for each in planned}
+        by_part = {id(each.before_skewing): each for each in planned}
         loops = BandLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
         drafts.append(
             _Drafts(loops, by_part, sharing and not on_device).drafts(apart.parts, Around((), code.nothing_known))
         )
-    return drafts[0], drafts[1], tuple(sizes.found.values())
+    return drafts[0], drafts[1], tuple(sizes.sizes.values())
 
 
 def _not_affine(scop: Scop) -> str:
