@@ -308,14 +308,14 @@ class _Drafts:
 
     def _in_strips(self, rows: tuple[BandStrip, ...]) -> Draft:
         """Parts taking turns on strips of these rows."""
-        first = next(row for row in rows if row.dealt)
+        first = next(row for row in rows if row.distributed)
         base = base_name(first.part.statements, first.level)
         size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ALONE_ROWS, ALONE_ROWS)
         loop, strip = strip_loop(self.loops, first, size)
         nowhere = Around((), self.loops.code.nothing_known)
         drafts = (
             self._on_host(row.part, nowhere, strip)
-            if row.dealt
+            if row.distributed
             else self._on_host(row.part, strip.around(self.loops, row))
             for row in rows
         )
@@ -351,7 +351,7 @@ class _Drafts:
         from tilepragma.poly.intra_tile_schedule import by_strides
         from tilepragma.poly.tile_fusion import MappedBand
 
-        dealt = MappedBand(part, by_strides(part, part.at_once)[0])
+        dealt = MappedBand(part, by_strides(part, part.parallel)[0])
         return self._in_blocks((dealt,), around, strip)
 
     def _in_blocks(self, dealt: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> Draft:
@@ -406,7 +406,7 @@ class _Drafts:
         from tilepragma.poly.thread_mapping import by_transactions
 
         every = range(len(part.statements[0].rows))
-        ordered = by_transactions(part.statements, part.at_once, every, private_names(self.loops.code.scop))
+        ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.code.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
         tile = tuple(Restriction(level, access_to(one)) for level, one in zip(levels, iterators, strict=True))

@@ -89,7 +89,7 @@ def test_what_carries_nothing_comes_outermost() -> None:
     found = only(COLUMN_SUMS)
     assert found.kind is BandKind.DOALL
     assert found.statements[0].matrix == ((0, 1), (1, 0))
-    assert found.at_once == (0,)
+    assert found.parallel == (0,)
 
 
 def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
@@ -104,7 +104,7 @@ def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
 def test_statements_that_do_not_tie_each_other_are_taken_apart_only_where_that_runs_more_at_once() -> None:
     found = list(parts_in(parts(TWO_NESTS)))
     assert [len(each.statements) for each in found] == [1, 1, 1]
-    assert [len(each.at_once) for each in found] == [2, 1, 2]
+    assert [len(each.parallel) for each in found] == [2, 1, 2]
 
 
 def test_a_row_of_four_values_is_not_worth_a_launch() -> None:
