@@ -18,7 +18,7 @@ def doubts(plan: KernelPlan) -> Iterator[Diagnostic]:
         yield from _doubts(plan.arrays)
 
 
-def report_doubts(
+def report_assumed_extents(
     arguments: Sequence[ArrayArgument],
     targets: Sequence[Target],
     preferred: Target,

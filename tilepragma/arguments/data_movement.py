@@ -80,7 +80,7 @@ def private_argument(object_: DataObject) -> ArrayArgument:
     return ArrayArgument(object_, whole_section(object_) or (), True, True, False, False)
 
 
-def arrays_in_step(context: DataContext) -> tuple[ArrayArgument, ...]:
+def synchronised_arrays(context: DataContext) -> tuple[ArrayArgument, ...]:
     """The outer arrays of a region that runs as written: the runtime keeps their device copies in
     step. An array of unknown extent has an empty section; nothing is an error.
     """
@@ -261,6 +261,6 @@ def _with_restrict(error: Diagnostic, lacking: Sequence[DataObject]) -> Diagnost
     return replace(error, notes=(*error.notes, *(Diagnostic(Severity.NOTE, error.range, way) for way in ways)))
 
 
-def as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
+def as_kernel_sees(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
     """The argument with its object as the kernel sees it."""
     return replace(argument, object=next(object_ for object_ in kernel.objects if object_.stored == argument.object))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from tilepragma.arguments.data_movement import DataContext, arrays_in_step
+from tilepragma.arguments.data_movement import DataContext, synchronised_arrays
 from tilepragma.arguments.sections import whole_section
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.accesses import function_uses, uses
@@ -58,7 +58,7 @@ def _arguments(kernel: Kernel, parts: Parts) -> tuple[ArrayArgument, ...]:
     on_host = host_evaluable(changing)
     all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
     reached = with_substituted_subscripts(with_reach(all_uses, kernel.functions), kernel, on_host)
-    return arrays_in_step(DataContext(kernel, reached, on_host, Diagnostics()))
+    return synchronised_arrays(DataContext(kernel, reached, on_host, Diagnostics()))
 
 
 def _is_of(needed: ArrayArgument, argument: ArrayArgument, names: Mapping[str, DataObject]) -> bool:

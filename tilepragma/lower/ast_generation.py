@@ -2,7 +2,7 @@
 
     { S[i] -> [t_0, ..., t_n] } for each S  ->  for (t_0 ...) ... { const int i = i(t); S }
 
-`scan` is the entry. isl's AstBuild makes the loops, over the images of the instances in
+`generate_loops` is the entry. isl's AstBuild makes the loops, over the images of the instances in
 lexicographic order, and this module turns them into LoopTree. Instances with equal images run in
 any order. Loops that run at most once vanish: their values become part of the expressions below.
 Loops count up, except over the negative of a user's iterator, which then counts down by its name.
@@ -24,7 +24,7 @@ from tilepragma.ir.expressions import DataObject, Scope, access_to, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.lower.loop_names import LoopName, LoopNames, ScannedStatement, Symbols
+from tilepragma.lower.loop_names import LoopName, LoopNames, ScheduledStatement, Symbols
 from tilepragma.poly.ast_expressions import AstReader, increased, negated, short_expression
 from tilepragma.poly.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes, leaves_of
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -37,7 +37,7 @@ MOST_COPIES = 1.5
 
 
 @dataclass(frozen=True)
-class Scanned:
+class GeneratedLoops:
     """Generated loops, which visit the instances. `dimensions`: the schedule dimension of each new
     loop, by index; `next_index` is the first free index.
     """
@@ -47,12 +47,12 @@ class Scanned:
     next_index: int
 
 
-def scan(
-    statements: tuple[ScannedStatement, ...],
+def generate_loops(
+    statements: tuple[ScheduledStatement, ...],
     symbols: Symbols,
     first_index: int,
     context: isl.Set | None = None,
-) -> Scanned:
+) -> GeneratedLoops:
     """The loops that visit the instances of `statements` in lexicographic order of their times.
 
     New loops have the numbers from `first_index` on, in textual order. `context`, { : facts on
@@ -63,10 +63,10 @@ def scan(
     values = {name: polynomial(value) for name, value in symbols.parameters.items()}
     writer = _Writer(by_name, LoopNames(by_name, symbols), first_index)
     block = Block(tuple(writer.statements(nodes, _Inside(values, {}))))
-    return Scanned(block, writer.dimensions, writer.next_index)
+    return GeneratedLoops(block, writer.dimensions, writer.next_index)
 
 
-def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None) -> tuple[AstNode, ...]:
+def _nodes(statements: tuple[ScheduledStatement, ...], context: isl.Set | None) -> tuple[AstNode, ...]:
     """isl's loops, split where that cheaply removes inner conditions; else compact outer loops."""
     dimensions = statements[0].times.dim(isl.dim_type.out)
     for compact in range(dimensions):
@@ -81,7 +81,7 @@ def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None) ->
 
 
 def _split(
-    statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, option: str | None
+    statements: tuple[ScheduledStatement, ...], context: isl.Set | None, compact: int, option: str | None
 ) -> tuple[AstNode, ...] | None:
     """As `_generated`; None where that takes long, copies statements too often, or isl fails."""
     most = MOST_COPIES * len(statements)
@@ -119,7 +119,7 @@ def _below(nodes: tuple[AstNode, ...]) -> Iterator[AstNode]:
 
 
 def _generated(
-    statements: tuple[ScannedStatement, ...],
+    statements: tuple[ScheduledStatement, ...],
     context: isl.Set | None,
     compact: int,
     option: str | None,
@@ -205,7 +205,7 @@ class _Inside:
 class _Writer:
     """Turns isl's AST into LoopTree."""
 
-    by_name: Mapping[str, ScannedStatement]
+    by_name: Mapping[str, ScheduledStatement]
     names: LoopNames
     next_index: int
     dimensions: dict[int, int] = field(default_factory=dict)

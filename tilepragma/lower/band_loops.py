@@ -24,7 +24,7 @@ from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import BandCode, Restrictions
+    from tilepragma.lower.band_ast import BandCode, TileConstraints
     from tilepragma.lower.context import KnownFacts
     from tilepragma.lower.tile_bounds import Range
     from tilepragma.lower.tile_wavefronts import Wavefronts
@@ -151,7 +151,7 @@ class BandLoops:
         self,
         statements: tuple[StatementSchedule, ...],
         level: int,
-        inside: Restrictions,
+        inside: TileConstraints,
         known: KnownFacts | None = None,
     ) -> Bounds:
         """The least and greatest value of a band member inside a tile, by `known`. Raises
@@ -160,13 +160,13 @@ class BandLoops:
         return bounds_of(self.code.row_range(statements, level, inside, known))
 
     def tile_range(
-        self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions
+        self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: TileConstraints
     ) -> Bounds:
         """The tile numbers in an outer tile. Raises UnboundedRowError, OperationLimitError."""
         return bounds_of(self.code.tile_range(statements, level, access_to(size), inside))
 
     def wavefronts(
-        self, statements: tuple[StatementSchedule, ...], sizes: Mapping[int, DataObject], inside: Restrictions
+        self, statements: tuple[StatementSchedule, ...], sizes: Mapping[int, DataObject], inside: TileConstraints
     ) -> Wavefronts:
         """The wavefronts of tiles, by level, in an outer tile."""
         return self.code.wavefronts(statements, {level: access_to(size) for level, size in sizes.items()}, inside)
@@ -176,12 +176,14 @@ class BandLoops:
         self.next_index += 1
         return counted_loop(self.next_index - 1, iterator, lower, upper, body)
 
-    def points(self, part: Part, order: Order, restrictions: Restrictions, known: KnownFacts) -> tuple[Statement, ...]:
-        """Loops over the band's points under the restrictions. Raises OperationLimitError."""
+    def points(
+        self, part: Part, order: Order, constraints: TileConstraints, known: KnownFacts
+    ) -> tuple[Statement, ...]:
+        """Loops over the band's points under the constraints. Raises OperationLimitError."""
         taken = frozenset(self.names.taken)
-        scanned = self.code.points(part, order, restrictions, self.next_index, taken, known)
-        self.next_index = scanned.next_index or self.next_index
-        return scanned.block.statements
+        generated = self.code.points(part, order, constraints, self.next_index, taken, known)
+        self.next_index = generated.next_index or self.next_index
+        return generated.block.statements
 
 
 def counted_loop(
@@ -219,16 +221,16 @@ def base_name(statements: tuple[StatementSchedule, ...], level: int) -> str:
 class Around:
     """The host loops around, outermost first: rows at their iterators, and known facts."""
 
-    rows: Restrictions
+    rows: TileConstraints
     known: KnownFacts
 
     def inside(self, loops: BandLoops, row: OuterLoop, iterator: DataObject) -> Around:
         """The same with an inner loop over `row`, by `iterator`. Raises OperationLimitError."""
-        from tilepragma.lower.band_ast import Restriction
+        from tilepragma.lower.band_ast import TileConstraint
 
-        restriction = Restriction(row.level, access_to(iterator))
-        within = loops.code.known_sum(row.statements, (row.level,), self.rows, restriction)
-        return Around((*self.rows, restriction), self.known.also(within))
+        constraint = TileConstraint(row.level, access_to(iterator))
+        within = loops.code.known_sum(row.statements, (row.level,), self.rows, constraint)
+        return Around((*self.rows, constraint), self.known.also(within))
 
 
 def bounds_of(range_: Range | None) -> Bounds:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.lower.loop_names import ScannedStatement
+from tilepragma.lower.loop_names import ScheduledStatement
 from tilepragma.lower.tile_bounds import TileRow, convex_images
 
 
 @dataclass(frozen=True)
 class KnownFacts:
-    """{ : facts }, over the parameters of restrictions and of the Scop."""
+    """{ : facts }, over the parameters of constraints and of the Scop."""
 
     facts: isl.Set
 
@@ -38,7 +38,7 @@ def between_corners(context: isl.Context, tiles: Iterable[TileRow], value: str) 
     return KnownFacts(isl.Set(f"[{', '.join(names)}] -> {{ : {first} <= {value} <= {last} }}", context=context))
 
 
-def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], value: str) -> KnownFacts:
+def in_rows(statements: tuple[ScheduledStatement, ...], levels: Iterable[int], value: str) -> KnownFacts:
     """[p] -> { : sum of the least values of the rows at `levels` <= p <= sum of their greatest },
     as in `row_range`. No fact where the bounds are not linear.
     """
@@ -57,7 +57,7 @@ def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], val
     return KnownFacts(named.set_dim_name(isl.dim_type.param, place, value).params())
 
 
-def _bounds(statements: tuple[ScannedStatement, ...], level: int) -> isl.Set | None:
+def _bounds(statements: tuple[ScheduledStatement, ...], level: int) -> isl.Set | None:
     """{ [t_level] } by its constraints on t_level alone; None unless one convex set gives them."""
     images = convex_images(statements, (level,))
     if len(images) != 1:

@@ -22,8 +22,8 @@ from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, Loo
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
-from tilepragma.lower.ast_generation import Scanned, scan
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.ast_generation import GeneratedLoops, generate_loops
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.scop import Scop, ScopStatement
@@ -46,7 +46,7 @@ def copy_loops(
     assignment: Assignment,
     around: tuple[Loop, ...],
     first_index: int,
-) -> Scanned:
+) -> GeneratedLoops:
     """Loops over { [o, x] : cell }, o being the iterators of the loops `around`, that run
     `assignment`, which names x by `iterators`. Raises OperationLimitError.
     """
@@ -61,7 +61,7 @@ def copy_loops(
         node = ExpressionStatement(assignment)
         loops = tuple(_loop(iterator) for iterator in iterators)
         statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, node)
-        made = scan((ScannedStatement(statement, times),), Symbols(symbols), first_index, known)
+        made = generate_loops((ScheduledStatement(statement, times),), Symbols(symbols), first_index, known)
         return replace(made, block=_inlined(made.block))
 
 

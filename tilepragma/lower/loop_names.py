@@ -18,12 +18,12 @@ from tilepragma.poly.scop import ScopStatement
 
 
 @dataclass(frozen=True)
-class ScannedStatement:
+class ScheduledStatement:
     """{ S[i] -> [t] }: a statement with the times of its instances; those without a time do not
     run.
 
-    All statements of one scan have equally many time dimensions. `times` may restrict the domain
-    and may have more parameters.
+    All statements of one call have equally many time dimensions. `times` may restrict the
+    domain and may have more parameters.
     """
 
     statement: ScopStatement
@@ -60,9 +60,9 @@ class _Row:
 
 
 class LoopNames:
-    """Chooses iterators for the loops of one scan."""
+    """Chooses iterators for the loops of one call."""
 
-    def __init__(self, statements: Mapping[str, ScannedStatement], symbols: Symbols) -> None:
+    def __init__(self, statements: Mapping[str, ScheduledStatement], symbols: Symbols) -> None:
         self._statements = statements
         self._rows = {name: _rows(each.times) for name, each in statements.items()}
         self._mentioned = {name: mentioned(each.statement.node) for name, each in statements.items()}
@@ -159,7 +159,7 @@ def _rows(times: isl.Map) -> tuple[_Row, ...] | None:
     """The time dimensions, if all are affine."""
     if not times.is_single_valued():
         return None
-    # Else isl would use restrictions of the domain, such as a tile's, to write the function.
+    # Else isl would use constraints of the domain, such as a tile's, to write the function.
     function = isl.PwMultiAff.from_map(times.gist_domain(times.domain()))
     pieces: list[isl.MultiAff] = []
     with signals_held_back():

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from tilepragma.ir.expressions import Expression
-from tilepragma.lower.ast_generation import Scanned, scan
-from tilepragma.lower.band_ast import BandCode, Restrictions
+from tilepragma.lower.ast_generation import GeneratedLoops, generate_loops
+from tilepragma.lower.band_ast import BandCode, TileConstraints
 from tilepragma.lower.context import KnownFacts, in_rows
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.lower.tile_bounds import row_range, symbol_reader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.register_bands import RegisterRows
@@ -53,7 +53,7 @@ class RegisterBox:
 
 
 @dataclass(frozen=True)
-class RegisterScan:
+class RegisterLoops:
     """Loops over the points of a register tile. `condition`: some k is full; None where always so.
 
     `through`: loops over the full k, around the instance at the tile's origin. `before` and
@@ -61,14 +61,14 @@ class RegisterScan:
     """
 
     condition: Expression | None
-    before: Scanned | None
-    through: Scanned
-    after: Scanned | None
-    otherwise: Scanned | None
+    before: GeneratedLoops | None
+    through: GeneratedLoops
+    after: GeneratedLoops | None
+    otherwise: GeneratedLoops | None
 
 
 @dataclass(frozen=True)
-class PanelScan:
+class PanelLoops:
     """A panel of columns in tiles of the through row. `condition`: each column exists at all its
     values, from `lower` to `upper`; None where always so. `known` then holds.
 
@@ -83,16 +83,16 @@ class PanelScan:
 
 
 @dataclass(frozen=True)
-class PanelScans:
+class PanelVariants:
     """The full panel, the padded one for other tiles, and loops over all points for the rest."""
 
-    full: PanelScan
-    padded: PanelScan | None
-    otherwise: Scanned | None
+    full: PanelLoops
+    padded: PanelLoops | None
+    otherwise: GeneratedLoops | None
 
 
 @dataclass(frozen=True)
-class AloneScan:
+class AloneTiles:
     """Tiles in which a statement runs alone: their `condition`, None if always so, and facts."""
 
     condition: Expression | None
@@ -111,13 +111,13 @@ class _Pieces:
 
 
 def known_origin(
-    code: BandCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions, place: int
+    code: BandCode, each: StatementSchedule, rows: RegisterRows, constraints: TileConstraints, place: int
 ) -> KnownFacts:
     """Facts of the origin of register tiles in the row at `place`: it lies between the least and
-    the greatest value of that row inside the restrictions. Raises OperationLimitError.
+    the greatest value of that row inside the constraints. Raises OperationLimitError.
     """
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
-        inside = code.inside((each,), restrictions)
+        inside = code.inside((each,), constraints)
         return in_rows(inside, (rows.tile[place],), _ORIGINS[place])
 
 
@@ -126,9 +126,9 @@ def alone_in_tiles(
     statements: tuple[StatementSchedule, ...],
     each: StatementSchedule,
     array: str,
-    restrictions: Restrictions,
+    constraints: TileConstraints,
     known: KnownFacts,
-) -> AloneScan | None:
+) -> AloneTiles | None:
     """[o, s] -> { : only S has points in the tile, and the array elements that S updates are read
     as no others }
 
@@ -136,44 +136,42 @@ def alone_in_tiles(
     OperationLimitError.
     """
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding the tiles in which a statement runs alone"):
-        scanned = code.inside(statements, restrictions)
-        context = code.facts(restrictions, known)
-        alone = next(candidate for candidate in scanned if candidate.statement.name == each.statement.name)
+        scheduled = code.inside(statements, constraints)
+        context = code.facts(constraints, known)
+        alone = next(candidate for candidate in scheduled if candidate.statement.name == each.statement.name)
         points = alone.times.intersect_domain(alone.statement.domain).range()
         condition = points.params().subtract(_elements(alone, array).clash(points))
-        for scanned_statement in scanned:
-            if scanned_statement is not alone:
-                condition = condition.subtract(
-                    scanned_statement.times.intersect_domain(scanned_statement.statement.domain).params()
-                )
+        for statement in scheduled:
+            if statement is not alone:
+                condition = condition.subtract(statement.times.intersect_domain(statement.statement.domain).params())
         simple = _simple_part(
             condition.intersect(context),
             context,
-            [restriction.row.size for restriction in restrictions if restriction.size],
+            [constraint.row.size for constraint in constraints if constraint.size],
         )
         if simple is None:
             return None
         always = context.is_subset(simple)
         test = None if always else isl.AstBuild.from_context(context).expr_from_set(simple.gist(context))
-    told = None if test is None else symbol_reader(code.symbols(restrictions)).condition(test)
-    return AloneScan(told, KnownFacts(known.facts.intersect(simple)))
+    told = None if test is None else symbol_reader(code.symbols(constraints)).condition(test)
+    return AloneTiles(told, KnownFacts(known.facts.intersect(simple)))
 
 
-def scan_register_tile(
+def register_tile_loops(
     code: BandCode,
     each: StatementSchedule,
     box: RegisterBox,
-    restrictions: Restrictions,
+    constraints: TileConstraints,
     known: KnownFacts,
     first_index: int,
     taken: frozenset[str],
-) -> RegisterScan | None:
-    """The loops over one tile inside the restrictions, numbered from `first_index`; new iterators
+) -> RegisterLoops | None:
+    """The loops over one tile inside the constraints, numbered from `first_index`; new iterators
     avoid `taken`. None where full k have no simple form. Raises OperationLimitError.
     """
-    (inside,) = code.inside((each,), restrictions)
-    context = code.facts(restrictions, known)
-    symbols = _with_origins(code.symbols(restrictions, taken), box)
+    (inside,) = code.inside((each,), constraints)
+    context = code.facts(constraints, known)
+    symbols = _with_origins(code.symbols(constraints, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
         pieces = _pieces(inside, box, _elements(inside, box.rows.array), context)
         if pieces is None:
@@ -193,44 +191,44 @@ def scan_register_tile(
         (None if always else pieces.otherwise, across, context),
     )
     index = first_index
-    parts: list[Scanned | None] = []
+    parts: list[GeneratedLoops | None] = []
     for points, order, facts in wanted:
         if points is None or points.intersect_params(facts).is_empty():
             parts.append(None)
             continue
         times = code.times(each, tuple(each.rows[level] for level in order))
         part = replace(inside, times=times.intersect_domain(inside.times.intersect_range(points).domain()))
-        scanned = scan((part,), symbols, index, facts)
-        index = scanned.next_index
-        parts.append(scanned)
+        generated = generate_loops((part,), symbols, index, facts)
+        index = generated.next_index
+        parts.append(generated)
     before, through, after, otherwise = parts
     if through is None:
         return None
-    return RegisterScan(
+    return RegisterLoops(
         None if test is None else symbol_reader(symbols).condition(test), before, through, after, otherwise
     )
 
 
-def scan_panel(
+def panel_loops(
     code: BandCode,
     each: StatementSchedule,
     box: RegisterBox,
-    restrictions: Restrictions,
+    constraints: TileConstraints,
     known: KnownFacts,
     first_index: int,
     taken: frozenset[str],
     least: int,
-) -> PanelScans | None:
+) -> PanelVariants | None:
     """The panel that tiles below each other share: the box's columns at the through row's values.
 
-    Arguments as for `scan_register_tile`; a padded panel has `least` columns or more, none for 0.
+    Arguments as for `register_tile_loops`; a padded panel has `least` columns or more, none for 0.
     None where the panel has no simple form. Raises OperationLimitError.
     """
-    (inside,) = code.inside((each,), restrictions)
+    (inside,) = code.inside((each,), constraints)
     (_, column), (through,) = box.rows.tile, box.rows.through
-    symbols = _with_origins(code.symbols(restrictions, taken), box)
+    symbols = _with_origins(code.symbols(constraints, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
-        context = code.facts(restrictions, known)
+        context = code.facts(constraints, known)
         domain = inside.times.intersect_domain(inside.statement.domain).range()
         whole = _columns(domain, box)
         points = domain.intersect(whole)
@@ -242,7 +240,7 @@ def scan_panel(
         left = rest if padded is None else rest.subtract(padded)
     narrow = replace(inside, times=inside.times.intersect_range(points))
 
-    def panel(condition: isl.Set, facts: isl.Set, *, padded: bool) -> PanelScan | None:
+    def panel(condition: isl.Set, facts: isl.Set, *, padded: bool) -> PanelLoops | None:
         given = facts.intersect(condition)
         through_range = row_range((narrow,), through, symbols, given)
         last = row_range((narrow,), column, symbols, given) if padded else None
@@ -253,7 +251,7 @@ def scan_panel(
             test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
         told = None if test is None else symbol_reader(symbols).condition(test)
         within = KnownFacts(given if given.n_basic_set() == 1 else known.facts.intersect(condition))
-        return PanelScan(told, through_range.lower, through_range.upper, within, None if last is None else last.upper)
+        return PanelLoops(told, through_range.lower, through_range.upper, within, None if last is None else last.upper)
 
     first = panel(full, context, padded=False)
     if first is None:
@@ -265,8 +263,8 @@ def scan_panel(
         across = (*box.rows.outside, box.rows.row, *box.rows.through, column)
         times = code.times(each, tuple(each.rows[level] for level in across))
         remaining = replace(inside, times=times.intersect_domain(narrow.times.domain()))
-        otherwise = scan((remaining,), symbols, first_index, context)
-    return PanelScans(first, second, otherwise)
+        otherwise = generate_loops((remaining,), symbols, first_index, context)
+    return PanelVariants(first, second, otherwise)
 
 
 def _full_columns(points: isl.Set, whole: isl.Set, box: RegisterBox) -> isl.Set:
@@ -315,7 +313,7 @@ def _within(like: isl.Set, limits: Iterable[tuple[str, int, int]]) -> isl.Set:
     return isl.Set(f"[{origins}] -> {{ [{', '.join(names)}] : {conditions} }}", context=like.get_ctx())
 
 
-def _elements(inside: ScannedStatement, array: str) -> _Elements:
+def _elements(inside: ScheduledStatement, array: str) -> _Elements:
     references = [reference for reference in inside.statement.references if reference.object.name == array]
     target = next(reference for reference in references if reference.writes)
     by_time = inside.times.intersect_domain(inside.statement.domain).reverse()
@@ -341,7 +339,7 @@ class _Elements:
         return clashes
 
 
-def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements, context: isl.Set) -> _Pieces | None:
+def _pieces(inside: ScheduledStatement, box: RegisterBox, elements: _Elements, context: isl.Set) -> _Pieces | None:
     domain = inside.times.intersect_domain(inside.statement.domain).range()
     whole = _box(domain, box)
     points = domain.intersect(whole)

@@ -20,7 +20,7 @@ import islpy as isl
 
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, polynomial
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.poly.ast_expressions import AstReader, helper, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
@@ -42,25 +42,27 @@ class Range:
     upper: Expression
 
 
-def points_of_tile(statements: tuple[ScannedStatement, ...], rows: tuple[TileRow, ...]) -> tuple[ScannedStatement, ...]:
+def points_of_tile(
+    statements: tuple[ScheduledStatement, ...], rows: tuple[TileRow, ...]
+) -> tuple[ScheduledStatement, ...]:
     """{ S[i] -> [t] : o_k <= t_k < o_k + s_k for the rows given }; keeps the order of points."""
     return tuple(replace(each, times=each.times.intersect_range(_box(each.times, rows))) for each in statements)
 
 
-def at_values(statements: tuple[ScannedStatement, ...], fixed: Mapping[int, str]) -> tuple[ScannedStatement, ...]:
+def at_values(statements: tuple[ScheduledStatement, ...], fixed: Mapping[int, str]) -> tuple[ScheduledStatement, ...]:
     """{ S[i] -> [t] : t_level = p } for parameters p by dimension: one iteration of outer loops."""
     return tuple(replace(each, times=each.times.intersect_range(_fixed(each.times, fixed))) for each in statements)
 
 
 def sizes_are_positive(context: isl.Context, rows: tuple[TileRow, ...]) -> isl.Set:
-    """{ : s_k >= 1 }, a fact for `scan`."""
+    """{ : s_k >= 1 }, a fact for `generate_loops`."""
     sizes = [row.size for row in rows]
     conditions = " and ".join(f"{name} >= 1" for name in sizes) or "true"
     return isl.Set(f"[{', '.join(sizes)}] -> {{ : {conditions} }}", context=context)
 
 
 def row_range(
-    statements: tuple[ScannedStatement, ...], level: int, symbols: Symbols, context: isl.Set | None = None
+    statements: tuple[ScheduledStatement, ...], level: int, symbols: Symbols, context: isl.Set | None = None
 ) -> Range | None:
     """The least and greatest value of a time dimension over all instances; None without instances.
 
@@ -71,7 +73,7 @@ def row_range(
 
 
 def tile_range(
-    statements: tuple[ScannedStatement, ...],
+    statements: tuple[ScheduledStatement, ...],
     rows: tuple[TileRow, ...],
     place: int,
     symbols: Symbols,
@@ -92,7 +94,7 @@ def tile_range(
 
 
 def has_points(
-    statements: tuple[ScannedStatement, ...],
+    statements: tuple[ScheduledStatement, ...],
     rows: tuple[TileRow, ...],
     symbols: Symbols,
     context: isl.Set | None = None,
@@ -121,7 +123,7 @@ def has_points(
     return symbol_reader(symbols).condition(condition)
 
 
-def with_points(statements: tuple[ScannedStatement, ...], rows: tuple[TileRow, ...]) -> isl.Set:
+def with_points(statements: tuple[ScheduledStatement, ...], rows: tuple[TileRow, ...]) -> isl.Set:
     """[o, s] -> { : exists S[i] : o_k <= phi_k(i) < o_k + s_k }, or a convex set around it."""
     inside = None
     for each in points_of_tile(statements, rows):
@@ -156,7 +158,7 @@ def _set(times: isl.Map, parameters: list[str], names: list[str], conditions: li
 
 
 def _extremes(
-    statements: tuple[ScannedStatement, ...], level: int, symbols: Symbols, context: isl.Set | None
+    statements: tuple[ScheduledStatement, ...], level: int, symbols: Symbols, context: isl.Set | None
 ) -> tuple[Polynomial, Polynomial] | None:
     """The least and greatest value of a dimension of time, over all statements."""
     isl_context = statements[0].times.get_ctx()
@@ -169,7 +171,7 @@ def _extremes(
 
 
 def convex_images(
-    statements: tuple[ScannedStatement, ...], levels: tuple[int, ...], context: isl.Set | None = None
+    statements: tuple[ScheduledStatement, ...], levels: tuple[int, ...], context: isl.Set | None = None
 ) -> list[isl.BasicSet]:
     """{ [t_l for the levels l] } of all instances, or more: one convex set where that is as
     bounded, else several. Omits what `context` implies.

@@ -19,7 +19,7 @@ import islpy as isl
 
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.lower.tile_bounds import Range, TileRow, convex_images, convex_rows, tile_range
 from tilepragma.poly.ast_expressions import helper, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
@@ -33,7 +33,7 @@ class Wavefronts:
     are over-approximations that may include tiles without points.
     """
 
-    statements: tuple[ScannedStatement, ...]
+    statements: tuple[ScheduledStatement, ...]
     rows: tuple[TileRow, ...]
     carrying: tuple[int, ...]
     symbols: Symbols

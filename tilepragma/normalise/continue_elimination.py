@@ -18,7 +18,7 @@ from tilepragma.user_tiles.mapping import is_called_independent, top_loops, user
 from tilepragma.user_tiles.tile_nests import chain_from
 
 
-def close_iterations(kernel: Kernel) -> Kernel:
+def with_closed_iterations(kernel: Kernel) -> Kernel:
     """The kernel with closed bodies of tiled and independent loops; not around tiled loops."""
     marked = frozenset((*user_clauses(kernel.body), *_called_independent(kernel)))
     if not any(loop.index in marked and leaves_early(loop.body) for loop in loops_in(kernel.body)):
@@ -46,7 +46,7 @@ def _statement(statement: Statement, marked: frozenset[int]) -> Statement:
     return dataclasses.replace(changed, body=Block((once,), changed.body.range))
 
 
-def condition_iterations(kernel: Kernel) -> Kernel:
+def with_conditions_for_continues(kernel: Kernel) -> Kernel:
     """The kernel with what follows `if (c) continue;` under the opposite condition."""
     if not any(isinstance(node, Continue) for node in walk(kernel.body)):
         return kernel

@@ -23,7 +23,7 @@ from tilepragma.ir.row_strides import LEAST_ROW, row_strides
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import named_in_clauses, walk, with_blocks
 from tilepragma.ir.types import INT, ScalarType
-from tilepragma.normalise.forward_substitution import named_sums, with_sums
+from tilepragma.normalise.forward_substitution import named_sums, substituted, with_sums
 
 if TYPE_CHECKING:
     from tilepragma.poly.constant_rows import Rows
@@ -168,12 +168,7 @@ def with_substituted_locals(kernel: Kernel) -> Kernel:
     named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
 
     def change(access: Access) -> Access:
-        return replace(access, subscripts=tuple(map(written_out, access.subscripts)))
-
-    def written_out(subscript: Expression) -> Expression:
-        value = polynomial(subscript)
-        plain = with_sums(value, named)
-        return subscript if plain == value else expression(plain)
+        return replace(access, subscripts=tuple(substituted(subscript, named) for subscript in access.subscripts))
 
     if not named:
         return kernel

@@ -34,7 +34,7 @@ def with_substituted_subscripts(
     if not named:
         return uses
     return tuple(
-        replace(use, subscripts=tuple(_plain(subscript, named) for subscript in use.subscripts)) for use in uses
+        replace(use, subscripts=tuple(substituted(subscript, named) for subscript in use.subscripts)) for use in uses
     )
 
 
@@ -92,7 +92,8 @@ def with_sums(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Poly
     return value
 
 
-def _plain(subscript: Expression, named: Mapping[DataObject, Polynomial]) -> Expression:
+def substituted(subscript: Expression, named: Mapping[DataObject, Polynomial]) -> Expression:
+    """The subscript with the locals' sums substituted; the same object where it has none."""
     value = polynomial(subscript)
     plain = with_sums(value, named)
     return subscript if plain == value else expression(plain)

@@ -42,7 +42,7 @@ def with_normalised_loops(kernel: Kernel) -> NormalisedKernel | None:
     loops = [loop for loop in loops_in(kernel.body) if _steps(loop)]
     if not loops:
         return None
-    finals = finals_apart(kernel, _FIRST_OF_FINALS)
+    finals = renumbered_final_values(kernel, _FIRST_OF_FINALS)
     kept = {value.iterator for value in finals}
     chosen = [loop for loop in loops if _may_go(loop, loops, kernel, kept)]
     if not chosen:
@@ -107,7 +107,7 @@ def _count(body: Block, iterator: DataObject) -> int:
     return sum(isinstance(node, Access) and node.object == iterator for node in walk(body))
 
 
-def finals_apart(kernel: Kernel, first: int) -> tuple[FinalValue, ...]:
+def renumbered_final_values(kernel: Kernel, first: int) -> tuple[FinalValue, ...]:
     """The last values that are needed, over copies of the loops numbered from `first`."""
     apart = replace(kernel, body=_numbered(kernel.body, first))
     finals = final_values(apart, kernel.read_after, host_evaluable(written_objects(kernel)))

@@ -80,7 +80,7 @@ def remaining_periodic_integers(kernel: Kernel) -> Iterator[Diagnostic]:
     needed = in_subscripts(kernel.body)
     needed |= {node.object for loop in loops_and_tiled(kernel.body) for node in _accesses((loop.lower, loop.upper))}
     for loop in loops_and_tiled(kernel.body):
-        for statement in _of_a_round(loop.body):
+        for statement in _of_an_iteration(loop.body):
             assignment = statement.expression if isinstance(statement, ExpressionStatement) else None
             if (
                 not isinstance(assignment, Assignment)
@@ -96,13 +96,15 @@ def remaining_periodic_integers(kernel: Kernel) -> Iterator[Diagnostic]:
                     "in braces)"
                 )
             else:
-                why = "its value is not known in all rounds, or not all of them change it"
+                why = "its value is not known in all iterations, or not all of them change it"
                 remedy = f"write what it is in terms of '{over}', as in '(first + {over}) % 2'"
-            message = f"'{name}' hands on from round to round of the loop over '{over}' which elements are next: {why}"
+            message = (
+                f"'{name}' passes on, between iterations of the loop over '{over}', which elements are next: {why}"
+            )
             yield Diagnostic(Severity.NOTE, assignment.range, f"{message}; {remedy}")
 
 
-def _of_a_round(block: Block) -> Iterator[Statement]:
+def _of_an_iteration(block: Block) -> Iterator[Statement]:
     """The statements of a loop's body and its conditions, without those of inner loops."""
     ahead: list[Statement] = [block]
     while ahead:
@@ -277,14 +279,14 @@ class _Following:
         changed = list(dict.fromkeys(self._changed(loop.body)))
         inside = {object_: value for object_, value in values.items() if object_ not in changed}
         around = (*around, loop.iterator)
-        rounds = None if leaves_early(loop.body) else self._rounds(loop, around[:-1])
+        iteration = None if leaves_early(loop.body) else self._iteration_number(loop, around[:-1])
         for integer_ in changed:
             first = values.get(integer_)
-            if first is None or rounds is None:
+            if first is None or iteration is None:
                 continue
-            second = self._after_a_round(loop, integer_, first, inside, around)
+            second = self._alternating(loop, integer_, first, inside, around)
             if second is not None:
-                inside[integer_] = second if second.alone else replace(second, parity=first.parity + rounds)
+                inside[integer_] = second if second.alone else replace(second, parity=first.parity + iteration)
         stays = {object_: value for object_, value in inside.items() if value == values.get(object_)}
         loop = replace(loop, body=self._block(loop.body, inside, around))
         for integer_ in changed:
@@ -292,7 +294,7 @@ class _Following:
                 values.pop(integer_, None)
         return loop
 
-    def _rounds(self, loop: Loop, around: tuple[DataObject, ...]) -> Polynomial | None:
+    def _iteration_number(self, loop: Loop, around: tuple[DataObject, ...]) -> Polynomial | None:
         """The number of the current iteration, from 0 on; None where it is no sum."""
         lower, step = polynomial(loop.lower), polynomial(loop.step).constant
         if not step or not self._is_invariant(lower, around):
@@ -301,7 +303,7 @@ class _Following:
         ahead = ahead if step > 0 else -ahead
         return ahead if abs(step) == 1 else of_atom(Binary("/", expression(ahead), integer(abs(step)), LONG))
 
-    def _after_a_round(
+    def _alternating(
         self, loop: Loop, object_: DataObject, first: _Value, inside: _Values, around: tuple[DataObject, ...]
     ) -> _Value | None:
         """The two values that the integer takes in turn; None where it does not alternate."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from tilepragma.arguments.assumed_extents import report_doubts
+from tilepragma.arguments.assumed_extents import report_assumed_extents
 from tilepragma.arguments.constant_memory import with_constants
 from tilepragma.arguments.data_movement import (
     DataContext,
     array_arguments,
-    arrays_in_step,
-    as_seen,
+    as_kernel_sees,
     check_clauses,
     private_argument,
+    synchronised_arrays,
 )
 from tilepragma.arguments.launch_elements import with_elements_at_launch
 from tilepragma.arguments.scalar_arguments import scalar_arguments
@@ -30,7 +30,7 @@ from tilepragma.ir.invariance import host_evaluable, steady_members, written_obj
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement, asks_for_layers
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.normalise.condition_sinking import with_sunk_conditions
-from tilepragma.normalise.continue_elimination import close_iterations, condition_iterations
+from tilepragma.normalise.continue_elimination import with_closed_iterations, with_conditions_for_continues
 from tilepragma.normalise.delinearisation import (
     DelinearisedKernel,
     flattened,
@@ -138,9 +138,9 @@ def make_plan(
         diagnostics.add_all(own)
         return None
     kernel = kernel if order is None else with_substituted_locals(order.kernel)
-    kernel = close_iterations(replace(kernel, directive=defaults.applied(kernel.directive)))
+    kernel = with_closed_iterations(replace(kernel, directive=defaults.applied(kernel.directive)))
     if not user_clauses(kernel.body):
-        kernel = condition_iterations(kernel)
+        kernel = with_conditions_for_continues(kernel)
     if (private := privatized(kernel, own)) is None:
         diagnostics.add_all(own)
         return None
@@ -486,7 +486,7 @@ def _plan(
         if targets:
             warn_as_written(kernel, reason, diagnostics)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
-        arrays = with_fitting_sections(arrays_in_step(data))
+        arrays = with_fitting_sections(synchronised_arrays(data))
         return KernelPlan(
             *(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason),
             rejected=region.rejected,
@@ -506,13 +506,13 @@ def _plan(
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
     arrays = array_arguments(data, steps.shared)
-    report_doubts(arrays, targets, preferred, not automatic, diagnostics)
+    report_assumed_extents(arrays, targets, preferred, not automatic, diagnostics)
     plan = KernelPlan(
         kernel,
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(as_seen(array, kernel) for array in arrays), *map(private_argument, steps.storage)),
+        (*(as_kernel_sees(array, kernel) for array in arrays), *map(private_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

@@ -323,7 +323,7 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
 
 
 def _low_bits(atom: Binary, frame: Frame) -> isl.PwAff:
-    """x & (2^k - 1) is x mod 2^k, also for signed (two's complement) and 32-bit wrapped values."""
+    """x & (2^k - 1) is x mod 2^k >= 0: two's complement, and wrapping at 32 bits keeps low bits."""
     mask = constant_value(atom.right, frame)
     if mask is None:
         raise NotAffineError(atom, _why(atom))

@@ -28,7 +28,7 @@ class BandStrip:
     distributed: bool
 
 
-def rows_in_strips(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[BandStrip, ...]:
+def band_strips_of(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[BandStrip, ...]:
     """The strip members of the leading parts that can alternate on strips, some distributed to
     threads; empty for fewer than two parts.
     """

@@ -1,4 +1,4 @@
-"""Halos: how far tiles of several time steps reach into their neighbours to compute alone.
+"""Halos: how far tiles of several time steps reach into neighbours, to compute independently.
 
 A stencil's statement S[t, i] writes one element w(S[t, i]) of a grid. A tile's last step computes
 the elements of its home [f, l], and the step r before it, in each dimension,

@@ -17,7 +17,7 @@ from tilepragma.poly.bands import Part
 from tilepragma.poly.linear_independence import orthogonal_complement, rank
 from tilepragma.poly.program import Program
 from tilepragma.poly.program_model import Dependence, Statement
-from tilepragma.poly.register_bands import comes_back
+from tilepragma.poly.register_bands import updates_repeatedly
 from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
 
 Order = Mapping[str, tuple[Row, ...]]
@@ -67,7 +67,7 @@ def original_order(part: Part) -> Order:
     return {each.statement.name: each.rows for each in kept.statements}
 
 
-def point_order(part: Part, dependences: Iterable[Dependence]) -> IntraTileSchedule:
+def intra_tile_order(part: Part, dependences: Iterable[Dependence]) -> IntraTileSchedule:
     """The intra-tile schedule for tiles along any rows."""
     leading = _deepest(part)
     depth = max((each.statement.depth for each in leading), default=0)
@@ -166,7 +166,7 @@ def _steps(leading: list[Statement], inside: list[Dependence], directions: list[
         waiting += any(
             _is_chained(dependence, each, direction) for dependence in inside if dependence.source == each.name
         )
-        reloading += comes_back(each)
+        reloading += updates_repeatedly(each)
     return Steps(strides, waiting, reloading)
 
 

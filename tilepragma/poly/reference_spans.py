@@ -178,12 +178,15 @@ class _Reader:
             if span is None:
                 return None
             ends = loop_ends(loop, site.known)
-            least, greatest = taken_out(span.least, loop, ends, 1), taken_out(span.greatest, loop, ends, -1)
+            least, greatest = (
+                without_iterator(span.least, loop, ends, 1),
+                without_iterator(span.greatest, loop, ends, -1),
+            )
             span = None if least is None or greatest is None else Span(least, greatest)
         return span
 
 
-def taken_out(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Polynomial | None:
+def without_iterator(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Polynomial | None:
     """The least value over the loop's iterations (sign 1), or the greatest (sign -1)."""
     atom = access_to(loop.iterator)
     if atom not in value.atoms:

@@ -61,7 +61,7 @@ def register_rows(
     return None if update is None else _rows_and_columns(update, distributed) or _rows_alone(update, distributed)
 
 
-def comes_back(statement: Statement) -> bool:
+def updates_repeatedly(statement: Statement) -> bool:
     """Whether the statement updates elements repeatedly, a plane's or by serial sums, so that it
     may have register tiles.
     """

@@ -31,7 +31,7 @@ class MappedBand:
         return max(each.statement.depth for each in self.part.statements)
 
 
-def parts_in_blocks(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[MappedBand, ...]:
+def fusible_bands(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[MappedBand, ...]:
     """The leading parts that can share the first one's blocks; empty for fewer than two.
 
     One part does most of the work. The others, with fewer loops, set its elements or pass them on:

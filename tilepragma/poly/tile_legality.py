@@ -26,7 +26,7 @@ from tilepragma.poly.dependences import (
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
 _FEW_ITERATIONS = 1 << 16
-"""more iterations than an independent loop can lack in real runs"""
+"""independent loops have more iterations than this in real runs"""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _shares_surely(dependence: Dependence, place: int) -> bool:
     meeting = meeting.subtract(with_zero(meeting, place))
     domain = dependence.source_statement.domain
     apart = domain.subtract(domain.intersect_params(meeting.params()))
-    # For a short loop, the length does not tell irrelevant parameters apart.
+    # The length of a loop that is always short does not exclude irrelevant parameters.
     enough = _FEW_ITERATIONS if _longest(domain, place) > _FEW_ITERATIONS else 0
     return _longest(apart, place) <= enough
 

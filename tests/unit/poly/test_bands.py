@@ -11,7 +11,7 @@ from tests.support.scops import scop
 from tilepragma.poly.bands import SEARCH, BandKind, OuterLoop, Part, parallel_parts, parts_in
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import intra_tile
-from tilepragma.poly.intra_tile_schedule import point_order
+from tilepragma.poly.intra_tile_schedule import intra_tile_order
 from tilepragma.poly.program import Program, program_of
 from tilepragma.poly.program_model import Dependence
 from tilepragma.poly.schedule import Schedule
@@ -129,7 +129,7 @@ def test_bands_are_tilable(nest: str | CFunction) -> None:
 
 def test_points_run_along_the_rows_of_arrays() -> None:
     part, dependences = with_dependences(LU)
-    found = point_order(part, dependences)
+    found = intra_tile_order(part, dependences)
     deepest = [each for each in part.statements if each.statement.depth == 3]
     assert found.along is not None
     assert all(found.order[each.statement.name][2].coefficients == (0, 1, 0) for each in deepest)  # j
@@ -137,7 +137,7 @@ def test_points_run_along_the_rows_of_arrays() -> None:
 
 def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
     part, dependences = with_dependences(GAUSS_SEIDEL)
-    found = point_order(part, dependences)
+    found = intra_tile_order(part, dependences)
     assert found.order["S0"][1].coefficients == (1, 0)
     assert (found.along, found.chained) == (None, 1)
 
@@ -145,7 +145,7 @@ def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
 def test_waiting_for_one_column_is_no_chain() -> None:
     made = program(PATHS)
     (part,) = parts_in(parallel_parts(made.statements, made.dependences))
-    found = point_order(part, made.dependences)
+    found = intra_tile_order(part, made.dependences)
     assert (found.along, found.chained) == (2, None)
 
 
