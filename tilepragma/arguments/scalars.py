@@ -88,22 +88,13 @@ def _tiled_iterator(object_: DataObject, body: Block, context: ScalarContext, re
             f"write the last value of '{object_.host}' as an expression of the loop's bounds",
         )
     elif object_.name in context.live_out and object_.name not in context.final:
-        _not_final(object_, context)
-    if any(isinstance(node, Loop) and node.iterator == object_ for node in _plain_nodes(body)):
+        context.diagnostics.error(
+            object_.range,
+            f"'{object_.host}' may be read after the kernel, but its last value there cannot be computed at launch",
+            f"declare it in the loop, as in for (int {object_.host} = …), or assign it before it is read",
+        )
+    if any(isinstance(node, Loop) and node.iterator == object_ for node in walk(body)):
         result.privates.append(object_)
-
-
-def _plain_nodes(node: object) -> list[object]:
-    """All nodes as executed, without a nest's loops."""
-    return list(walk(node))
-
-
-def _not_final(object_: DataObject, context: ScalarContext) -> None:
-    context.diagnostics.error(
-        object_.range,
-        f"'{object_.host}' may be read after the kernel, but its last value there cannot be computed at launch",
-        f"declare it in the loop, as in for (int {object_.host} = …), or assign it before it is read",
-    )
 
 
 def _decide(

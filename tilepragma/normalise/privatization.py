@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -113,7 +114,9 @@ def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diag
 def privatized(kernel: Kernel, diagnostics: Diagnostics) -> Kernel | None:
     """The kernel with private objects declared in loops; None and errors where iterations share."""
     errors = Diagnostics()
-    work = _Privatization(kernel, errors, itertools.count(1 + max(_indices(kernel), default=-1)))
+    work = _Privatization(
+        kernel, errors, itertools.count(1 + max((loop.index for loop in loops_in(kernel.body)), default=-1))
+    )
     work.clauses()
     if not errors.has_errors:
         work.assumed_independent()
@@ -121,10 +124,6 @@ def privatized(kernel: Kernel, diagnostics: Diagnostics) -> Kernel | None:
         work.shared_elements()
     diagnostics.add_all(errors)
     return None if errors.has_errors else work.kernel
-
-
-def _indices(kernel: Kernel) -> Iterator[int]:
-    return (loop.index for loop in loops_in(kernel.body))
 
 
 @dataclass
@@ -459,26 +458,12 @@ class _Privatization:
         assert length is not None, "private arrays have lengths"
         body = Block((self._copy(array, private, (*outer, place), range_),), range_)
         return Loop(
-            next(self.indices),
-            place.object,
-            True,
-            integer(0),
-            "<",
-            length,
-            integer(1),
-            False,
-            body,
-            None,
-            range_,
-            range_,
+            next(self.indices), place.object, True, integer(0), "<", length, integer(1), False, body, None, range_
         )
 
     def _free(self, wanted: str) -> str:
-        name = next(
-            name
-            for name in itertools.chain([wanted], (f"{wanted}_{n}" for n in itertools.count(2)))
-            if name not in self.taken
-        )
+        names = itertools.chain([wanted], (f"{wanted}_{n}" for n in itertools.count(2)))
+        name = next(name for name in names if name not in self.taken)
         self.taken.add(name)
         return name
 
@@ -518,10 +503,7 @@ def _has_literal_lengths(array: DataObject) -> bool:
 
 
 def _size(array: DataObject) -> int:
-    size = type_size(array.element)
-    for length in array.lengths:
-        size *= length.value if isinstance(length, IntegerLiteral) else 1
-    return size
+    return type_size(array.element) * prod(n.value for n in array.lengths if isinstance(n, IntegerLiteral))
 
 
 def _bounds_mention(loop: Loop, object_: DataObject) -> bool:

@@ -263,8 +263,7 @@ def _cleaned(form: Form) -> Form:
 
 
 def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way: _Independence) -> list[Form]:
-    """r . h constraints of one statement, r a row of its orthogonal complement (Algorithm 4.1, step
-    16)."""
+    """r . h constraints of a statement, r a row of its orthogonal complement (step 16)."""
     complement = orthogonal_complement(problem.rows[statement.name], statement.depth)
     if not complement:
         return []

@@ -143,9 +143,7 @@ def _update(statement: Statement, directions: dict[int, Vector]) -> _Update | No
 
 
 def _rows_and_columns(update: _Update, distributed: int | None) -> RegisterRows | None:
-    """Tiles of a plane of elements; None where rows share no reads, or a strided column cannot be
-    packed.
-    """
+    """Tiles of a plane of elements; None where rows share no reads or packing is impossible."""
     columns = [level for level, move in update.moves.items() if _is_along(move)]
     rows = [level for level, move in update.moves.items() if any(move[:-1])]
     if len(columns) != 1 or not rows:
@@ -177,9 +175,7 @@ def _can_be_packed(update: _Update, access: Access, still: tuple[int, ...]) -> b
 
 
 def _rows_alone(update: _Update, distributed: int | None) -> RegisterRows | None:
-    """A few serial floating-point sums at a time, in loops with unit stride that no vectors can run
-    across.
-    """
+    """A few serial floating-point sums at a time, in unit-stride loops that no vectors cross."""
     if not update.target.floating or update.strides(update.through[-1]):
         return None
     if not all(update.strides(level) for level in update.moving):
