@@ -1,9 +1,8 @@
-"""How often the statements of a LoopTree run, for many sizes at once, without going through their
-points.
+"""How often the statements of a LoopTree run, for many sizes in parallel, without visiting points.
 
-Loops are gone through only as far as what is inside them depends on their iterators; the innermost
-one never is where its bounds alone say how long it is, nor loops around affine conditions. What is
-gone through is a *lane*: one case of the sizes together with values of the iterators around.
+A loop is enumerated only if its iterator decides how often its body's statements run. The innermost
+loop is never enumerated if its bounds give its length, nor are loops around affine conditions. An
+enumerated *lane* is one case of the sizes with values of the surrounding iterators.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from tilepragma.ir.expressions import Access, Expression
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, If, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 
-#: Iterations that are gone through before counting is given up.
+#: Enumerated iterations after which counting gives up.
 BUDGET = 2**26
 
 
 @dataclass
 class Counter:
-    """Counts; `spent` are the iterations gone through so far, of which there may be `budget`. Of a
-    loop with more iterations than `samples` so many are gone through, each in the middle of those
-    that it stands for.
+    """Counts executions. `spent`: the iterations enumerated so far, at most `budget`. With
+    `samples`, a longer loop runs only so many iterations, each from the middle of those it
+    represents.
     """
 
     budget: int = BUDGET
@@ -80,8 +79,8 @@ class Counter:
     def _branches(self, node: If, lanes: ParameterBatch) -> Counts:
         counts: Counts = {}
         for part, index in branches(node, lanes):
-            found = self.count(part, lanes if len(index) == lanes.count else lanes.at(index))
-            for leaf, values in found.items():
+            part_counts = self.count(part, lanes if len(index) == lanes.count else lanes.at(index))
+            for leaf, values in part_counts.items():
                 whole = np.zeros(lanes.count, dtype=np.int64)
                 whole[index] = values
                 add(counts, {leaf: whole})
@@ -94,8 +93,8 @@ class Counter:
         inner = (*others,)
         trips = lanes.evaluation.trips(loop)
         if loop.iterator.name not in self.decisive(inner, body):
-            found = self._loops(inner, body, lanes.inside({loop.iterator.name: loop.lower}))
-            return {leaf: values * trips for leaf, values in found.items()}
+            inner_counts = self._loops(inner, body, lanes.inside({loop.iterator.name: loop.lower}))
+            return {leaf: values * trips for leaf, values in inner_counts.items()}
         guarded = guarded_points(loops, body, lanes)
         if guarded is not None:
             return guarded
@@ -108,7 +107,7 @@ class Counter:
     def _some(
         self, loop: Loop, lanes: ParameterBatch, trips: Values
     ) -> Iterator[tuple[Numbers, ParameterBatch, Values]]:
-        """As `iterations`, or samples of them, and for how many each stands."""
+        """Like `iterations`, or samples of them, with the number that each sample represents."""
         if self.samples is None:
             yield from ((index, child, 1) for index, child in self.iterations(loop, lanes))
             return
@@ -121,9 +120,7 @@ class Counter:
             yield index, lanes.at(index, {loop.iterator.name: value}), beyond - first
 
     def iterations(self, loop: Loop, lanes: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
-        """All iterations in order, some at a time: the cases that they belong to, and what they are
-        cases of themselves. Raises UncountableError where they are too many.
-        """
+        """All iterations in order, in chunks: their cases and batch. Raises UncountableError."""
         trips = lanes.all(lanes.evaluation.trips(loop))
         lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
         self.spent += int(trips.sum())
@@ -134,18 +131,18 @@ class Counter:
             yield index, lanes.at(index, {loop.iterator.name: value})
 
     def decisive(self, loops: tuple[Loop, ...], body: Block) -> frozenset[str]:
-        """The names that say how often leaves of the loops run."""
+        """The names that decide how often leaves of the loops run."""
         key = id(body)
         if key not in self._decisive:
             self._decisive[key] = body, _decisive(body)
-        found = set(self._decisive[key][1])
+        names = set(self._decisive[key][1])
         for loop in loops:
-            found |= _names(_bounds(loop))
-        return frozenset(found)
+            names |= _names(_bounds(loop))
+        return frozenset(names)
 
 
 def branches(node: If, lanes: ParameterBatch) -> Iterator[tuple[Block, Numbers]]:
-    """The branches that some cases take, and which. Raises UncountableError."""
+    """The branches that some cases take, with these cases. Raises UncountableError."""
     holds = np.broadcast_to(lanes.evaluation.holds(node.condition), (lanes.count,))
     for part, taken in ((node.then, holds), (node.otherwise, ~holds)):
         index = np.flatnonzero(taken)
@@ -154,8 +151,8 @@ def branches(node: If, lanes: ParameterBatch) -> Iterator[tuple[Block, Numbers]]
 
 
 def names_behind(parts: Iterable[Any], body: Block) -> frozenset[str]:
-    """The names that stand in the parts, and those that what is declared under `body` makes them of."""
-    found: set[str] = set()
+    """The names in `parts`, and those behind them in declarations under `body`."""
+    names: set[str] = set()
     declarations: dict[str, set[str]] = {}
     for node in walk(body):
         if isinstance(node, Declaration):
@@ -164,13 +161,13 @@ def names_behind(parts: Iterable[Any], body: Block) -> frozenset[str]:
                     declarations.setdefault(declarator.object.name, set()).update(_names((declarator.initializer,)))
     waiting = _names(parts)
     while waiting:
-        found |= waiting
-        waiting = {name for one in waiting for name in declarations.get(one, ())} - found
-    return frozenset(found)
+        names |= waiting
+        waiting = {name for name_ in waiting for name in declarations.get(name_, ())} - names
+    return frozenset(names)
 
 
 def _decisive(body: Block) -> frozenset[str]:
-    """Names in bounds and conditions under `body`, and in what is declared from them."""
+    """Names in bounds and conditions under `body`, and in the declarations behind them."""
     parts: list[Expression] = []
     for node in walk(body):
         if isinstance(node, TileNest):
