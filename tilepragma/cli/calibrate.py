@@ -115,11 +115,11 @@ def _show(measured: Measured, path: Path) -> None:
     table.add_column("what")
     table.add_column("measured", justify="right")
     table.add_column("spread", justify="right")
-    for row in rows(measured.found, measured.labels):
+    for row in rows(measured.findings, measured.labels):
         table.add_row(*row)
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
-    wide = measured.found.wide()
+    wide = measured.findings.wide()
     if wide:
         many = f"{len(wide)} measurement{'s' * (len(wide) != 1)} spread by more than 20 %"
         console.print(

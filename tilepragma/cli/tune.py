@@ -28,7 +28,7 @@ from tilepragma.report.size_values import check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
-from tilepragma.tuning.source_records import TunedVersion, keep, kept_file, kept_layouts, set_aside, winner_of
+from tilepragma.tuning.source_records import TunedVersion, keep, kept_file, recorded_layouts, set_aside, winner_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -175,7 +175,7 @@ def _tune_kernel(
             options.target,
             numbers,
             lambda target: request.device or calibrated(target),
-            kept_layouts(request.source, plan),
+            recorded_layouts(request.source, plan),
             _BEST if options.best is None else options.best,
         )
     except TuningError as error:
