@@ -49,7 +49,7 @@ def print_descriptors() -> int:
         print_error("tilepragma", f"{error.filename}: {error.strerror}")
         return 1
     for descriptor in known:
-        print(f"  {descriptor.name:10}  {descriptor.figures}{'; your own' if descriptor.own else ''}")
+        print(f"  {descriptor.name:10}  {descriptor.figures}{'; your own' if descriptor.is_users else ''}")
     faults = [fault for entry in known for fault in entry.faults]
     print_diagnostics(faults, "", None)
     return 1 if faults else 0

@@ -43,7 +43,7 @@ from tilepragma.model.device import Gpu, Overheads
 from tilepragma.model.execution_time import Integers, Numbers, cost_at, predict
 from tilepragma.model.fitting import Mix, estimate
 from tilepragma.model.linear_model import Terms
-from tilepragma.model.occupancy import blocks_at_once
+from tilepragma.model.occupancy import resident_blocks
 from tilepragma.model.roofline import Roofs, roofline
 from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -162,7 +162,7 @@ class _LaunchTerms:
     @cached_property
     def blocks(self) -> Integers:
         """B: gangs that run in parallel on a multiprocessor, if there are enough of them."""
-        return blocks_at_once(self.gpu, self.threads, self.registers, self.model.work.shared)
+        return resident_blocks(self.gpu, self.threads, self.registers, self.model.work.shared)
 
     @property
     def is_possible(self) -> npt.NDArray[np.bool_]:

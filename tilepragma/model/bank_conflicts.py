@@ -1,4 +1,4 @@
-"""Bank conflicts in shared memory, what they cost, and the padding that has the fewest (ICS'08 sections 3.2 and 5)."""
+"""Bank conflicts in shared memory, their cost, and the best padding (ICS'08 sections 3.2 and 5)."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from math import gcd
 
 @dataclass(frozen=True)
 class Banks:
-    """The banks of a device's shared memory; each serves words of `width` bytes, and neighbouring words lie in neighbouring banks."""
+    """The banks of shared memory: `number` banks serve words of `width` bytes in turn."""
 
     number: int = 32
     width: int = 4
 
 
 def conflict_degree(stride: int, banks: int) -> int:
-    """How many threads ask one bank at a time, where neighbours' words are `stride` words apart:
-    gcd(stride, banks); 1 where all ask for the same word, which is broadcast (ICS'08 section 5).
+    """The threads that access one bank together if neighbours' words are `stride` words apart:
+    gcd(stride, banks); 1 if all access one word, which is broadcast (ICS'08 section 5).
     """
     return 1 if stride == 0 else gcd(stride, banks)
 
 
 def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
-    """The same of elements of any width, `stride` elements apart: how many times as long an access
-    takes as one without conflicts.
+    """The slowdown of accesses to elements of any width, `stride` elements apart, by bank
+    conflicts.
 
-    Elements wider than a word take neighbouring banks, and fewer threads are served at once
-    (doubles: half a warp), so it is the degree of so many fewer banks. Of narrower elements several
-    share a word, which is one request.
+    Elements wider than a word take neighbouring banks and fewer threads at a time (doubles: half a
+    warp), so the degree is that of so many fewer banks. Several narrower elements share a word,
+    which is one request.
     """
     if bytes_of_element % banks.width == 0:
         return conflict_degree(stride, max(1, banks.number * banks.width // bytes_of_element))
@@ -40,7 +40,7 @@ def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
 
 @dataclass(frozen=True)
 class AccessCost:
-    """ICS'08 (3): C(n) = start + request * n, the time of an access that `n` threads ask one bank for. Any unit."""
+    """ICS'08 (3): C(n) = start + request * n, the time of an access by `n` threads to one bank."""
 
     start: float = 1.0
     request: float = 1.0
@@ -52,8 +52,8 @@ class AccessCost:
 
 @dataclass(frozen=True)
 class Reference:
-    """An access to a staged array: from a thread to the next it goes `within` elements along a row
-    and `rows` rows on. It is made `times` times for each time that the others are.
+    """An access to a staged array: the next thread's is `within` elements and `rows` rows further.
+    It is executed `times` times as often as others.
     """
 
     within: int
@@ -61,13 +61,13 @@ class Reference:
     times: int = 1
 
     def stride(self, pitch: int) -> int:
-        """The elements between neighbours' where rows are `pitch` elements apart."""
+        """The elements between neighbours if rows are `pitch` elements apart."""
         return self.within + self.rows * pitch
 
 
 @dataclass(frozen=True)
 class Padding:
-    """What Algorithm 2 finds: the elements that rows are lengthened by, the cost of all references with them, and the conflicts of each."""
+    """Algorithm 2's result: padding elements, the total cost, and each reference's conflicts."""
 
     elements: int
     cost: float
@@ -81,21 +81,21 @@ def best_padding(
     banks: Banks | None = None,
     cost: AccessCost | None = None,
 ) -> Padding:
-    """ICS'08 Algorithm 2: of the paddings 0 .. banks - 1 of rows of `row` elements the least one with the least total cost."""
+    """ICS'08 Algorithm 2: the least padding 0 .. banks - 1 of rows with the least total cost."""
     on, price = banks or Banks(), cost or AccessCost()
 
     def padded(elements: int) -> Padding:
         conflicts = tuple(
             element_conflicts(reference.stride(row + elements), bytes_of_element, on) for reference in references
         )
-        total = sum(price.of(degree) * one.times for degree, one in zip(conflicts, references, strict=True))
+        total = sum(price.of(degree) * reference.times for degree, reference in zip(conflicts, references, strict=True))
         return Padding(elements, total, conflicts)
 
-    return min(map(padded, range(on.number)), key=lambda one: (one.cost, one.elements))
+    return min(map(padded, range(on.number)), key=lambda padding: (padding.cost, padding.elements))
 
 
 class Parity(Enum):
-    """How far rows of a staged array should be apart, in elements."""
+    """The parity of the distance between rows of a staged array, in elements."""
 
     ANY = "any"
     ODD = "odd"
@@ -103,7 +103,7 @@ class Parity(Enum):
 
     @property
     def odd(self) -> bool | None:
-        """Whether it is odd; None where that does not matter."""
+        """Whether the distance is odd; None if that does not matter."""
         return None if self is Parity.ANY else self is Parity.ODD
 
     def pitch(self, row: int) -> int:
@@ -111,20 +111,20 @@ class Parity(Enum):
         return row if self is Parity.ANY else row + (row % 2 != (self is Parity.ODD))
 
 
-def best_parity(one: Reference) -> Parity:
-    """Algorithm 2 for one reference where a row's length is known at launch only: all that its
-    padding does is to make that odd or even.
+def best_parity(reference: Reference) -> Parity:
+    """Algorithm 2 for one reference if a row's length is known at launch only: padding can make it
+    odd or even.
 
-    Elements are no narrower than banks, of which there is a power of two, and different threads'
-    are different. Let 2^j be the largest power of two in both w = `within` and r = `rows`: it
-    divides every stride w + r p, and one of w / 2^j and r / 2^j is odd. Their sum with p is odd,
-    and the conflicts gcd(2^j, banks), the fewest there are, where p is odd (only the second is),
+    Elements are no narrower than banks, whose number is a power of two, and different threads
+    access different elements. Let 2^j be the largest power of two that divides w = `within` and r =
+    `rows`: it divides every stride w + r p, and one of w / 2^j and r / 2^j is odd. Their sum with p
+    is odd, with the fewest possible conflicts gcd(2^j, banks), if p is odd (only the second is),
     even (both are), or anything (only the first is).
     """
-    if one.rows == 0:
+    if reference.rows == 0:
         return Parity.ANY
-    common = gcd(one.within, one.rows)
+    common = gcd(reference.within, reference.rows)
     odd = common & -common
-    if one.rows // odd % 2 == 0:
+    if reference.rows // odd % 2 == 0:
         return Parity.ANY
-    return Parity.EVEN if one.within // odd % 2 else Parity.ODD
+    return Parity.EVEN if reference.within // odd % 2 else Parity.ODD

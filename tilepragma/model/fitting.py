@@ -1,4 +1,4 @@
-"""Alpha, beta and gamma of a program: fitted to calibration runs (thesis 5.3.3.2), or estimated from its instructions where there are none."""
+"""Alpha, beta and gamma of a program: fitted to calibration runs (thesis 5.3.3.2) or estimated."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tilepragma.model.device import Device, Gpu, Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers, Work, predict
 from tilepragma.model.roofline import units_of
 
-#: Runs say nothing of a coefficient that the others can replace to one part in so many.
+#: Runs do not determine a coefficient that the others can replace to this precision.
 DETERMINED = 1e-7
 _NAMES = ("alpha (warps)", "beta (points)", "gamma (elements moved)")
 
 
 class NotDeterminedError(ValueError):
-    """Calibration runs do not say what alpha, beta and gamma are; the message says why, and what to run."""
+    """Calibration runs do not determine alpha, beta and gamma; the message says why."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Calibration runs of a program, an entry each: what there was to do, `threads` of a block,
-    `blocks` resident on each of the `units`, and the measured `times` in seconds (medians of
-    several). Copies to and from the device are not in them.
+    """Calibration runs of a program, an entry each: the work, `threads` of a block, `blocks`
+    resident on each of the `units`, and the measured `times` in seconds (medians of several)
+    without copies to and from the device.
     """
 
     work: Work
@@ -35,7 +35,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Fit:
-    """The coefficients and, for each run, by which part of the measured time the prediction is off (above 0: too long)."""
+    """The coefficients, and each run's relative error of the prediction (positive: too long)."""
 
     coefficients: Coefficients
     errors: Numbers
@@ -45,11 +45,11 @@ def fit(runs: Runs, overheads: Overheads) -> Fit:
     """The alpha, beta and gamma with the least squares of relative errors of T_total (5.8) over the
     runs.
 
-    What is known is taken off each time: sigma_ker, sigma_blk of its wavefronts, sigma_thd of its
-    barriers. The rest is linear, rounds (alpha sum G + beta L_tile + gamma N_mem). Each equation is
-    divided by its measured time: the yardstick is the relative error, and long runs would drown
-    short ones. Raises NotDeterminedError where there are fewer than three runs, times that are
-    none, or columns that depend on each other (all warps full, say, where 32 sum G = L_tile).
+    The known parts are subtracted from each time: sigma_ker, sigma_blk of its wavefronts, sigma_thd
+    of its barriers. The rest is linear, rounds (alpha sum G + beta L_tile + gamma N_mem). Each
+    equation is divided by its measured time, since long runs would outweigh short ones. Raises
+    NotDeterminedError for fewer than three runs, invalid times, or dependent columns (all warps
+    full, say, where 32 sum G = L_tile).
     """
     _check_times(runs.times)
     known = predict(runs.work, runs.threads, runs.blocks, runs.units, Coefficients(0.0, 0.0, 0.0), overheads).total
@@ -74,7 +74,7 @@ def _check_times(times: Numbers) -> None:
 
 
 def _check_columns(equations: Numbers, scale: Numbers) -> None:
-    """Refuse runs in which a combination of the coefficients has no effect, naming those that take part in it."""
+    """Refuse runs in which a combination of coefficients has no effect, naming these."""
     if not np.all(np.isfinite(equations)):
         raise NotDeterminedError("the work of a calibration run is no number")
     absent = [name for name, size in zip(_NAMES, scale, strict=True) if size == 0]
@@ -93,9 +93,8 @@ def _check_columns(equations: Numbers, scale: Numbers) -> None:
 class Mix:
     """Instructions of one point of a program: `operations` of floating type (a fused multiply-add
     is one), `special` ones (division, square root), `others` (integer, control), `accesses` to
-    shared memory or cache, each of them `conflicts` times as long as one without bank conflicts.
-    `chain` of them wait for the one before; None: all. `element` bytes; `double` precision. Numbers
-    for all layouts or one for each.
+    shared memory or cache, slower by a factor `conflicts`. `chain` of them wait for the one before;
+    None: all. `element` bytes; `double` precision. Numbers for all layouts or one for each.
     """
 
     operations: float | Numbers
@@ -109,26 +108,26 @@ class Mix:
 
     @property
     def instructions(self) -> float | Numbers:
-        """All of them."""
+        """All instructions."""
         return self.operations + self.special + self.others + self.accesses
 
 
-#: How many times as long as an addition a division or square root takes: special function units are
-#: a quarter to an eighth as wide as the others, and a division is several instructions (CUDA
-#: programming guide, arithmetic instructions).
+#: The time of a division or square root relative to an addition: special function units are a
+#: quarter to an eighth as wide as others, and a division is several instructions (CUDA programming
+#: guide, arithmetic instructions).
 SPECIAL = 8.0
 #: Cycles from an instruction to one that needs its result, by major compute capability: Volkov,
 #: "Understanding Latency Hiding on GPUs" (2016), to Maxwell; Jia et al., "Dissecting the NVIDIA
-#: Volta GPU Architecture" (2018), from Volta on. Unknown devices are taken for the latter.
+#: Volta GPU Architecture" (2018), from Volta on. Unknown devices count as the latter.
 LATENCY = {1: 24.0, 2: 18.0, 3: 9.0, 5: 6.0, 6: 6.0}
 LATEST = 4.0
-#: The same of an access to shared memory.
+#: The cycles of an access to shared memory.
 SHARED_LATENCY = 24.0
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Coefficients that nobody has measured, and what was `assumed` for them, in sentences without a full stop."""
+    """Estimated coefficients and their assumptions (`assumed`, sentences without a full stop)."""
 
     coefficients: Coefficients
     assumed: tuple[str, ...]
@@ -137,13 +136,13 @@ class Estimate:
 def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Estimate:
     """Alpha, beta and gamma by what a device can issue, move and hide.
 
-    alpha is the time that a unit needs to issue a warp's instructions: floating ones at the rate of
-    the data sheet (which counts a fused multiply-add as two operations), others at that of single
-    precision, accesses at a bank's width a cycle. Where the `resident_warps` of a unit (B by the
-    warps of a block; the registers that ptxas counts are in B) are too few to hide latencies, it is
-    the length of the chain of waiting instructions over their number instead. beta is 0: it
-    corrects what was measured, and nothing was. gamma is an element's share of the last memory's
-    bandwidth, all units loading at once.
+    alpha is the time in which a unit issues a warp's instructions: floating ones at the data
+    sheet's rate (which counts a fused multiply-add as two operations), others at that of single
+    precision, accesses at a bank's width a cycle. If the `resident_warps` of a unit (B times the
+    warps of a block; B includes the registers that ptxas counts) are too few to hide latencies, it
+    is the length of the chain of waiting instructions over their number instead. beta is 0: it
+    corrects measurements. gamma is an element's share of the last memory's bandwidth, all units
+    loading in parallel.
     """
     assumed = ["alpha is by instruction counts, beta is 0: no calibration runs"]
     units = units_of(device)
@@ -168,7 +167,7 @@ def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Estim
 
 
 def _access(device: Device, mix: Mix, lanes: int) -> float | Numbers:
-    """Cycles of a warp's accesses: banks of a GPU serve a word each, a core loads two vectors (as descriptors say of the nearest level)."""
+    """Cycles of a warp's accesses: a GPU's banks serve a word each, a core loads two vectors."""
     if isinstance(device, Gpu):
         words = max(1.0, mix.element / device.bank_width)
         return mix.accesses * mix.conflicts * lanes * words / device.banks

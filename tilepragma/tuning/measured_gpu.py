@@ -76,7 +76,7 @@ def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings,
 
 def ours() -> list[Gpu]:
     """The GPUs whose descriptors ship with the package."""
-    known = (device.device for device in known_devices() if not device.own)
+    known = (device.device for device in known_devices() if not device.is_users)
     return [device for device in known if isinstance(device, Gpu)]
 
 
