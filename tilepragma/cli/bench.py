@@ -27,7 +27,7 @@ from tilepragma.cli.tune_options import asked_kernels, listed, target_problem
 from tilepragma.driver.texts import calling_program, source_text
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
-from tilepragma.tuning.source_records import kept_file
+from tilepragma.tuning.source_records import records_file
 from tilepragma.tuning.subprocesses import ending
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _made(
     text, clock = build / source.name, build / "tilek_calling_clock.c"
     text.write_bytes(calling.timed_text(source_text(result)))
     clock.write_bytes(calling.clock_text)
-    kept = kept_file(request.source)
+    kept = records_file(request.source)
     if kept.is_file():
         (build / kept.name).write_bytes(file_bytes(kept))
     flags = (*OPTIONS, *with_optimisation(request.options), "-w", *local_headers(source), str(text), str(clock))

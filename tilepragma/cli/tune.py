@@ -28,7 +28,7 @@ from tilepragma.report.size_values import check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
-from tilepragma.tuning.source_records import TunedVersion, keep, kept_file, recorded_layouts, set_aside, winner_of
+from tilepragma.tuning.source_records import TunedVersion, keep, recorded_layouts, records_file, set_aside, winner_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -210,7 +210,7 @@ def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
 
 def can_keep(source: str) -> bool:
     """Whether results can be written beside the source; prints the reason if not."""
-    path = kept_file(source)
+    path = records_file(source)
     try:
         if path.exists():
             file_bytes(path)

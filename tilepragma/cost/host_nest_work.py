@@ -1,8 +1,8 @@
 """The work of a mapped nest's iterations on a core: points, loops, and the bytes that caches move.
 
 A cache that holds one iteration's footprint moves each element once for all iterations of the loop:
-consecutive iterations share elements. A smaller cache moves each iteration's data again. The bytes
-of a nest follow from the inside out:
+consecutive iterations share elements. A smaller cache moves each iteration's data again. So the
+bytes of a nest follow from the footprints of its loops, outermost first:
 
     moved(loop) = | footprint(loop) |              if | footprint(iteration) | <= cache
                   sum over iterations of moved(iteration)      otherwise

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.located_json import read_located
-from tilepragma.sizes.records import HOST, VERSION, SizeClass, fitting, kept_text, read_kept
+from tilepragma.sizes.records import HOST, VERSION, SizeClass, fitting, read_records, records_text
 from tilepragma.sizes.records import TunedVersion as TunedVersion
-from tilepragma.sizes.records import kept_file as kept_file
+from tilepragma.sizes.records import records_file as records_file
 
 if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan
@@ -24,7 +24,7 @@ def set_aside(source: str) -> Path | None:
     """Copy an unreadable file beside the source (such as after a merge with conflicts), since
     `keep` starts it anew. Returns the copy's path, None if the file is fine. Raises OSError.
     """
-    path = kept_file(source)
+    path = records_file(source)
     if not path.is_file():
         return None
     content = file_bytes(path)
@@ -51,9 +51,9 @@ def keep(source: str, winner: TunedVersion) -> Path | None:
     An empty file stays: depfiles name it. Raises OSError if it cannot be written; it is then
     unchanged.
     """
-    path = kept_file(source)
+    path = records_file(source)
     before = file_bytes(path).decode("utf-8", "replace") if path.exists() else None
-    text = kept_text(before, winner)
+    text = records_text(before, winner)
     if text == before or (before is None and winner.facts is None):
         return None
     write_atomically(path, text.encode())
@@ -64,11 +64,11 @@ def recorded_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]
     """The layouts recorded beside the source that fit a kernel; the translator warns of others.
     Raises OSError if the file cannot be read.
     """
-    path = kept_file(source)
+    path = records_file(source)
     if not path.is_file():
         return {}
     text, unheard = file_bytes(path).decode("utf-8", "replace"), Diagnostics()
-    records = fitting(plan, read_kept(text, str(path), unheard), unheard)
+    records = fitting(plan, read_records(text, str(path), unheard), unheard)
     return {
         record.size_class: tuple(record.sizes[size.object.name] for size in plan.sizes)
         for record in records
