@@ -29,17 +29,17 @@ def gang_workers(
     """
     dimensions = sorted(axis.dimension for axis in place.launch.axes if axis.kind is AxisKind.WORKER)
     fixed = {count.dimension: host_value(count.count, scalars) for count in counts if count.axis is AxisKind.WORKER}
-    workers = {dimension: place.lanes.all(fixed[dimension]) for dimension in dimensions if dimension in fixed}
-    product = np.prod([place.lanes.all(1), *workers.values()], axis=0, dtype=np.int64)
+    workers = {dimension: place.batch.all(fixed[dimension]) for dimension in dimensions if dimension in fixed}
+    product = np.prod([place.batch.all(1), *workers.values()], axis=0, dtype=np.int64)
     entries = entries_of(place, ENTRIES)
     left = [dimension for dimension in dimensions if dimension not in fixed]
     for preferred, dimension in zip(PREFERRED_WORKERS.get(len(left), ()), left, strict=True):
-        workers[dimension] = _halved(place.lanes.all(preferred), _need(place, entries, dimension), most)
+        workers[dimension] = _halved(place.batch.all(preferred), _need(place, entries, dimension), most)
     for dimension in left:
         others = product * np.prod([workers[other] for other in left if other != dimension], axis=0, dtype=np.int64)
         while np.any(beyond := (others * workers[dimension] > most) & (workers[dimension] > 1)):
             workers[dimension] = np.where(beyond, workers[dimension] // 2, workers[dimension])
-    first, second, third = (workers.get(dimension, place.lanes.all(1)) for dimension in range(3))
+    first, second, third = (workers.get(dimension, place.batch.all(1)) for dimension in range(3))
     return first, second, third
 
 
@@ -55,5 +55,5 @@ def _need(place: Place, entries: Entries, dimension: int) -> Numbers:
     loops = [loop for loop in place.launch.loops if any(tile.axis == axis for tile in loop.tiles)]
     if not loops:
         raise UncountableError(f"how many workers {place.launch.name} has depends on what runs inside its tiles")
-    needs = [-(-entries.lanes.all(entries.lanes.evaluation.trips(loop.loop)) // axis_of(loop)[2]) for loop in loops]
+    needs = [-(-entries.batch.all(entries.batch.evaluation.trips(loop.loop)) // axis_of(loop)[2]) for loop in loops]
     return np.maximum(np.maximum.reduceat(np.max(needs, axis=0), entries.starts), 1)

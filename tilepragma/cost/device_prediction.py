@@ -226,8 +226,8 @@ class _LaunchTerms:
         """(5.2)-(5.11), positions without a point, and what the roofline needs beyond these."""
         work, overheads = self.model.work, overheads_of(self.gpu)
         # Latency is hidden by warps that have points in the same wavefront.
-        at_once = self.resident * work.warps / np.maximum(work.steps, 1)
-        known = estimate(self.gpu, self.mix, at_once).coefficients
+        resident_warps = self.resident * work.warps / np.maximum(work.steps, 1)
+        known = estimate(self.gpu, self.mix, resident_warps).coefficients
         parts = predict(work, self.threads, self.blocks, self.gpu.multiprocessors, known, overheads)
         positions = work.rounds * sum(self._positions(front) for front in self.work.tile.fronts)
         spent = parts.compute + positions + parts.barriers + parts.memory
@@ -235,7 +235,7 @@ class _LaunchTerms:
         return parts.compute, positions, parts.barriers, parts.memory, parts.wavefronts + parts.launch, beyond
 
     @cached_property
-    def _lanes(self) -> ParameterBatch:
+    def _batch(self) -> ParameterBatch:
         """The middle launch of each case."""
         return entries_of(self.work.place, ENTRIES).at_part(1, 2)
 
@@ -246,12 +246,12 @@ class _LaunchTerms:
 
     def _positions(self, fronts: Fronts) -> Numbers:
         """Seconds in which the workers of a tile test which of their positions have a point."""
-        lanes = self._lanes
-        turns = np.ones(lanes.count, dtype=np.int64)
+        batch = self._batch
+        turns = np.ones(batch.count, dtype=np.int64)
         for tiled in fronts.nest.loops:
             for tile in tiled.tiles:
                 if tile.axis is not None and tile.axis.kind is AxisKind.WORKER:
-                    turns = turns * -(-lanes.evaluation.trips(tiled.loop) // self.workers[tile.axis.dimension])
+                    turns = turns * -(-batch.evaluation.trips(tiled.loop) // self.workers[tile.axis.dimension])
         mix = Mix(0.0, 0.0, OPERATOR * _looking(fronts), 0.0, chain=CONDITION_LINKS)
         alpha = estimate(self.gpu, mix, self.resident * self.warps).coefficients.alpha
         return np.asarray(fronts.steps * turns * self.warps * alpha, dtype=np.float64)
@@ -294,7 +294,7 @@ def _with_copies_that_fit(model: LaunchModel, most: int) -> LaunchModel:
 def _with_array_tiles_that_fit(model: LaunchModel, most: int) -> LaunchModel:
     """A gang keeps array tiles in shared memory only if they fit. Raises UncountableError."""
     place = model.counted.place
-    tiles = place.lanes.all(array_tile_bytes(place.launch, place.lanes.evaluation.value))
+    tiles = place.batch.all(array_tile_bytes(place.launch, place.batch.evaluation.value))
     return replace(model, work=replace(model.work, shared=model.work.shared + np.where(tiles <= most, tiles, 0)))
 
 

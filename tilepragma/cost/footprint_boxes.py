@@ -141,12 +141,12 @@ class Footprint:
     _held: dict[int, Reals] = field(default_factory=dict, repr=False)
 
     @staticmethod
-    def of(groups: Iterable[References], lanes: ParameterBatch) -> Footprint:
+    def of(groups: Iterable[References], batch: ParameterBatch) -> Footprint:
         """The footprint of references at these values. Omits subscripts that depend on data."""
         boxes = {}
         for group in groups:
             try:
-                origin = np.array([lanes.all(lanes.evaluation.value(expression(linear))) for linear in group.linear])
+                origin = np.array([batch.all(batch.evaluation.value(expression(linear))) for linear in group.linear])
             except UncountableError:
                 continue
             box = boxes[group, False] = Box.of(origin, group.low, group.high)

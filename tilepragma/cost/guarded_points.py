@@ -35,29 +35,29 @@ class _NotAffineError(Exception):
 _Guards = tuple[tuple[int, tuple[_Form, ...]], ...]
 
 
-def guarded_points(loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> Counts | None:
+def guarded_points(loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> Counts | None:
     """How often each leaf under the perfect loop nest runs in each case; None for other nests."""
     try:
-        return _counts(loops, body, lanes)
+        return _counts(loops, body, batch)
     except _NotAffineError:
         return None
 
 
-def _counts(loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> Counts:
-    forms = _Forms.of(loops, lanes)
+def _counts(loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> Counts:
+    forms = _Forms.of(loops, batch)
     bounds = tuple(bound for loop in loops for bound in forms.bounds(loop))
-    inside = lanes.inside({loop.iterator.name: 0 for loop in loops})
+    inside = batch.inside({loop.iterator.name: 0 for loop in loops})
     counts: Counts = {}
     for leaf, guards in _leaves(body, forms, inside, ((1, bounds),)):
         for sign, guard in guards:
-            add(counts, {leaf: sign * points_in(_boxes(guard, len(loops), lanes))})
+            add(counts, {leaf: sign * points_in(_boxes(guard, len(loops), batch))})
     return counts
 
 
-def _boxes(forms: tuple[_Form, ...], variables: int, lanes: ParameterBatch) -> Boxes:
+def _boxes(forms: tuple[_Form, ...], variables: int, batch: ParameterBatch) -> Boxes:
     """The points where all forms are >= 0. Raises _NotAffineError for an unbounded variable."""
-    cuts = tuple(Cut(form.factors, lanes.all(form.constant)) for form in forms)
-    low, high = np.full((variables, lanes.count), -(2**62)), np.full((variables, lanes.count), 2**62)
+    cuts = tuple(Cut(form.factors, batch.all(form.constant)) for form in forms)
+    low, high = np.full((variables, batch.count), -(2**62)), np.full((variables, batch.count), 2**62)
     for place in range(variables):
         factors = [cut.factors[place] for cut in cuts if sum(map(bool, cut.factors)) == 1]
         if not any(factor > 0 for factor in factors) or not any(factor < 0 for factor in factors):
@@ -65,19 +65,19 @@ def _boxes(forms: tuple[_Form, ...], variables: int, lanes: ParameterBatch) -> B
     return Boxes(low, high, cuts)
 
 
-def _leaves(body: Block, forms: _Forms, lanes: ParameterBatch, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
+def _leaves(body: Block, forms: _Forms, batch: ParameterBatch, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
     leaf: list[object] = []
-    for there, statement in declared_along(body, lanes):
+    for declared, statement in declared_along(body, batch):
         inner = forms.declared(body, statement)
-        if is_leaf(statement, there):
+        if is_leaf(statement, declared):
             leaf += places(statement)
         elif isinstance(statement, If):
             condition = tuple(inner.conditions(statement.condition))
-            yield from _leaves(statement.then, inner, there, _also(guards, condition))
+            yield from _leaves(statement.then, inner, declared, _also(guards, condition))
             if statement.otherwise is not None:
-                yield from _leaves(statement.otherwise, inner, there, _but(guards, condition))
+                yield from _leaves(statement.otherwise, inner, declared, _but(guards, condition))
         elif isinstance(statement, Block):
-            yield from _leaves(statement, inner, there, guards)
+            yield from _leaves(statement, inner, declared, guards)
         else:
             raise _NotAffineError
     if leaf:
@@ -99,15 +99,15 @@ class _Forms:
 
     names: tuple[str, ...]
     known: dict[str, _Form | None]
-    lanes: ParameterBatch
+    batch: ParameterBatch
 
     @staticmethod
-    def of(loops: tuple[Loop, ...], lanes: ParameterBatch) -> _Forms:
+    def of(loops: tuple[Loop, ...], batch: ParameterBatch) -> _Forms:
         names = tuple(loop.iterator.name for loop in loops)
         units = {
             name: _Form(tuple(int(place == axis) for place in range(len(names))), 0) for axis, name in enumerate(names)
         }
-        return _Forms(names, dict(units), lanes)
+        return _Forms(names, dict(units), batch)
 
     def bounds(self, loop: Loop) -> Iterator[_Form]:
         """iterator - lower and upper - iterator, for each operand of a bound's maximum/minimum."""
@@ -175,7 +175,7 @@ class _Forms:
                 return _times(self.form(node.left), self.form(node.right))
         if any(isinstance(node, Access) and node.object.name in self.known for node in walk(node)):
             raise _NotAffineError
-        return _Form((0,) * len(self.names), self.lanes.evaluation.value(node))
+        return _Form((0,) * len(self.names), self.batch.evaluation.value(node))
 
 
 def _parts(node: Expression, function: str) -> Iterator[Expression]:

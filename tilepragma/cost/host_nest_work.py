@@ -86,45 +86,45 @@ class NestCounter:
     _counter: Counter = field(default_factory=Counter)
     _references: dict[int, tuple[Statement, tuple[References, ...]]] = field(default_factory=dict)
 
-    def work(self, node: Statement, lanes: ParameterBatch) -> NestWork:
+    def work(self, node: Statement, batch: ParameterBatch) -> NestWork:
         """The work of one execution of the statement in each case. Raises UncountableError."""
         match node:
             case Block():
-                return self._block(node, lanes)
+                return self._block(node, batch)
             case Loop():
-                return self._loop(node, lanes)
+                return self._loop(node, batch)
             case If():
-                return self._padded(node, lanes) if node.padded else self._branches(node, lanes)
+                return self._padded(node, batch) if node.padded else self._branches(node, batch)
             case PackedPanels():
-                return self._buffered(node, lanes)
+                return self._buffered(node, batch)
             case TileNest():
-                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, lanes)
+                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, batch)
             case Barrier() | Stage():
-                return self._nothing(lanes.count)
-        return self._block(Block((node,)), lanes)
+                return self._nothing(batch.count)
+        return self._block(Block((node,)), batch)
 
     def mapped(self, nest: MappedNest) -> NestWork:
         """The work of all iterations of a mapped nest. Raises UncountableError."""
-        return self._loops(tuple(tiled.loop for tiled in nest.loops), nest.body, nest.lanes)
+        return self._loops(tuple(tiled.loop for tiled in nest.loops), nest.body, nest.batch)
 
     def _nothing(self, count: int) -> NestWork:
         none = np.zeros(count)
         return NestWork(none, none, none, none, Footprint({}), np.zeros((len(self.caches), count)))
 
-    def _block(self, block: Block, lanes: ParameterBatch) -> NestWork:
-        work = self._nothing(lanes.count)
+    def _block(self, block: Block, batch: ParameterBatch) -> NestWork:
+        work = self._nothing(batch.count)
         parts = 0
         leaf = False
-        for there, statement in declared_along(block, lanes):
-            if is_leaf(statement, there):
-                part = self._leaf(statement, there)
+        for declared, statement in declared_along(block, batch):
+            if is_leaf(statement, declared):
+                part = self._leaf(statement, declared)
                 if not part.footprint.boxes:
                     continue
                 # Adjacent statements are one point.
-                part = replace(part, points=np.zeros(lanes.count)) if leaf else part
+                part = replace(part, points=np.zeros(batch.count)) if leaf else part
                 leaf = True
             else:
-                part = self.work(statement, there)
+                part = self.work(statement, declared)
             work = self._held(_together(work, part), None) if parts else part
             parts += 1
         return work
@@ -141,56 +141,56 @@ class NestCounter:
         fits = held <= np.array(self.caches, dtype=np.float64)[:, None]
         return replace(work, moved=np.where(fits, np.minimum(once, work.moved), work.moved))
 
-    def _leaf(self, statement: Statement, lanes: ParameterBatch) -> NestWork:
+    def _leaf(self, statement: Statement, batch: ParameterBatch) -> NestWork:
         key = id(statement)
         if key not in self._references:
             self._references[key] = statement, references(statement)
-        count = lanes.count
-        footprint = Footprint.of(self._references[key][1], lanes)
+        count = batch.count
+        footprint = Footprint.of(self._references[key][1], batch)
         moved = footprint.moved(self.line, count)
         none = np.zeros(count)
         return NestWork(np.ones(count), none, none, none, footprint, np.tile(moved, (len(self.caches), 1)))
 
-    def _buffered(self, node: PackedPanels, lanes: ParameterBatch) -> NestWork:
+    def _buffered(self, node: PackedPanels, batch: ParameterBatch) -> NestWork:
         """The body, and the loops that pack panels as rows: these are so short that the copy
         overlaps their start and end. Loads and stores of a register tile have no loop and are part
         of the body.
         """
-        work = self._block(node.body, lanes)
+        work = self._block(node.body, batch)
         packed = [buffer.loops for buffer in node.buffers if not buffer.stored]
-        rows = [math.prod(lanes.all(lanes.evaluation.trips(loop)) for loop in loops[:-1]) for loops in packed if loops]
+        rows = [math.prod(batch.all(batch.evaluation.trips(loop)) for loop in loops[:-1]) for loops in packed if loops]
         return replace(work, rows=work.rows + sum(rows))
 
-    def _branches(self, node: If, lanes: ParameterBatch) -> NestWork:
-        work = self._nothing(lanes.count)
-        for part, index in branches(node, lanes):
-            work = _together(work, self._where(index, part, lanes))
+    def _branches(self, node: If, batch: ParameterBatch) -> NestWork:
+        work = self._nothing(batch.count)
+        for part, index in branches(node, batch):
+            work = _together(work, self._where(index, part, batch))
         return replace(work, control=work.control + operators_in((node.condition,)))
 
-    def _padded(self, node: If, lanes: ParameterBatch) -> NestWork:
+    def _padded(self, node: If, batch: ParameterBatch) -> NestWork:
         """Registers compute the padding where the condition does not hold; no code tests it."""
-        holds = np.broadcast_to(lanes.evaluation.holds(node.condition), (lanes.count,))
-        there, beside = (self._where(np.flatnonzero(taken), node.then, lanes) for taken in (holds, ~holds))
-        return replace(there, padding=there.padding + beside.points + beside.padding)
+        holds = np.broadcast_to(batch.evaluation.holds(node.condition), (batch.count,))
+        inside, beside = (self._where(np.flatnonzero(taken), node.then, batch) for taken in (holds, ~holds))
+        return replace(inside, padding=inside.padding + beside.points + beside.padding)
 
-    def _where(self, index: Numbers, part: Block, lanes: ParameterBatch) -> NestWork:
+    def _where(self, index: Numbers, part: Block, batch: ParameterBatch) -> NestWork:
         """The part's work in the cases at `index`, none in the other cases."""
         if not len(index):
-            return self._nothing(lanes.count)
-        return self.work(part, lanes.at(index)).gathered(Groups(index, lanes.count), np.ones(len(index)))
+            return self._nothing(batch.count)
+        return self.work(part, batch.at(index)).gathered(Groups(index, batch.count), np.ones(len(index)))
 
-    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> NestWork:
+    def _loops(self, loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> NestWork:
         for loop in reversed(loops):
             body = Block((replace(loop, body=body),))
-        return self._block(body, lanes)
+        return self._block(body, batch)
 
-    def _loop(self, loop: Loop, lanes: ParameterBatch) -> NestWork:
-        trips = lanes.all(lanes.evaluation.trips(loop))
+    def _loop(self, loop: Loop, batch: ParameterBatch) -> NestWork:
+        trips = batch.all(batch.evaluation.trips(loop))
         index, place, weights = self._looked_at(loop, trips)
-        lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
-        inside = lanes.at(index, {loop.iterator.name: chosen(lower, index) + chosen(step, index) * place})
+        lower, step = (batch.evaluation.value(bound) for bound in (loop.lower, loop.step))
+        inside = batch.at(index, {loop.iterator.name: chosen(lower, index) + chosen(step, index) * place})
         iteration = self._block(loop.body, inside)
-        groups = Groups(index, lanes.count)
+        groups = Groups(index, batch.count)
         work = iteration.gathered(groups, weights)
         control = work.control + operators_in((loop.lower, loop.upper))
         if iteration.rows.any() or _is_unrolled(loop):
@@ -227,9 +227,9 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
     total = None
     alone = len(entries.case) == len(entries.starts)
     for part in _PLACES[:1] if alone else _PLACES:
-        lanes = entries.at_part(*part)
-        nest = mapped_nest(launch, lanes)
-        nest_work = counter.work(launch.body, lanes) if nest is None else counter.mapped(nest)
+        batch = entries.at_part(*part)
+        nest = mapped_nest(launch, batch)
+        nest_work = counter.work(launch.body, batch) if nest is None else counter.mapped(nest)
         total = nest_work if total is None else replace(_together(total, nest_work), footprint=nest_work.footprint)
     assert total is not None
     total = total.at(which)
@@ -252,9 +252,9 @@ def _distinct_launches(place: Place) -> tuple[Place, Numbers]:
     mentioned = {
         node.object.name for part in (place.launch.body, *bounds) for node in walk(part) if isinstance(node, Access)
     }
-    values = {name: value for name in sorted(mentioned) if (value := place.lanes.get(name)) is not None}
+    values = {name: value for name in sorted(mentioned) if (value := place.batch.get(name)) is not None}
     cases, distinct, index = distinct_cases(values)
-    return replace(place, lanes=ParameterBatch(cases, distinct)), np.broadcast_to(index, (place.lanes.count,))
+    return replace(place, batch=ParameterBatch(cases, distinct)), np.broadcast_to(index, (place.batch.count,))
 
 
 def _together(first: NestWork, second: NestWork) -> NestWork:

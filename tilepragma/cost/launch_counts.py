@@ -21,32 +21,32 @@ ENTRIES = 64
 
 @dataclass(frozen=True)
 class Place:
-    """A launch and the steps around it, outermost first; `lanes` are the cases."""
+    """A launch and the steps around it, outermost first; `batch` has the cases."""
 
     launch: Launch
     around: tuple[HostLoop | HostCondition, ...]
-    lanes: ParameterBatch
+    batch: ParameterBatch
 
 
 def places_of(
-    steps: tuple[Step, ...], lanes: ParameterBatch, around: tuple[HostLoop | HostCondition, ...] = ()
+    steps: tuple[Step, ...], batch: ParameterBatch, around: tuple[HostLoop | HostCondition, ...] = ()
 ) -> Iterator[Place]:
     """The launches of a tree in textual order."""
     for step in steps:
         if isinstance(step, Launch):
-            yield Place(step, around, lanes)
+            yield Place(step, around, batch)
         else:
-            yield from places_of(step.steps, lanes, (*around, step))
+            yield from places_of(step.steps, batch, (*around, step))
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Launches, grouped by case: `lanes` with values of the host's iterators, the `case` of each
+    """Launches, grouped by case: `batch` with values of the host's iterators, the `case` of each
     entry, and the number of launches that it represents. `exact`: every loop was enumerated in
     full.
     """
 
-    lanes: ParameterBatch
+    batch: ParameterBatch
     case: Numbers
     repeats: Numbers
     exact: bool = True
@@ -59,26 +59,26 @@ class Entries:
     def at_part(self, numerator: int, denominator: int) -> ParameterBatch:
         """The entry of each case at the fraction numerator / denominator, rounded."""
         lengths = np.diff(np.append(self.starts, len(self.case)))
-        return self.lanes.at(self.starts + (2 * (lengths - 1) * numerator + denominator) // (2 * denominator))
+        return self.batch.at(self.starts + (2 * (lengths - 1) * numerator + denominator) // (2 * denominator))
 
 
 def entries_of(place: Place, most: int | None) -> Entries:
     """The launches. Of a loop with more than `most` iterations, `most` evenly spread iterations
     represent the rest. Raises UncountableError.
     """
-    cases = place.lanes.count
-    entries = Entries(place.lanes, np.arange(cases), np.ones(cases, dtype=np.int64))
+    cases = place.batch.count
+    entries = Entries(place.batch, np.arange(cases), np.ones(cases, dtype=np.int64))
     for depth, step in enumerate(place.around):
-        evaluation = entries.lanes.evaluation
+        evaluation = entries.batch.evaluation
         if isinstance(step, HostCondition):
-            holds = np.broadcast_to(evaluation.holds(step.condition), (entries.lanes.count,))
-            entries = Entries(entries.lanes, entries.case, entries.repeats * holds, entries.exact)
+            holds = np.broadcast_to(evaluation.holds(step.condition), (entries.batch.count,))
+            entries = Entries(entries.batch, entries.case, entries.repeats * holds, entries.exact)
             continue
-        trips = entries.lanes.all(evaluation.trips(step.loop))
+        trips = entries.batch.all(evaluation.trips(step.loop))
         if step.loop.iterator.name in _deciding(place, depth + 1):
             entries = _sampled(step.loop, entries, trips, most)
         else:
-            inside = entries.lanes.inside({step.loop.iterator.name: step.loop.lower})
+            inside = entries.batch.inside({step.loop.iterator.name: step.loop.lower})
             entries = Entries(inside, entries.case, entries.repeats * trips, entries.exact)
     return entries
 
@@ -88,11 +88,11 @@ def _sampled(loop: Loop, entries: Entries, trips: Numbers, most: int | None) -> 
     taken = np.maximum(trips if most is None else np.minimum(trips, most), 1)
     index, place = members(taken)
     first, beyond = place * trips[index] // taken[index], (place + 1) * trips[index] // taken[index]
-    lower, step = (chosen(entries.lanes.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
+    lower, step = (chosen(entries.batch.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
     middle = np.maximum(first + beyond - 1, 0) // 2
-    lanes = entries.lanes.at(index, {loop.iterator.name: lower + step * middle})
+    batch = entries.batch.at(index, {loop.iterator.name: lower + step * middle})
     exact = entries.exact and (most is None or bool(np.all(trips <= most)))
-    return Entries(lanes, entries.case[index], entries.repeats[index] * (beyond - first), exact)
+    return Entries(batch, entries.case[index], entries.repeats[index] * (beyond - first), exact)
 
 
 def _deciding(place: Place, depth: int) -> frozenset[str]:

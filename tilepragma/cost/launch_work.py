@@ -124,11 +124,11 @@ def plan_work(
     except UncountableError as reason:
         return Uncounted(str(reason))
     cases = max((value.size for value in values.values() if not isinstance(value, int)), default=1)
-    lanes = ParameterBatch(cases, values)
+    batch = ParameterBatch(cases, values)
     steps = plan.host_steps if on_host else plan.device_steps
     try:
         known = SourceCounts.of(plan, scalars) if source is None else source
-        launches = tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, lanes))
+        launches = tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, batch))
     except UncountableError as reason:
         return Uncounted(str(reason))
     return PlanWork(cases, on_host, launches)
@@ -150,7 +150,7 @@ def _default_sizes(
 def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most: int) -> LaunchWork:
     entries = entries_of(place, most)
     tile = cache(partial(representative_tile, place.launch, entries))
-    nest = mapped_nest(place.launch, entries.lanes)
+    nest = mapped_nest(place.launch, entries.batch)
     loops: tuple[MappedLoop, ...] = ()
     tiles, nonempty, exact = np.ones_like(entries.repeats), None, entries.exact
     if nest is not None:
@@ -161,7 +161,7 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         if held is not None:
             nonempty, all_held = held
             tiles, exact = nonempty, exact and all_held
-    counts = source.of_launch(place.launch, among, entries.lanes)
+    counts = source.of_launch(place.launch, among, entries.batch)
     if counts is None:
         counts, all_run = _run(place, entries, tile, tiles)
         exact = exact and all_run
@@ -174,9 +174,9 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         loops=loops,
         exact=exact,
         nonempty=nonempty,
-        points=place.lanes.all(total(counts.values())),
-        operations=place.lanes.all(total(count * source.operations(leaf) for leaf, count in counts.items())),
-        accesses=place.lanes.all(total(count * source.accesses(leaf) for leaf, count in counts.items())),
+        points=place.batch.all(total(counts.values())),
+        operations=place.batch.all(total(count * source.operations(leaf) for leaf, count in counts.items())),
+        accesses=place.batch.all(total(count * source.accesses(leaf) for leaf, count in counts.items())),
         find_tile=tile,
     )
 
@@ -185,10 +185,10 @@ def _run(place: Place, entries: Entries, tile: Callable[[], TileWork], tiles: Nu
     """The executions of all launches, by their own text. If that takes too long: those of a
     representative tile times the tiles, and False. Raises UncountableError.
     """
-    cases = place.lanes.count
+    cases = place.batch.count
     try:
         all_entries = entries_of(place, None)
-        counts = Counter(RUN_BUDGET).count(place.launch.body, all_entries.lanes)
+        counts = Counter(RUN_BUDGET).count(place.launch.body, all_entries.batch)
         return {
             leaf: summed(all_entries.case, all_entries.repeats * count, cases) for leaf, count in counts.items()
         }, True

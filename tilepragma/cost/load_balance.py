@@ -29,7 +29,7 @@ def slowest_part(work: LaunchWork, cores: int) -> Reals | None:
     largest tile, if it exceeds 1 / cores.
     """
     entries = entries_of(work.place, _ENTRIES)
-    nest = mapped_nest(work.place.launch, entries.lanes)
+    nest = mapped_nest(work.place.launch, entries.batch)
     if nest is None or len(nest.loops) != 1:
         return None
     (trips,) = nest.trips()
@@ -48,11 +48,11 @@ def _of_entries(nest: MappedNest, trips: Numbers, cores: int, pipelined: bool) -
     length = np.clip(trips, 1, _LONGEST)
     width = -(-int(length.max()) // cores) * cores
     place = np.arange(width)[None, :]
-    there = place * (taken - 1)[:, None] / np.maximum(length - 1, 1)[:, None]
-    before = np.minimum(there.astype(np.int64), (taken - 1)[:, None])
+    position = place * (taken - 1)[:, None] / np.maximum(length - 1, 1)[:, None]
+    before = np.minimum(position.astype(np.int64), (taken - 1)[:, None])
     after = np.minimum(before + 1, (taken - 1)[:, None])
     rows = np.arange(len(trips))[:, None]
-    between = points[rows, before] * (1 - there + before) + points[rows, after] * (there - before)
+    between = points[rows, before] * (1 - position + before) + points[rows, after] * (position - before)
     tiles = np.where(place < length[:, None], between, 0.0)
     of_cores = tiles.reshape(len(trips), -1, cores).sum(axis=1)
     every = np.asarray(of_cores.sum(axis=1))
@@ -64,8 +64,8 @@ def _points(nest: MappedNest, trips: Numbers, taken: Numbers) -> Reals:
     loop = nest.loops[0].loop
     index, number = members(taken)
     place = number * (trips[index] - 1) // np.maximum(taken[index] - 1, 1)
-    lower, step = (chosen(nest.lanes.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
-    inside = nest.lanes.at(index, {loop.iterator.name: lower + step * place})
+    lower, step = (chosen(nest.batch.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
+    inside = nest.batch.at(index, {loop.iterator.name: lower + step * place})
     counts = Counter(samples=_SAMPLES).count(nest.body, inside)
     points = np.zeros((len(taken), _PLACES))
     points[index, number] = sum(

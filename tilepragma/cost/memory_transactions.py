@@ -42,24 +42,24 @@ def array_tile_conflicts(nest: TileNest, place: Place, banks: Banks) -> Numbers:
     """The mean slowdown by bank conflicts of a nest's accesses to the scratchpads of the launch's
     staged form, for each case. Other arrays count as fully serialised. Raises UncountableError.
     """
-    lanes = place.lanes
+    batch = place.batch
     lengths = {
         scratchpad.array: [
-            lanes.all(lanes.evaluation.value(length)) for length in scratchpad.object.lengths if length is not None
+            batch.all(batch.evaluation.value(length)) for length in scratchpad.object.lengths if length is not None
         ]
         for scratchpad in place.launch.staged_scratchpads
     }
     conflicts = []
     for array, worker, beside in _neighbours(nest, place):
         if worker is None or beside is None or array not in lengths:
-            conflicts.append(np.full(lanes.count, banks.number))
+            conflicts.append(np.full(batch.count, banks.number))
             continue
-        stride = np.zeros(lanes.count, dtype=np.int64)
+        stride = np.zeros(batch.count, dtype=np.int64)
         for start, end, length in zip(worker, beside, lengths[array], strict=True):
             stride = stride * length + (end - start)
         degrees = {int(step): element_conflicts(int(step), element_bytes(array), banks) for step in np.unique(stride)}
         conflicts.append(np.array([degrees[int(step)] for step in stride]))
-    return np.asarray(np.mean(conflicts, axis=0) if conflicts else np.ones(lanes.count), dtype=np.float64)
+    return np.asarray(np.mean(conflicts, axis=0) if conflicts else np.ones(batch.count), dtype=np.float64)
 
 
 _Subscripts = tuple[int, ...] | None
@@ -95,34 +95,34 @@ def _origin(place: Place) -> ParameterBatch:
             names |= {loop.loop.iterator.name for loop in node.loops}
         elif isinstance(node, Declaration):
             names |= {declarator.object.name for declarator in node.declarators}
-    return place.lanes.at(np.zeros(1, dtype=np.int64)).inside(dict.fromkeys(names, 0))
+    return place.batch.at(np.zeros(1, dtype=np.int64)).inside(dict.fromkeys(names, 0))
 
 
-def _accesses(block: Block, lanes: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
+def _accesses(block: Block, batch: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
     """The array of each access and its subscripts, None if they depend on data."""
-    for there, statement in declared_along(block, lanes):
+    for declared, statement in declared_along(block, batch):
         if isinstance(statement, (If, Loop, TileNest, Block)):
-            yield from _inside(statement, there)
+            yield from _inside(statement, declared)
             continue
         for use in uses(statement):
             if is_of_memory(use):
                 for _ in range(use.reads + use.writes):
-                    yield use.object, _subscripts(use.subscripts, there)
+                    yield use.object, _subscripts(use.subscripts, declared)
 
 
-def _inside(statement: If | Loop | TileNest | Block, lanes: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
+def _inside(statement: If | Loop | TileNest | Block, batch: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
     if isinstance(statement, Block):
-        yield from _accesses(statement, lanes)
+        yield from _accesses(statement, batch)
     elif isinstance(statement, If):
         for part in (statement.then, statement.otherwise):
-            yield from _accesses(part, lanes) if part is not None else ()
+            yield from _accesses(part, batch) if part is not None else ()
     else:
-        yield from _accesses(statement.body, lanes)
+        yield from _accesses(statement.body, batch)
 
 
-def _subscripts(subscripts: tuple[Expression, ...], lanes: ParameterBatch) -> _Subscripts:
+def _subscripts(subscripts: tuple[Expression, ...], batch: ParameterBatch) -> _Subscripts:
     try:
-        return tuple(int(lanes.all(lanes.evaluation.value(subscript))[0]) for subscript in subscripts)
+        return tuple(int(batch.all(batch.evaluation.value(subscript))[0]) for subscript in subscripts)
     except UncountableError:
         return None
 

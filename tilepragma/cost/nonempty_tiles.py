@@ -39,8 +39,8 @@ def nonempty_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Number
     loops = [nest.loops[place].loop for place in order]
     counts = np.zeros(len(index), dtype=np.int64)
     try:
-        for case, lanes in _iterations(loops[:-1], nest.lanes.at(index)):
-            counts += summed(case, _holding(nest.body, loops[-1], lanes), len(index))
+        for case, batch in _iterations(loops[:-1], nest.batch.at(index)):
+            counts += summed(case, _holding(nest.body, loops[-1], batch), len(index))
     except UncountableError:
         return None
     if stride == 1:
@@ -56,27 +56,27 @@ def _content(body: Block) -> object:
     return statements[0] if len(statements) == 1 else None
 
 
-def _iterations(loops: list[Loop], lanes: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
+def _iterations(loops: list[Loop], batch: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
     """All iterations of loops with independent bounds, with the case of each."""
     if not loops:
-        yield np.arange(lanes.count), lanes
+        yield np.arange(batch.count), batch
         return
     loop, *others = loops
-    lower, step = lanes.evaluation.value(loop.lower), lanes.evaluation.value(loop.step)
-    for index, place in ragged(lanes.all(lanes.evaluation.trips(loop))):
+    lower, step = batch.evaluation.value(loop.lower), batch.evaluation.value(loop.step)
+    for index, place in ragged(batch.all(batch.evaluation.trips(loop))):
         value = chosen(lower, index) + chosen(step, index) * place
-        for case, inner in _iterations(others, lanes.at(index, {loop.iterator.name: value})):
+        for case, inner in _iterations(others, batch.at(index, {loop.iterator.name: value})):
             yield index[case], inner
 
 
-def _holding(body: Block, loop: Loop, lanes: ParameterBatch) -> Numbers:
+def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Numbers:
     """The iterations of the loop (of step 1) for which the tile's condition holds."""
-    evaluation = lanes.evaluation
-    first = lanes.all(evaluation.value(loop.lower))
-    low, high = first, first + lanes.all(evaluation.trips(loop)) - 1
-    if np.any(lanes.all(evaluation.value(loop.step)) != 1):
+    evaluation = batch.evaluation
+    first = batch.all(evaluation.value(loop.lower))
+    low, high = first, first + batch.all(evaluation.trips(loop)) - 1
+    if np.any(batch.all(evaluation.value(loop.step)) != 1):
         raise UncountableError("a mapped loop has a step other than 1")
-    samples = [_differences(body, lanes.inside({loop.iterator.name: value})) for value in (0, 1, 2)]
+    samples = [_differences(body, batch.inside({loop.iterator.name: value})) for value in (0, 1, 2)]
     for at_zero, at_one, at_two in zip(*samples, strict=True):
         slope = at_one - at_zero
         if np.any(at_two - at_one != slope):
@@ -88,21 +88,21 @@ def _holding(body: Block, loop: Loop, lanes: ParameterBatch) -> Numbers:
     return np.asarray(np.maximum(high - low + 1, 0), dtype=np.int64)
 
 
-def _differences(body: Block, lanes: ParameterBatch) -> list[Numbers]:
+def _differences(body: Block, batch: ParameterBatch) -> list[Numbers]:
     """Values that are >= 0 exactly where the tile's condition holds."""
-    for there, statement in declared_along(body, lanes):
+    for declared, statement in declared_along(body, batch):
         if isinstance(statement, If):
-            return [there.all(side) for side in _sides(statement.condition, there)]
+            return [declared.all(side) for side in _sides(statement.condition, declared)]
     raise UncountableError("tiles have no condition")
 
 
-def _sides(condition: Expression, lanes: ParameterBatch) -> Iterator[Numbers]:
+def _sides(condition: Expression, batch: ParameterBatch) -> Iterator[Numbers]:
     match condition:
         case Binary(operator="&&"):
-            yield from _sides(condition.left, lanes)
-            yield from _sides(condition.right, lanes)
+            yield from _sides(condition.left, batch)
+            yield from _sides(condition.right, batch)
         case Binary(operator=("<" | "<=" | ">" | ">=") as operator):
-            left, right = (lanes.all(lanes.evaluation.value(side)) for side in (condition.left, condition.right))
+            left, right = (batch.all(batch.evaluation.value(side)) for side in (condition.left, condition.right))
             yield (right - left if operator in ("<", "<=") else left - right) - (len(operator) == 1)
         case _:
             raise UncountableError("a tile's condition is no conjunction of inequalities")

@@ -53,21 +53,21 @@ class ParameterBatch:
         index: Numbers | None = None,
     ) -> None:
         self.count = count
-        self._own = dict(values)
+        self._values = dict(values)
         self._parent = parent
         self._index = index
-        self._found: dict[str, Values | None] = {}
+        self._cache: dict[str, Values | None] = {}
         self.evaluation = Evaluation(self)
 
     def get(self, name: str) -> Values | None:
         """The values of a name, None where it has none."""
-        if name not in self._found:
-            self._found[name] = self._find(name)
-        return self._found[name]
+        if name not in self._cache:
+            self._cache[name] = self._find(name)
+        return self._cache[name]
 
     def _find(self, name: str) -> Values | None:
-        if name in self._own:
-            given = self._own[name]
+        if name in self._values:
+            given = self._values[name]
             if given is None or isinstance(given, (int, np.ndarray)):
                 return given
             assert self._parent is not None
@@ -93,12 +93,12 @@ class ParameterBatch:
         return np.broadcast_to(np.asarray(values, dtype=np.int64), (self.count,))
 
 
-def in_parts(lanes: ParameterBatch, compute: Callable[[ParameterBatch], Values]) -> Numbers:
+def in_parts(batch: ParameterBatch, compute: Callable[[ParameterBatch], Values]) -> Numbers:
     """The result for each case, computed from CHUNK cases at a time."""
-    if lanes.count <= CHUNK:
-        return lanes.all(compute(lanes))
-    cuts = range(0, lanes.count, CHUNK)
-    parts = (lanes.at(np.arange(first, min(first + CHUNK, lanes.count))) for first in cuts)
+    if batch.count <= CHUNK:
+        return batch.all(compute(batch))
+    cuts = range(0, batch.count, CHUNK)
+    parts = (batch.at(np.arange(first, min(first + CHUNK, batch.count))) for first in cuts)
     return np.concatenate([part.all(compute(part)) for part in parts])
 
 
@@ -126,13 +126,13 @@ def ragged(lengths: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
         yield index, np.arange(first, beyond) - (ends - lengths)[index]
 
 
-def declared_along(block: Block, lanes: ParameterBatch) -> Iterator[tuple[ParameterBatch, Statement]]:
+def declared_along(block: Block, batch: ParameterBatch) -> Iterator[tuple[ParameterBatch, Statement]]:
     """The statements of a block except barriers, each with the values declared before it."""
     for statement in block.statements:
         if not isinstance(statement, (Barrier, Stage)):
-            yield lanes, statement
+            yield batch, statement
         if isinstance(statement, Declaration):
-            lanes = lanes.inside(
+            batch = batch.inside(
                 {declarator.object.name: _initial(declarator.initializer) for declarator in statement.declarators}
             )
 
@@ -141,7 +141,7 @@ def _initial(initializer: Any) -> Expression | None:
     return None if isinstance(initializer, tuple) else initializer
 
 
-def is_leaf(statement: Statement, lanes: ParameterBatch) -> bool:
+def is_leaf(statement: Statement, batch: ParameterBatch) -> bool:
     """Whether the statement counts as one. Raises UncountableError if data decides a loop."""
     if isinstance(statement, (While, ForLoop)):
         raise UncountableError(f"a loop runs until data says so{_line(statement)}")
@@ -153,7 +153,7 @@ def is_leaf(statement: Statement, lanes: ParameterBatch) -> bool:
         return not any(isinstance(node, (Loop, While, ForLoop)) for node in walk(statement))
     inner = any(isinstance(node, (Loop, TileNest, While, ForLoop)) for node in walk(statement))
     try:
-        lanes.evaluation.value(statement.condition)
+        batch.evaluation.value(statement.condition)
     except UncountableError:
         if inner:
             raise

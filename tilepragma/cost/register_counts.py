@@ -23,7 +23,7 @@ REGISTERS = 40
 def register_use(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterUse:
     """The compiler's report for the launch, else an estimate with spills."""
     known = () if plan.registers is None else plan.registers.launches
-    measured = next((one for one in known if one.launch == launch.name), None)
+    measured = next((use for use in known if use.launch == launch.name), None)
     if measured is not None:
         return measured
     wanted = REGISTERS + kept_elements(launch) * (2 if is_double(launch) else 1)

@@ -44,11 +44,11 @@ class SourceCounts:
     def of(plan: KernelPlan, scalars: Mapping[str, Values]) -> SourceCounts:
         """The counts of the plan's region, once for each distinct case. Raises UncountableError."""
         cases, distinct, index = distinct_cases(scalars)
-        lanes, exact = ParameterBatch(cases, distinct), True
+        batch, exact = ParameterBatch(cases, distinct), True
         try:
-            counts = Counter().count(plan.kernel.body, lanes)
+            counts = Counter().count(plan.kernel.body, batch)
         except TooManyError:
-            counts, exact = Counter(samples=SAMPLES).count(plan.kernel.body, lanes), False
+            counts, exact = Counter(samples=SAMPLES).count(plan.kernel.body, batch), False
         spread = {leaf: chosen(values, index) for leaf, values in counts.items()}
         return SourceCounts(plan, {place: values for leaf, values in spread.items() for place in leaf}, exact)
 
@@ -56,11 +56,11 @@ class SourceCounts:
         """The cases at `index`."""
         return replace(self, counts={place: chosen(values, index) for place, values in self.counts.items()})
 
-    def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: ParameterBatch) -> Counts | None:
+    def of_launch(self, launch: Launch, among: tuple[Launch, ...], batch: ParameterBatch) -> Counts | None:
         """How often the region runs the launch's statements. None if another launch of the tree
         (`among`) runs some of them, or if the launch does more than the region.
         """
-        leaves = sorted(leaves_under(launch.body, lanes), key=len, reverse=True)
+        leaves = sorted(leaves_under(launch.body, batch), key=len, reverse=True)
         run = {place for leaf in leaves for place in leaf}
         others = (place for launch_ in among if launch_ != launch for place in places(launch_.body))
         if launch.scratchpads or not run <= self.counts.keys() or not run.isdisjoint(others):
@@ -118,25 +118,25 @@ def _accessed(statement: ExpressionStatement) -> int:
     return sum((use.reads + use.writes) * element_bytes(use.object) for use in accesses)
 
 
-def leaves_under(node: Statement, lanes: ParameterBatch) -> set[Leaf]:
+def leaves_under(node: Statement, batch: ParameterBatch) -> set[Leaf]:
     """The leaves that `Counter.count` finds under the statement. Raises UncountableError."""
     if isinstance(node, Block):
-        return set(_leaves(node, lanes))
+        return set(_leaves(node, batch))
     if isinstance(node, If):
         parts = (node.then,) if node.otherwise is None else (node.then, node.otherwise)
-        return {leaf for part in parts for leaf in _leaves(part, lanes)}
+        return {leaf for part in parts for leaf in _leaves(part, batch)}
     if isinstance(node, (Loop, TileNest)):
         loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
-        return leaves_under(node.body, lanes.inside({loop.iterator.name: loop.lower for loop in loops}))
-    return leaves_under(node.body if isinstance(node, PackedPanels) else Block((node,)), lanes)
+        return leaves_under(node.body, batch.inside({loop.iterator.name: loop.lower for loop in loops}))
+    return leaves_under(node.body if isinstance(node, PackedPanels) else Block((node,)), batch)
 
 
-def _leaves(block: Block, lanes: ParameterBatch) -> Iterator[Leaf]:
+def _leaves(block: Block, batch: ParameterBatch) -> Iterator[Leaf]:
     leaf: list[object] = []
-    for there, statement in declared_along(block, lanes):
-        if is_leaf(statement, there):
+    for declared, statement in declared_along(block, batch):
+        if is_leaf(statement, declared):
             leaf += places(statement)
         else:
-            yield from leaves_under(statement, there)
+            yield from leaves_under(statement, declared)
     if leaf:
         yield tuple(leaf)

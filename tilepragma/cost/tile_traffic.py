@@ -78,7 +78,7 @@ class GangTile:
     @property
     def cases(self) -> int:
         """The number of cases."""
-        return self.place.lanes.count
+        return self.place.batch.count
 
 
 def counted_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
@@ -100,33 +100,33 @@ def counted_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
 
 @dataclass(frozen=True)
 class _Gang:
-    """A gang's tile: `lanes` are at its first iteration, and its workers take further ones."""
+    """A gang's tile: `batch` is at its first iteration, and its workers take further ones."""
 
     nest: MappedNest
-    lanes: ParameterBatch
+    batch: ParameterBatch
     workers: Mapping[int, Values]
 
     def iterations(self, wanted: frozenset[str]) -> tuple[ParameterBatch, Numbers]:
         """The iterations of mapped loops with such iterators, each with its case."""
-        lanes, case = self.lanes, np.arange(self.lanes.count)
+        batch, case = self.batch, np.arange(self.batch.count)
         for tiled in self.nest.loops:
             dimension, with_workers, points = axis_of(tiled)
             name = tiled.loop.iterator.name
             if not with_workers or name not in wanted:
                 continue
-            evaluation = lanes.evaluation
+            evaluation = batch.evaluation
             first, step = evaluation.value(access_to(tiled.loop.iterator)), evaluation.value(tiled.loop.step)
             beyond = evaluation.value(tiled.loop.lower) + step * evaluation.trips(tiled.loop)
             extent = np.minimum(
-                lanes.all(chosen(self.workers.get(dimension, 1), case) * points), (beyond - first) // step
+                batch.all(chosen(self.workers.get(dimension, 1), case) * points), (beyond - first) // step
             )
             lengths = np.maximum(extent, 0)
             if lengths.sum() > BUDGET:
                 raise UncountableError(f"more than {BUDGET} iterations to enumerate")
             index, place = members(lengths)
-            lanes = lanes.at(index, {name: chosen(first, index) + chosen(step, index) * place})
+            batch = batch.at(index, {name: chosen(first, index) + chosen(step, index) * place})
             case = case[index]
-        return lanes, case
+        return batch, case
 
 
 @dataclass
@@ -149,8 +149,8 @@ class _Images:
         cases_with_points = [np.zeros(0, dtype=np.int64)]
         for wanted in dict.fromkeys(self._wanted(use) for use in uses(self.body) if is_of_memory(use)):
             every = wanted | self.counter.decisive((), gang.nest.body)
-            lanes, index = gang.iterations(every)
-            cases_with_points += self._visit(gang.nest.body, lanes, cases[index], wanted)
+            batch, index = gang.iterations(every)
+            cases_with_points += self._visit(gang.nest.body, batch, cases[index], wanted)
         return np.unique(np.concatenate(cases_with_points))
 
     def _wanted(self, use: Use) -> frozenset[str]:
@@ -159,48 +159,48 @@ class _Images:
         return self.names[use.subscripts]
 
     def _visit(
-        self, node: Statement, lanes: ParameterBatch, case: Numbers, wanted: frozenset[str]
+        self, node: Statement, batch: ParameterBatch, case: Numbers, wanted: frozenset[str]
     ) -> Iterator[Numbers]:
         if isinstance(node, Block):
-            for there, statement in declared_along(node, lanes):
+            for declared, statement in declared_along(node, batch):
                 if isinstance(statement, Declaration):
-                    self._touch(statement, there, case, wanted)
-                elif is_leaf(statement, there):
+                    self._touch(statement, declared, case, wanted)
+                elif is_leaf(statement, declared):
                     yield case
-                    self._touch(statement, there, case, wanted)
+                    self._touch(statement, declared, case, wanted)
                 else:
-                    yield from self._visit(statement, there, case, wanted)
+                    yield from self._visit(statement, declared, case, wanted)
         elif isinstance(node, If):
-            for part, index in branches(node, lanes):
-                yield from self._visit(part, lanes.at(index), case[index], wanted)
+            for part, index in branches(node, batch):
+                yield from self._visit(part, batch.at(index), case[index], wanted)
         elif isinstance(node, (Loop, TileNest)):
             loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
-            yield from self._loops(loops, node.body, lanes, case, wanted)
+            yield from self._loops(loops, node.body, batch, case, wanted)
         elif isinstance(node, PackedPanels):
-            yield from self._visit(node.body, lanes, case, wanted)
+            yield from self._visit(node.body, batch, case, wanted)
 
     def _loops(
-        self, loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch, case: Numbers, wanted: frozenset[str]
+        self, loops: tuple[Loop, ...], body: Block, batch: ParameterBatch, case: Numbers, wanted: frozenset[str]
     ) -> Iterator[Numbers]:
         if not loops:
-            yield from self._visit(body, lanes, case, wanted)
+            yield from self._visit(body, batch, case, wanted)
             return
         name = loops[0].iterator.name
         if name in wanted or name in self.counter.decisive(loops[1:], body):
-            for index, child in self.counter.iterations(loops[0], lanes):
+            for index, child in self.counter.iterations(loops[0], batch):
                 yield from self._loops(loops[1:], body, child, case[index], wanted)
             return
-        index = np.flatnonzero(lanes.all(lanes.evaluation.trips(loops[0])))
-        inside = lanes.inside({name: loops[0].lower}).at(index)
+        index = np.flatnonzero(batch.all(batch.evaluation.trips(loops[0])))
+        inside = batch.inside({name: loops[0].lower}).at(index)
         yield from self._loops(loops[1:], body, inside, case[index], wanted)
 
-    def _touch(self, statement: Statement, lanes: ParameterBatch, case: Numbers, wanted: frozenset[str]) -> None:
+    def _touch(self, statement: Statement, batch: ParameterBatch, case: Numbers, wanted: frozenset[str]) -> None:
         if id(statement) not in self.known:
             self.known[id(statement)] = tuple(use for use in uses(statement) if is_of_memory(use))
         for use in self.known[id(statement)]:
             if self._wanted(use) != wanted:
                 continue
-            values = tuple(lanes.all(lanes.evaluation.value(subscript)) for subscript in use.subscripts)
+            values = tuple(batch.all(batch.evaluation.value(subscript)) for subscript in use.subscripts)
             for writes, done in ((False, use.reads), (True, use.writes)):
                 if done:
                     self.touched.setdefault((use.object, writes), []).append((case, *values))

@@ -28,32 +28,32 @@ _SAMPLE = 5
 @dataclass(frozen=True)
 class MappedNest:
     """The nest mapped to gangs or threads: `loops` are its mapped loops, `body` the work of an
-    iteration of these, and `lanes` the cases around the nest.
+    iteration of these, and `batch` has the cases around the nest.
     """
 
     loops: tuple[TiledLoop, ...]
     body: Block
-    lanes: ParameterBatch
+    batch: ParameterBatch
 
     def trips(self) -> tuple[Numbers, ...]:
         """The iterations of each of the loops. Raises UncountableError."""
         return tuple(self._trips(loop.loop) for loop in self.loops)
 
     def _trips(self, loop: Loop) -> Numbers:
-        return in_parts(self.lanes, lambda part: part.evaluation.trips(loop))
+        return in_parts(self.batch, lambda part: part.evaluation.trips(loop))
 
     def at_part(self, numerator: int, denominator: int) -> ParameterBatch:
         """The cases at the fraction numerator / denominator of each loop's iterations, rounded."""
-        there = self.lanes
+        batch = self.batch
         for tiled in self.loops:
-            evaluation, loop = there.evaluation, tiled.loop
+            evaluation, loop = batch.evaluation, tiled.loop
             place = (2 * (evaluation.trips(loop) - 1) * numerator + denominator) // (2 * denominator)
             value = evaluation.value(loop.lower) + evaluation.value(loop.step) * place
-            there = there.inside({loop.iterator.name: value})
-        return there
+            batch = batch.inside({loop.iterator.name: value})
+        return batch
 
 
-def mapped_nest(launch: Launch, lanes: ParameterBatch) -> MappedNest | None:
+def mapped_nest(launch: Launch, batch: ParameterBatch) -> MappedNest | None:
     """The nest mapped to gangs or threads; None if one instance does everything. All instances run
     the loops around it, so these are part of the body. Raises UncountableError.
     """
@@ -63,7 +63,7 @@ def mapped_nest(launch: Launch, lanes: ParameterBatch) -> MappedNest | None:
     if len(nests) > 1:
         raise UncountableError(f"several nests of {launch.name} are mapped")
     (nest,) = nests
-    node, there = _outermost(launch.body, lanes, nest)
+    node, around = _outermost(launch.body, batch, nest)
     loops = tuple(tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles))
     body = nest.body
     for tiled in reversed(nest.loops):
@@ -74,18 +74,18 @@ def mapped_nest(launch: Launch, lanes: ParameterBatch) -> MappedNest | None:
         if names_behind(bounds, launch.body) & {loop.iterator.name for loop in _around(node, nest)}:
             raise UncountableError(f"the mapped loops of {launch.name} depend on a loop around them")
         body = Block((_with_body(node, nest, body),))
-    return MappedNest(loops, body, there)
+    return MappedNest(loops, body, around)
 
 
 def _is_outermost(nest: TileNest) -> bool:
     return any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in nest.order)
 
 
-def _outermost(block: Block, lanes: ParameterBatch, nest: TileNest) -> tuple[Statement, ParameterBatch]:
+def _outermost(block: Block, batch: ParameterBatch, nest: TileNest) -> tuple[Statement, ParameterBatch]:
     """The non-block statement that is or contains the nest, and the cases around it."""
-    for there, statement in declared_along(block, lanes):
+    for declared, statement in declared_along(block, batch):
         if any(node is nest for node in walk(statement)):
-            return _outermost(statement, there, nest) if isinstance(statement, Block) else (statement, there)
+            return _outermost(statement, declared, nest) if isinstance(statement, Block) else (statement, declared)
     raise ValueError("the nest stands elsewhere")
 
 
@@ -186,39 +186,39 @@ class _TileFronts:
     counter: Counter = field(default_factory=Counter)
     fronts: _Parts = field(default_factory=dict)
 
-    def add(self, nest: MappedNest, lanes: ParameterBatch, case: Numbers) -> Numbers:
+    def add(self, nest: MappedNest, batch: ParameterBatch, case: Numbers) -> Numbers:
         """Adds the wavefronts of tiles that have points, and returns their points."""
         if not any(isinstance(node, TileNest) for node in walk(nest.body)):
-            return lanes.all(total(self.counter.count(nest.body, lanes).values()))
+            return batch.all(total(self.counter.count(nest.body, batch).values()))
         fronts: _Parts = {}
-        self._collect(nest.body, lanes, np.arange(lanes.count), fronts)
-        points = np.zeros(lanes.count, dtype=np.int64)
+        self._collect(nest.body, batch, np.arange(batch.count), fronts)
+        points = np.zeros(batch.count, dtype=np.int64)
         for parts in fronts.values():
             for index, values in parts:
-                points += summed(index, values, lanes.count)
+                points += summed(index, values, batch.count)
         for key, parts in fronts.items():
             for index, values in parts:
                 kept = points[index] > 0
                 self.fronts.setdefault(key, []).append((case[index[kept]], values[kept]))
         return points
 
-    def _collect(self, node: Statement, lanes: ParameterBatch, case: Numbers, fronts: _Parts) -> None:
+    def _collect(self, node: Statement, batch: ParameterBatch, case: Numbers, fronts: _Parts) -> None:
         nests = isinstance(node, TileNest) or any(isinstance(node, TileNest) for node in walk(node))
         if not nests or isinstance(node, TileNest):
-            values = lanes.all(total(self.counter.count(node, lanes).values()))
+            values = batch.all(total(self.counter.count(node, batch).values()))
             if nests or values.any():
                 fronts.setdefault(id(node) if nests else None, []).append((case, values))
         elif isinstance(node, Block):
-            for there, statement in declared_along(node, lanes):
-                self._collect(statement, there, case, fronts)
+            for declared, statement in declared_along(node, batch):
+                self._collect(statement, declared, case, fronts)
         elif isinstance(node, If):
-            for part, index in branches(node, lanes):
-                self._collect(part, lanes.at(index), case[index], fronts)
+            for part, index in branches(node, batch):
+                self._collect(part, batch.at(index), case[index], fronts)
         elif isinstance(node, Loop):
-            for index, child in self.counter.iterations(node, lanes):
+            for index, child in self.counter.iterations(node, batch):
                 self._collect(node.body, child, case[index], fronts)
         elif isinstance(node, PackedPanels):
-            self._collect(node.body, lanes, case, fronts)
+            self._collect(node.body, batch, case, fronts)
         else:
             raise UncountableError("barriers of workers depend on data")
 

@@ -72,12 +72,12 @@ def boxed_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
 def _gang(nest: MappedNest, tile: GangTile, of_tiles: tuple[int, int]) -> dict[str, _Range | None]:
     """The iterators that the workers of a gang take together."""
     ranges: dict[str, _Range | None] = {}
-    there = nest.at_part(*of_tiles)
+    batch = nest.at_part(*of_tiles)
     for tiled in nest.loops:
         dimension, with_workers, points = axis_of(tiled)
         if with_workers:
-            evaluation, name = there.evaluation, tiled.loop.iterator.name
-            first, step = there.get(name), evaluation.value(tiled.loop.step)
+            evaluation, name = batch.evaluation, tiled.loop.iterator.name
+            first, step = batch.get(name), evaluation.value(tiled.loop.step)
             assert first is not None
             last = evaluation.value(tiled.loop.lower) + step * (evaluation.trips(tiled.loop) - 1)
             extent = first + step * (tile.workers.get(dimension, 1) * points - 1)
@@ -90,11 +90,11 @@ def _gang(nest: MappedNest, tile: GangTile, of_tiles: tuple[int, int]) -> dict[s
 class _Ranges:
     """What is known of names inside a tile; of others the cases know the values."""
 
-    lanes: ParameterBatch
+    batch: ParameterBatch
     known: dict[str, _Range | None]
 
     def with_range(self, name: str, range_: _Range | None) -> _Ranges:
-        return _Ranges(self.lanes, {**self.known, name: range_})
+        return _Ranges(self.batch, {**self.known, name: range_})
 
     def of(self, node: Expression) -> _Range:
         """Raises UncountableError."""
@@ -118,7 +118,7 @@ class _Ranges:
                 return self.of(node.then).around(self.of(node.otherwise))
             case Call(arguments=(_, _)):
                 return self._helper(node)
-        value = self.lanes.evaluation.value(node)
+        value = self.batch.evaluation.value(node)
         return _Range(value, value)
 
     def _helper(self, node: Call) -> _Range:
@@ -189,7 +189,7 @@ class _Ranges:
 class _Boxes:
     """The boxes of accesses, by array and by whether it is written."""
 
-    found: dict[tuple[DataObject, bool], list[tuple[_Range, ...]]] = field(default_factory=dict)
+    boxes: dict[tuple[DataObject, bool], list[tuple[_Range, ...]]] = field(default_factory=dict)
 
     def visit(self, node: Statement, ranges: _Ranges) -> None:
         if isinstance(node, Block):
@@ -215,12 +215,12 @@ class _Boxes:
                 box = tuple(ranges.of(subscript) for subscript in use.subscripts)
                 for writes, done in ((False, use.reads), (True, use.writes)):
                     if done:
-                        self.found.setdefault((use.object, writes), []).append(box)
+                        self.boxes.setdefault((use.object, writes), []).append(box)
 
     def traffic(self, cases: int) -> Iterator[ArrayTraffic]:
         """Upper bounds of the elements and rows."""
-        for array in dict.fromkeys(array for array, _ in self.found):
-            read, written = (self.found.get((array, writes), []) for writes in (False, True))
+        for array in dict.fromkeys(array for array, _ in self.boxes):
+            read, written = (self.boxes.get((array, writes), []) for writes in (False, True))
             rows = [[box[:-1] for box in boxes] for boxes in (read, written)]
             yield ArrayTraffic(
                 array,

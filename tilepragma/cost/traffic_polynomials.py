@@ -150,20 +150,20 @@ class _Varied:
         mentioned = {
             node.object.name for part in (place.launch.body, *steps) for node in walk(part) if isinstance(node, Access)
         }
-        values_by_name = {name: place.lanes.get(name) for name in sorted(mentioned)}
+        values_by_name = {name: place.batch.get(name) for name in sorted(mentioned)}
         names = tuple(name for name, value in values_by_name.items() if isinstance(value, np.ndarray))
         dimensions = tuple(key for key, value in workers.items() if isinstance(value, np.ndarray))
         rows = [*(values_by_name[name] for name in names), *(workers[key] for key in dimensions)]
-        values = np.array([place.lanes.all(row) for row in rows if row is not None], dtype=np.int64)
-        return _Varied(tile, names, dimensions, values.reshape(len(rows), place.lanes.count))
+        values = np.array([place.batch.all(row) for row in rows if row is not None], dtype=np.int64)
+        return _Varied(tile, names, dimensions, values.reshape(len(rows), place.batch.count))
 
     def with_values(self, values: Numbers) -> GangTile:
         """The tile with these varying values, a column for each of the new cases."""
         values_of: dict[str, Values | Expression | None] = dict(zip(self.names, values[: len(self.names)], strict=True))
         place = self.tile.place
-        lanes = place.lanes.at(np.zeros(values.shape[1], dtype=np.int64), values_of)
+        batch = place.batch.at(np.zeros(values.shape[1], dtype=np.int64), values_of)
         workers = dict(zip(self.dimensions, values[len(self.names) :], strict=True))
-        moved = Place(place.launch, place.around, lanes)
+        moved = Place(place.launch, place.around, batch)
         return replace(self.tile, place=moved, workers={**self.tile.workers, **workers})
 
 

@@ -241,8 +241,8 @@ def test_boxes_of_gangs_have_banks_and_take_room() -> None:
     (launch,) = work.launches
     (fronts,) = launch.tile.fronts
     assert [one.array.name for one in launch.place.launch.staged_scratchpads] == ["a"]
-    assert launch.place.lanes.all(
-        array_tile_bytes(launch.place.launch, launch.place.lanes.evaluation.value)
+    assert launch.place.batch.all(
+        array_tile_bytes(launch.place.launch, launch.place.batch.evaluation.value)
     ).tolist() == [
         4360,
         4488,
