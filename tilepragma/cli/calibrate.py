@@ -99,10 +99,10 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
 
 
 def _advance(progress: Progress, task: object) -> Callable[[Series], None]:
-    def heard(_: Series) -> None:
+    def notify(_: Series) -> None:
         progress.advance(task)  # type: ignore[arg-type]
 
-    return heard
+    return notify
 
 
 def _show(measured: Measured, path: Path) -> None:

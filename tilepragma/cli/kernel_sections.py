@@ -117,9 +117,8 @@ def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None, 
     shares = space.shares(average)
     worst = min(shares, key=lambda text: (shares[text], text))
     words = (
-        f"What share of the fastest version's speed each version reaches "
-        f"at {_count(len(space.inputs), 'input')}, each curve from its worst "
-        f"input to its best. "
+        f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, "
+        f"each curve from its worst input to its best. "
     )
     falls = f"{shares[worst]:.0%} at its worst input, {input_name(worst)}"
     if len(space.everywhere) == 1:
@@ -210,9 +209,9 @@ def _adaptive(ways: Sequence[_Way], unit: str, average: str, without: str) -> Fi
     """Figure 7 of the TileK paper."""
     ideal, rules = ways[0], next((way for way in ways if way.name == RULES), None)
     words = (
-        f"Mean, least and most over all inputs. Taking the fastest version of each input "
-        f"is {ideal.mean_speedup:.2f} times as fast as the best one "
-        f"on average ({average}), and {ideal.worst_speedup:.2f} times at the slowest input."
+        "Mean, least and most over all inputs. Taking the fastest version of each input is "
+        f"{ideal.mean_speedup:.2f} times as fast as the best one on average ({average}), and "
+        f"{ideal.worst_speedup:.2f} times at the slowest input."
     )
     if rules is None:
         advice = without

@@ -153,12 +153,12 @@ class _Run:
         if done.returncode:
             return Measured(name, None, f"failed: the compiler {ending(done.returncode)}{last_line(done.stderr)}")
 
-        def heard(look: Look) -> None:
+        def notify(look: Look) -> None:
             say(f"{name}: {look.rounds * self.problem.sweeps} sweeps, error {look.share:.2g}")
 
         numbers = (*self.problem.extents, self.tolerance, self.problem.rounds, self.limit)
         try:
-            return Measured(name, converge([str(program), *map(str, numbers)], self.limit, heard), note=note)
+            return Measured(name, converge([str(program), *map(str, numbers)], self.limit, notify), note=note)
         except ProgramError as error:
             return Measured(name, None, f"failed: the program {error}")
 
@@ -190,13 +190,12 @@ def _heading(run: _Run, rows: Sequence[Measured], source: str) -> Iterator[str]:
         for name, value in problem.values.items()
     ]
     yield (
-        f"  model problem: Laplace, zero border, random "
-        f"start; {'; '.join((f'{mesh} inner points, {problem.element}', *values))}"
+        "  model problem: Laplace, zero border, random start; "
+        f"{'; '.join((f'{mesh} inner points, {problem.element}', *values))}"
     )
     yield (
-        f"  until the greatest error is {run.tolerance:g} of that at first, looked at "
-        f"every {problem.rounds * problem.sweeps} "
-        f"sweeps, for {run.limit:g} s at most"
+        f"  until the greatest error is {run.tolerance:g} of that at first, looked at every "
+        f"{problem.rounds * problem.sweeps} sweeps, for {run.limit:g} s at most"
     )
     targets = dict.fromkeys(name for row in rows if row.convergence for name in row.convergence.targets)
     machines = [(name, machine_of(name)) for name in targets or ("threads",)]

@@ -32,9 +32,8 @@ class MeasuredPoints:
 def rooflines(points: Sequence[MeasuredPoints]) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """A figure for each device, and sentences on kernels in none."""
     missing = {
-        absent.device_name: f"No roofline of {absent.device_name}, not calibrated here: run 'tilepragma devices "
-        f"--calibrate', "
-        f"or name it with --device."
+        absent.device_name: f"No roofline of {absent.device_name}, not calibrated here: "
+        "run 'tilepragma devices --calibrate', or name it with --device."
         for absent in points
         if absent.device is None
     }

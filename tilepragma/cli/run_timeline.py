@@ -28,9 +28,9 @@ def _caption(activities: tuple[Activity, ...], whole: float) -> str:
     )
     idle = max(0.0, whole - _busy(activities, tuple({activity.kind for activity in activities})))
     parts = [("kernels", kernels), ("copies", copies), ("compilation", compiling), ("none of these", idle)]
-    shares = ", ".join(f"{name} {_share(part, whole)}" for name, part in parts if part > 0)
+    spent = ", ".join(f"{name} {_share(part, whole)}" for name, part in parts if part > 0)
     words = (
-        f"When each kernel, copy and compilation ran: {seconds(whole)} from the first to the last, of which {shares}."
+        f"When each kernel, copy and compilation ran: {seconds(whole)} from the first to the last, of which {spent}."
     )
     return f"{words} {_advice(kernels, copies, compiling, idle)}"
 

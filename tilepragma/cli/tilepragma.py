@@ -152,8 +152,7 @@ def _joined_back(words: Sequence[str]) -> tuple[str, ...]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tilepragma",
-        description="C loop nests under #pragma tilek, for GPUs and all cores. Most builds use tilecc instead: make "
-        "CC=tilecc.",
+        description="C loop nests under #pragma tilek, for GPUs and all cores. Most builds use tilecc: make CC=tilecc.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"tilepragma {__version__}")
@@ -185,8 +184,7 @@ def _add_devices(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     devices.add_argument(
         "--calibrate",
         action="store_true",
-        help="measure launches, barriers, copies, bandwidths and rates of every device, in under a minute, and "
-        "keep them for planning",
+        help="measure launches, barriers, copies, bandwidths and rates of every device, and keep them for planning",
     )
     devices.add_argument(
         "--quick", action="store_true", help="with --calibrate: fewer and shorter measurements, in seconds"
@@ -234,8 +232,7 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     explain.add_argument(
         "--measure",
         action="store_true",
-        help="build and run each method for each relaxation in place (SOR) on a model problem: sweeps to "
-        "convergence, and time",
+        help="run each method for each relaxation in place (SOR) on a model problem: sweeps to convergence, and time",
     )
     explain.add_argument(
         "--value",
@@ -294,15 +291,13 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         tune,
         "--build",
         "COMMAND",
-        "what builds your program with tilecc, for a shell, such as 'make CC=tilecc': it can then be "
-        "tried in other versions",
+        "the shell command that builds your program with tilecc ('make CC=tilecc'), to try other versions of it",
     )
     tune.add_argument("--again", action="store_true", help="measure anew what was measured before")
     tune.add_argument(
         "--quick",
         action="store_true",
-        help="time only what the model takes to be best, and the default, in your program, and keep the "
-        "fastest beside the source, in IN.tilek.json",
+        help="time only the model's best and the default in your program, and keep the fastest in IN.tilek.json",
     )
     _add_text(tune, "--kernel", "K", "tune this kernel only (default: each in turn)")
     _add_sizes(tune)
@@ -323,10 +318,7 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = (
-        "make a page of what tune has measured: versions over inputs, what adapting is worth, tile sizes, "
-        "roofline (docs/TUNING.md)"
-    )
+    about = "make a page of what tune has measured: versions over inputs, tile sizes, roofline (docs/TUNING.md)"
     report = _add_source_command(commands, "report", about, needs_input=False)
     report.usage = (
         "tilepragma report [IN.c …] [--kernel K] [--target LIST] [--trace FILE.json] [--note TEXT] "
@@ -338,8 +330,7 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         dest="output",
         default="tilepragma-report",
         metavar="DIR|FILE.html",
-        help="a folder for report.html and its pictures as PNG, or a file for the page alone, or - (default: "
-        "%(default)s)",
+        help="a folder for report.html and its PNG pictures, a file for the page alone, or - (default: %(default)s)",
     )
     _add_text(report, "--kernel", "K", "this kernel only (default: all, or those of the sources)")
     _add_text(report, "--target", "LIST", "measurements on these targets (default: all)")

@@ -199,13 +199,13 @@ def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
     with measuring_progress() as progress:
         task = progress.add_task(tuning.name, total=tuning.layouts.runs)
 
-        def heard(trial: Trial) -> None:
+        def notify(trial: Trial) -> None:
             measured = [trial.median for trial in tuning.layouts.trials if trial.median is not None]
             so_far = f"; fastest so far {seconds(min(measured))}" if measured else ""
             text = f"{tuning.name} on {tuning.target}: {_layout(tuning, trial)}{so_far}"
             progress.update(task, advance=1, description=text)
 
-        tuning.run(options.program, Random(), heard)
+        tuning.run(options.program, Random(), notify)
 
 
 def can_keep(source: str) -> bool:
