@@ -1,4 +1,4 @@
-"""The readable kernels of a region as files: NAME.cl, NAME.cu and NAME.cpu.cl, OpenCL's for processors."""
+"""Writes a region's readable kernels: NAME.cl, NAME.cu, and NAME.cpu.cl for processors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from tilepragma.plan.kernel_plan import KernelPlan
 
 
 def emit_kernels(plan: KernelPlan, folder: Path, targets: Collection[Target]) -> tuple[Path, ...]:
-    """Write the region's device programs into `folder`, made where it is missing; the files
+    """Write the region's device programs into `folder`; the files written. Makes the folder if it
+    is missing. A region that runs as written has no programs. Raises OSError where a file cannot be
     written.
-
-    A region that runs as written has none. Raises OSError where a file cannot be written.
     """
     manifest = describe(plan, targets)
     written = []
