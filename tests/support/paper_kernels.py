@@ -1,4 +1,4 @@
-"""The four kernels of the TileK paper's Listing 7, as case files with one case a tiling."""
+"""The four kernels of the TileK paper's Listing 7, as case files with a case for each tiling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from tilepragma.tuning.paper_tilings import Tiling
 
 @dataclass(frozen=True)
 class PaperKernel:
-    """`text` is a function with the places @name@, @kernel@ (clauses), @i@ and @j@ (loop clauses); `call` runs and records it."""
+    """`text` is a function with the places @name@, @kernel@ (clauses), @i@ and @j@ (loop clauses).
+    `call` runs and records it.
+    """
 
     name: str
     sizes: tuple[int, ...]
