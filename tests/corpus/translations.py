@@ -32,7 +32,7 @@ def translated(program: CorpusProgram, scratch: Path, targets: tuple[str, ...]) 
     options = (*program.options, f"-I{program.folder}")
     kernels = scratch / "kernels"
     before = _processor_seconds()
-    result = translate(TranslateRequest(str(source), options=options, kernel_folder=kernels, kept=False))
+    result = translate(TranslateRequest(str(source), options=options, kernel_folder=kernels, use_records=False))
     seconds = _processor_seconds() - before
     if result.output is None:
         errors = tuple(diagnostic.message for diagnostic in result.diagnostics if diagnostic.severity is Severity.ERROR)

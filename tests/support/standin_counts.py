@@ -13,8 +13,8 @@ _LINE = re.compile(
 @dataclass(frozen=True)
 class StandinCounts:
     """Calls of the driver. There were `launches` single ones, `entries` of a context, `graphs` made
-    and `played`. The `cooperative` launches have all their blocks resident together. `said` is the
-    process's standard error.
+    and `played`. The `cooperative` launches have all their blocks resident together. `output` is
+    the process's standard error.
     """
 
     launches: int
@@ -24,7 +24,7 @@ class StandinCounts:
     graphs: int
     played: int
     cooperative: int
-    said: str
+    output: str
 
 
 def standin_counts(output: str) -> StandinCounts:

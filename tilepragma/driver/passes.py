@@ -74,7 +74,7 @@ def parse(state: State) -> State:
 def read_records(state: State) -> State:
     """Read the tuning records beside the source, or a tuning run's versions. Raises OSError."""
     request = state.request
-    if state.unit is None or not state.unit.kernels or not request.kept:
+    if state.unit is None or not state.unit.kernels or not request.use_records:
         return state
     from tilepragma.planner.multi_versions import candidates_for
     from tilepragma.sizes.records import kept_file, read_kept

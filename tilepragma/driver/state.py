@@ -34,9 +34,9 @@ class TranslateRequest:
     `options` are the compiler's raw options; `quote_folders` and `folders` those of -iquote and -I
     among them. `targets` are those to build for (empty: all). `temporal` is a value of
     TemporalTiles (empty: TILEK_TILES decides). `device` is the one to plan for (`device_named`).
-    `kernel_folder` receives the readable kernels. `kept`: whether tuning records beside the source
-    are used. `last` is the last pass to run; `dump` names passes whose result the caller wants as
-    text.
+    `kernel_folder` receives the readable kernels. `use_records`: whether tuning records beside the
+    source are used. `last` is the last pass to run; `dump` names passes whose result the caller
+    wants as text.
     """
 
     source: str
@@ -49,7 +49,7 @@ class TranslateRequest:
     temporal: str = ""
     device: Device | None = None
     kernel_folder: Path | None = None
-    kept: bool = True
+    use_records: bool = True
     last: str = "write_kernels"
     dump: frozenset[str] = frozenset()
     language: str = C

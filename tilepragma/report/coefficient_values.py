@@ -24,10 +24,10 @@ class UnknownValueError(Exception):
 
 @dataclass(frozen=True)
 class CoefficientValues:
-    """Numbers for names in coefficients: integer sizes, and `said`, by the user's expressions."""
+    """Numbers for names in coefficients: integer sizes, and `given`, by the user's expressions."""
 
     sizes: Sizes
-    said: Mapping[str, float]
+    given: Mapping[str, float]
 
     def of(self, value: LaurentPolynomial) -> float:
         """The polynomial's value; not finite where it divides by 0. Raises UnknownValueError."""
@@ -39,8 +39,8 @@ class CoefficientValues:
     def atom(self, node: Expression) -> float:
         """An expression's value. Raises UnknownValueError."""
         text = expression_text(node)
-        if text in self.said:
-            return self.said[text]
+        if text in self.given:
+            return self.given[text]
         whole = value_of(node, self.sizes)
         if whole is not None:
             return float(whole)
@@ -83,7 +83,7 @@ def best_factor(sweep: Sweep, extents: Sequence[int], values: CoefficientValues)
     try:
         values.atom(powers[0][0])
     except UnknownValueError:
-        unrelaxed = CoefficientValues(values.sizes, {**values.said, name: float(1 / factor)})
+        unrelaxed = CoefficientValues(values.sizes, {**values.given, name: float(1 / factor)})
         radius = math.fsum(
             unrelaxed.of(neighbour.coefficient) * _symbol(neighbour.offset, extents)
             for neighbour in sweep.neighbours

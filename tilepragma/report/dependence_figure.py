@@ -63,7 +63,7 @@ def _dependence_caption(scene: Scene, chosen: int | None, everything: bool) -> s
     if chosen is None:
         return f"{start}. No iteration depends on another."
     instance = scene.space.instances[chosen]
-    point = ", ".join(str(value) for value in instance.at)
+    point = ", ".join(str(value) for value in instance.point)
     rest = "; those of all others are faint" if everything else ""
     return f"{start}, with the dependences on {statement_name(scene, instance.statement)}({point}){rest}."
 

@@ -47,10 +47,10 @@ class SpaceStatement:
 
 @dataclass(frozen=True)
 class Instance:
-    """S[at]: `statement` is an index, `tile` may be (), `wavefront` is its number from 0."""
+    """S[point]: `statement` is an index, `tile` may be (), `wavefront` is its number from 0."""
 
     statement: int
-    at: tuple[int, ...]
+    point: tuple[int, ...]
     tile: tuple[int, ...]
     wavefront: int
 
@@ -137,7 +137,7 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles:
     return IterationSpace(
         depth,
         tuple(_statement(statement) for statement in analysis.statements),
-        tuple(replace(instance, at=instance.at[:MOST_DIMENSIONS]) for instance in instances),
+        tuple(replace(instance, point=instance.point[:MOST_DIMENSIONS]) for instance in instances),
         tuple(pairs),
         sizes,
         cut,

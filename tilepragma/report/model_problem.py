@@ -119,7 +119,7 @@ def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelP
     extents = _extents(sweep, values.sizes)
     try:
         chosen = best_factor(sweep, extents, values)
-        values = replace(values, said={**values.said, **chosen})
+        values = replace(values, given={**values.given, **chosen})
         coefficients = {neighbour.offset: values.of(neighbour.coefficient) for neighbour in sweep.neighbours}
     except UnknownValueError as error:
         raise NoModelError(f"coefficients depend on {error.name}: say --value {error.name}=NUMBER") from None
@@ -134,7 +134,7 @@ def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelP
         array=nest.array.host,
         element=element.spelling,
         extents=extents,
-        values={name: values.said[name] for name in sorted(_names(sweep)) if name in values.said},
+        values={name: values.given[name] for name in sorted(_names(sweep)) if name in values.given},
         chosen=frozenset(chosen),
         clauses=clauses,
         rounds=-(-2 * layers // len(nest.sweeps)),

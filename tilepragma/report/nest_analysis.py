@@ -74,15 +74,15 @@ class NestAnalysis:
 
 @dataclass(frozen=True)
 class Owned:
-    """Private objects of a launch's instances, the `reduced` ones among them. `dealt` are the loops
-    (by index) that are distributed to instances. A private object orders only what happens within
-    one iteration of these loops. A copy for each iteration of a loop that carries no value of the
-    object costs nothing: such a loop carries no dependence of it either.
+    """Private objects of a launch's instances, the `reduced` ones among them. The loops in
+    `distributed` (by index) are distributed to instances. A private object orders only what happens
+    within one iteration of these loops. A copy for each iteration of a loop that carries no value
+    of the object costs nothing: such a loop carries no dependence of it either.
     """
 
     objects: frozenset[DataObject] = frozenset()
     reduced: frozenset[DataObject] = frozenset()
-    dealt: frozenset[int] = frozenset()
+    distributed: frozenset[int] = frozenset()
 
 
 def analyse_nest(
@@ -126,7 +126,9 @@ def _within(dependence: Dependence, owned: Owned, needed: set[int] | None) -> De
     These are the distributed loops, the loops around them and, where `needed` is given, all that
     are not needed.
     """
-    distributed = max((depth for depth, loop in enumerate(dependence.loops) if loop.index in owned.dealt), default=-1)
+    distributed = max(
+        (depth for depth, loop in enumerate(dependence.loops) if loop.index in owned.distributed), default=-1
+    )
     if dependence.source.object in owned.reduced and distributed < 0:
         return None
     for place, loop in enumerate(dependence.loops):

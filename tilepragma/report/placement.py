@@ -29,7 +29,7 @@ def placement(space: IterationSpace) -> Placement:
     """The places of all instances."""
     deepest = next(statement.iterators for statement in space.statements if len(statement.iterators) == space.depth)
     axes = [_axes_of(statement, deepest) for statement in space.statements]
-    given = [dict(zip(axes[instance.statement], instance.at, strict=True)) for instance in space.instances]
+    given = [dict(zip(axes[instance.statement], instance.point, strict=True)) for instance in space.instances]
     bases = _bases(space, given)
     slots = _slots(space, bases)
     moves = {number: (axes[number][level], slot) for number, (level, slot) in slots.items()}
@@ -84,11 +84,11 @@ _Ranges = dict[tuple[int, int, int], dict[tuple[int, ...], tuple[int, int]]]
 def _neighbours(space: IterationSpace, given: list[dict[int, int]]) -> _Ranges:
     ranges: _Ranges = {}
     for instance, coordinates in zip(space.instances, given, strict=True):
-        for shared in range(1, len(instance.at) + 1):
+        for shared in range(1, len(instance.point) + 1):
             for axis, value in coordinates.items():
                 by_prefix = ranges.setdefault((instance.statement, shared, axis), {})
-                low, high = by_prefix.get(instance.at[:shared], (value, value))
-                by_prefix[instance.at[:shared]] = min(low, value), max(high, value)
+                low, high = by_prefix.get(instance.point[:shared], (value, value))
+                by_prefix[instance.point[:shared]] = min(low, value), max(high, value)
     return ranges
 
 
@@ -104,8 +104,8 @@ def _beside(space: IterationSpace, instance: Instance, axis: int, neighbours: _R
             continue
         by_prefix = neighbours.get((number, shared, axis), {})
         later = later or (number > instance.statement and bool(by_prefix))
-        if instance.at[:shared] in by_prefix:
-            low, high = by_prefix[instance.at[:shared]]
+        if instance.point[:shared] in by_prefix:
+            low, high = by_prefix[instance.point[:shared]]
             if number > instance.statement:
                 after.append(low)
             else:

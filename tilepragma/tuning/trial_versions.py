@@ -117,7 +117,7 @@ def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
 
 def _plan_in(request: TranslateRequest, kernel: str, text: bytes) -> KernelPlan | None:
     """The plan of a kernel in another text of the source, where it has one."""
-    result = translate(replace(request, text=text, kept=False))
+    result = translate(replace(request, text=text, use_records=False))
     return next((plan for plan in result.plans if plan.kernel.name == kernel), None)
 
 
@@ -140,7 +140,7 @@ def _with_steps(request: TranslateRequest, plan: KernelPlan, target: str, source
     """What other tiles of time steps make of the kernel, where that is something else."""
     known, found = [plan], {}
     for way in _STEPS:
-        result = translate(replace(request, temporal=way, kept=False))
+        result = translate(replace(request, temporal=way, use_records=False))
         for one in result.plans:
             if one.kernel.name == plan.kernel.name and not any(_same(one, other, target) for other in known):
                 known.append(one)
