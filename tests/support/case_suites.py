@@ -27,9 +27,7 @@ def with_file(file: CaseFile, *values: object, id: str | None = None) -> object:
 
 @functools.cache
 def case_suite(workshop: Workshop, file: CaseFile) -> Suite:
-    """The file's programs with FLAGS. After a build, `kernel_folder` holds their device programs
-    and `kept_source` the translated source of all cases.
-    """
+    """The file's programs. Builds fill `kernel_folder` and `kept_source` (translated source)."""
     folder = workshop.folder / "cases"
     kernels = kernel_folder(workshop, file)
     kernels.mkdir(parents=True, exist_ok=True)

@@ -32,9 +32,7 @@ def compile_error(text: str, architecture: str, options: tuple[str, ...] = ()) -
 
 
 def ptx(text: str, architecture: str, options: tuple[str, ...] = ()) -> str:
-    """PTX of `text` for a virtual architecture (compute_80, …). Raises ValueError with the
-    compiler's log on errors.
-    """
+    """PTX of `text` for a virtual architecture (compute_80, …). Raises ValueError with the log."""
     error, code = _compiled(text, architecture, options)
     if error is not None:
         raise ValueError(error)

@@ -10,9 +10,7 @@ from tilepragma.tuning.paper_tilings import Tiling
 
 @dataclass(frozen=True)
 class PaperKernel:
-    """`text` is a function with the places @name@, @kernel@ (clauses), @i@ and @j@ (loop clauses).
-    `call` runs and records it.
-    """
+    """`text` is a function with places @name@, @kernel@, @i@, @j@; `call` runs and records it."""
 
     name: str
     sizes: tuple[int, ...]

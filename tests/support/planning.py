@@ -54,8 +54,8 @@ class Setting:
 
 
 def settings(scratch: Path, accelerators: tuple[str, ...], plans: Iterable[KernelPlan]) -> list[Setting]:
-    """Serial first; threads, in order and in reverse; CUDA in reverse; OpenCL, with one program for
-    all sizes. Also odd tile sizes where plans have sizes.
+    """Serial first; threads and CUDA also in reverse; OpenCL; odd tile sizes where plans have
+    sizes.
     """
     names = sorted({size.object.host for plan in plans for size in plan.sizes})
     odd = ",".join(f"{name}={3 + 2 * (place % 3)}" for place, name in enumerate(names))

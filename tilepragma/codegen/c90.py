@@ -32,9 +32,7 @@ def as_c90(text: str) -> str:
 
 
 def _declared_before(text: str, code: str, start: int, inside: int) -> Iterator[tuple[int, int, str]]:
-    """The edits of the loop whose `for` is at `start` and whose head has `inside` behind "(". A
-    loop that declares nothing gives none.
-    """
+    """The edits of the loop whose `for` is at `start`; none where it declares no iterator."""
     declared = _DECLARED.match(code, inside)
     if declared is None:
         return

@@ -154,9 +154,7 @@ def scalar_type_name(type_: ScalarType) -> str:
 
 
 def number_types(types: Iterable[Type]) -> list[str]:
-    """The tilek_types (endings) of the numbers in values of these types. Integers give both signs,
-    as C lets either be read as the other.
-    """
+    """The tilek_types (endings) of these types' numbers; integers give both signs, as in C."""
     names = {field.type for type_ in types for field in _fields(type_, "", 0, 1)}
     names |= {f"U{name}" for name in names if name.startswith("INT")} | {
         name[1:] for name in names if name.startswith("UINT")

@@ -1,7 +1,4 @@
-"""OpenCL C and CUDA programs for GPUs: one for a region, with an entry point for each launch.
-
-They come from the same plan as the host functions.
-"""
+"""OpenCL C and CUDA programs for GPUs, from the host functions' plan: an entry point a launch."""
 
 from __future__ import annotations
 

@@ -35,9 +35,7 @@ class StepFunctions:
 
 
 def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
-    """The region's functions, one for hosts and devices where they agree. `on_device`: it has
-    device programs.
-    """
+    """The region's functions, shared where they agree. `on_device`: it has device programs."""
     if plan.as_written is not None:
         return StepFunctions(None, None, "")
     prefix = f"tilek_{plan.kernel.name}"

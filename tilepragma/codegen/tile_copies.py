@@ -24,9 +24,7 @@ from tilepragma.codegen.writer import Writer
 
 @dataclass(frozen=True)
 class TileCopies:
-    """Prints the loops over an array tile. `async_sizes` are the bytes that the device copies
-    asynchronously in double buffering.
-    """
+    """Prints the loops over an array tile. `async_sizes`: bytes that copy asynchronously."""
 
     writer: Writer
     dialect: Dialect
