@@ -188,7 +188,7 @@ class _Maker:
         return _tile_nest([tile], Block((points,)))
 
     def fronts(self, outer: Loop) -> HostLoop:
-        """`for (front…) for (i_tile) for (x in it) for (y in tile front - i_tile)`; literals, step 1."""
+        """`for (front…) for (i_tile) for (x) for (y in tile front - i_tile)`; literals, step 1."""
         (inner,) = outer.body.statements
         assert isinstance(inner, Loop)
         rows, columns = (
