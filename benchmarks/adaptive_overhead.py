@@ -87,7 +87,7 @@ class Programs:
         """Of each call; the script ends where the program fails."""
         command = (str(self.folder / program), *self.calling.command_line(numbers, calls, calls_a_fill=calls))
         output = output_of(command, self.folder, TILEK_TARGET=self.target, TILEK_STRICT="1", **variables)
-        return self.calling.calls_said(output).seconds
+        return self.calling.call_times(output).seconds
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The runtime with disorder.c between launches and threads: the instances of a launch run last first where the environment asks for it."""
+"""The runtime with disorder.c, which can reverse the order of a launch's instances."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from tests.support.programs import BUILD_SECONDS, COMPILER, ROOT, run_command, t
 from tilepragma.base.wheels import wheel_macros
 from tilepragma.cli.runtime_library import runtime_includes, runtime_sources
 
-#: What makes targets run their instances last first: the host by this runtime, CUDA by the
-#: stand-in.
+#: Makes targets run their instances in reverse: the host by this runtime, CUDA by the stand-in.
 LAST_FIRST = (("CHECK_DISORDER", "1"), ("TILEK_NUM_THREADS", "4096"), ("CUDA_STANDIN_ORDER", "reverse"))
 
 
 def disorderly_runtime(folder: Path) -> tuple[str, ...]:
-    """Compiles the runtime in `folder`; what a program is linked with in place of the library. Raises Failure."""
+    """Compile the runtime in `folder`; link arguments in place of the library. Raises Failure."""
     folder.mkdir(parents=True, exist_ok=True)
     pool = ROOT / "runtime" / "host" / "thread_pool.c"
     compiler = (COMPILER, "-std=c99", "-O1", "-pthread", *wheel_macros(), *runtime_includes(), "-c")

@@ -13,9 +13,8 @@ SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 
 
 def build_runtime_test(source: str, folder: Path, options: tuple[str, ...] = ()) -> Path:
-    """The program of tests/runtime/`source`, built in `folder`; a warning is an error.
-
-    Raises RuntimeError with the compiler's messages where it does not build.
+    """The program of tests/runtime/`source`, built in `folder`; a warning is an error. Raises
+    RuntimeError with the compiler's messages where it does not build.
     """
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / Path(source).stem

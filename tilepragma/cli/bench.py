@@ -107,7 +107,7 @@ class _Function:
         program = self.translated if row.target else self.original
         command = [str(program), *self.calling.command_line(numbers, calls)]
         try:
-            output = self.calling.calls_said(said_by(command, _variables(row.target), FIRST_SECONDS).output)
+            output = self.calling.call_times(said_by(command, _variables(row.target), FIRST_SECONDS).output)
         except ProgramError as error:
             row.failure, row.calls = str(error), []
             return

@@ -81,7 +81,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
         device=chosen_device("--device", options.device),
-        kept=options.command not in ("tune", "report"),  # what was measured is what launches take without
+        use_records=options.command not in ("tune", "report"),  # what was measured is what launches take without
         last="verify",
         dump=frozenset(options.dump_after),
     )

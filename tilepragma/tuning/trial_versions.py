@@ -117,7 +117,7 @@ def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
 
 def _plan_in(request: TranslateRequest, kernel: str, text: bytes) -> KernelPlan | None:
     """The plan of a kernel in another text of the source, if any."""
-    result = translate(replace(request, text=text, kept=False))
+    result = translate(replace(request, text=text, use_records=False))
     return next((plan for plan in result.plans if plan.kernel.name == kernel), None)
 
 
@@ -140,7 +140,7 @@ def _with_steps(request: TranslateRequest, plan: KernelPlan, target: str, source
     """Builds with other time tiles, if these change the kernel's plan."""
     known, builds = [plan], {}
     for way in _STEPS:
-        result = translate(replace(request, temporal=way, kept=False))
+        result = translate(replace(request, temporal=way, use_records=False))
         for plan_ in result.plans:
             if plan_.kernel.name == plan.kernel.name and not any(_same(plan_, seen, target) for seen in known):
                 known.append(plan_)

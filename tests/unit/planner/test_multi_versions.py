@@ -63,7 +63,7 @@ def test_other_sources_and_what_is_asked_of_a_source_itself_have_none(
     other.write_text(SOURCE)
     assert tried(monkeypatch, source, THREADS).plans[0].versions
     assert translate(TranslateRequest(str(other))).plans[0].versions == ()
-    assert translate(TranslateRequest(str(source), kept=False)).plans[0].versions == ()
+    assert translate(TranslateRequest(str(source), use_records=False)).plans[0].versions == ()
     monkeypatch.delenv("TILEK_CANDIDATES")
     assert [one.text for one in translate(TranslateRequest(str(source))).plans[0].versions] == ["unroll(8)"]
 

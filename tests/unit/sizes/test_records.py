@@ -42,7 +42,7 @@ def translated(folder: Path, kept: str | None, *, take: bool = True, last: str =
         records_file(str(source)).unlink(missing_ok=True)
     else:
         records_file(str(source)).write_text(kept)
-    return translate(TranslateRequest(str(source), kept=take, last=last))
+    return translate(TranslateRequest(str(source), use_records=take, last=last))
 
 
 @pytest.fixture(scope="module")
