@@ -175,6 +175,13 @@ class SorClause:
     subdomain: int = 0
 
 
+@dataclass(frozen=True)
+class OtherClause:
+    """A clause of a kernel that has no field of its own: a class derived from this one says what it means."""
+
+    range: SourceRange
+
+
 class TemporalTiles(Enum):
     """Tiles of time steps of stencils, for all kernels of a translation: no clause says it,
     `TILEK_TILES` does.
@@ -241,6 +248,7 @@ class KernelDirective:
     privates: tuple[PrivateClause, ...] = ()
     independent: bool = False
     sor: SorClause | None = None
+    others: tuple[OtherClause, ...] = ()
     temporal: TemporalTiles = TemporalTiles.AUTOMATIC
     host_temporal: TemporalTiles | None = None
     local_bytes: int = LOCAL_BYTES

@@ -24,6 +24,7 @@ from tilepragma.ir.directives import (
     Construct,
     CountClause,
     DataClause,
+    OtherClause,
     PrivateClause,
     ReductionClause,
     SorClause,
@@ -94,6 +95,7 @@ Clause = (
     | PrivateClause
     | SorClause
     | TileClause
+    | OtherClause
     | Flag
     | Expressions
     | Number
@@ -102,12 +104,13 @@ Clause = (
 )
 """What one clause means; the list form of a count yields several."""
 
-_Parser = Callable[[RawClause, Diagnostics], tuple[Clause, ...]]
+#: What a clause means; nothing where it has errors, which are reported.
+Parser = Callable[[RawClause, Diagnostics], tuple[Clause, ...]]
 
 
 def parse_clause(raw: RawClause, construct: Construct, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     """The meaning of `raw`, a clause that `construct` takes; empty where it has errors, which are reported."""
-    parser, form = _PARSERS[raw.name], _FORMS[raw.name]
+    parser, form = PARSERS[raw.name], FORMS[raw.name]
     if construct is Construct.UPDATE and raw.name == "device":
         parser, form = parse_data, "device(A[0:n])"
     if raw.index is not None and raw.name not in ("tile", "num_gangs", "num_workers"):
@@ -137,7 +140,7 @@ def _expression(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     if values is None:
         return ()
     if len(values) > 1 and raw.name != "wait":
-        diagnostics.error(values[1].range, f"clause '{raw.name}' takes one expression", f"write {_FORMS[raw.name]}")
+        diagnostics.error(values[1].range, f"clause '{raw.name}' takes one expression", f"write {FORMS[raw.name]}")
         return ()
     if raw.name == "device" and (values[0].literal or 0) < 0:
         diagnostics.error(values[0].range, "a device number cannot be negative", "devices are counted from 0")
@@ -170,7 +173,7 @@ def _count(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     axis = AxisKind(raw.name[len("num_") : -1])
     most = 1 if axis is AxisKind.THREAD or raw.index is not None else 3
     if len(values) > most:
-        many = "gangs and workers have three dimensions" if most == 3 else f"write {_FORMS[raw.name]}"
+        many = "gangs and workers have three dimensions" if most == 3 else f"write {FORMS[raw.name]}"
         diagnostics.error(values[most].range, f"clause '{raw.name}' has too many counts", many)
         return ()
     positive = [_positive(value, f"the count of '{raw.name}'", diagnostics) for value in values]
@@ -205,7 +208,7 @@ def _number(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     value = expression(raw.arguments or ())
     if value.literal is None or value.literal < 1:
         diagnostics.error(
-            value.range, f"clause '{raw.name}' needs a positive integer literal", f"write {_FORMS[raw.name]}"
+            value.range, f"clause '{raw.name}' needs a positive integer literal", f"write {FORMS[raw.name]}"
         )
         return ()
     return (Number(raw.name, value.literal, raw.range),)
@@ -244,7 +247,7 @@ def _identifiers(tokens: Sequence[Token], raw: RawClause, diagnostics: Diagnosti
         name = "".join(token.text for token in part)
         if not (is_plain or (raw.name != "name" and _MEMBER.fullmatch(name))) or part[0].text in _KEYWORDS:
             what = "a variable" if raw.name != "name" else "a name"
-            diagnostics.error(range_of(part), f"'{text_of(part)}' is not {what}", f"write {_FORMS[raw.name]}")
+            diagnostics.error(range_of(part), f"'{text_of(part)}' is not {what}", f"write {FORMS[raw.name]}")
             fine = False
         elif name in names:
             diagnostics.error(range_of(part), f"'{name}' is named twice in clause '{raw.name}'", "name it once")
@@ -264,7 +267,7 @@ def _reduction(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     colon = next((index for index, token in enumerate(tokens) if token.text == ":"), None)
     if not colon or colon + 1 == len(tokens):
         diagnostics.error(
-            raw.range, "clause 'reduction' needs an operator, a colon and variables", f"write {_FORMS['reduction']}"
+            raw.range, "clause 'reduction' needs an operator, a colon and variables", f"write {FORMS['reduction']}"
         )
         return ()
     operator = text_of(tokens[:colon])
@@ -455,7 +458,8 @@ def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics:
 
 _WITHOUT_ARGUMENTS = ("async", "wait", "independent", "seq")
 _DATA_NAMES = ("data", "copy", "copyin", "copyout", "create", "delete", "present", "self")
-_FORMS = {
+#: Clause -> how it is written, for messages. `PARSERS`, `CLAUSES` of constructs.py and this have a row for every clause.
+FORMS = {
     **{name: f"{name}(A[0:n])" for name in _DATA_NAMES},
     "data": "data(A[0:n], mode:rw, live:inout)",
     "num_threads": "num_threads(count)",
@@ -478,7 +482,7 @@ _FORMS = {
     "seq": "seq",
 }
 
-_PARSERS: dict[str, _Parser] = {
+PARSERS: dict[str, Parser] = {
     **dict.fromkeys(_DATA_NAMES, parse_data),
     **dict.fromkeys(("num_threads", "num_gangs", "num_workers"), _count),
     **dict.fromkeys(("device", "async", "wait", "if"), _expression),

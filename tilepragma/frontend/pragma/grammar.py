@@ -37,6 +37,7 @@ from tilepragma.ir.directives import (
     Directive,
     KernelDirective,
     LoopDirective,
+    OtherClause,
     PrivateClause,
     ReductionClause,
     RoutineDirective,
@@ -186,6 +187,7 @@ def _kernel(clauses: Sequence[Clause], place: SourceRange) -> KernelDirective:
         privates=_of(PrivateClause, clauses),
         independent=any(_is_flag(clause, "independent") for clause in clauses),
         sor=next(iter(_of(SorClause, clauses)), None),
+        others=_of(OtherClause, clauses),
     )
 
 
