@@ -17,6 +17,7 @@ class Dialect:
 
     `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups,
     index in the group. `narrowing` is true where braces refuse conversions that C makes silently.
+    `template` is the file below `templates/` around a program's entry points.
     `hints`: compilers are told of innermost loops what they do not find out; `contracts`: they may
     fuse multiply-adds. `unroll` stands before loops whose local arrays are registers only where
     they are unrolled.
@@ -24,6 +25,7 @@ class Dialect:
 
     name: str
     device: bool
+    template: str
     wide: str
     index: str
     minimum: str
@@ -81,6 +83,7 @@ def _names(
 C = Dialect(
     name="c",
     device=False,
+    template="",
     wide="int64_t",
     index="int64_t",
     minimum="tilek_minimum",
@@ -103,6 +106,7 @@ C = Dialect(
 OPENCL = Dialect(
     name="opencl",
     device=True,
+    template="opencl/program.j2",
     wide="long",
     index="tilek_index",
     minimum="tilek_minimum",
@@ -136,6 +140,7 @@ PROCESSOR = replace(
 CUDA = Dialect(
     name="cuda",
     device=True,
+    template="cuda/program.j2",
     wide="long long",
     index="tilek_index",
     minimum="tilek_minimum",
