@@ -1,6 +1,7 @@
 """Arrays of a region: what is read and written, which section a device must hold, and what moves.
 
-LANGUAGE.md, "Data": what the user says is kept or refused; what is missing comes from the accesses.
+docs/LANGUAGE.md, "Data movement": what the user says is kept or refused; what is missing comes from
+the accesses.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Directives as parsed: every clause of LANGUAGE.md's grammar, with expressions still as located
-text.
+"""Directives as parsed: every clause of the grammar in docs/LANGUAGE.md, with expressions still as
+located text.
 
 The pragma grammar knows C only as balanced token sequences: an expression of a clause is a
 `ClauseExpression`, a piece of the user's text. It is printed into the generated host code as it

@@ -1,6 +1,5 @@
-"""The rule of LANGUAGE.md, "Several nests": every side-effecting statement lies under each
-distributed dimension in use exactly once, or is provably private; anything else is an error, never
-a race.
+"""The rule of docs/LANGUAGE.md, "Tiles": every side-effecting statement lies under each distributed
+dimension in use exactly once, or is provably private; anything else is an error, never a race.
 """
 
 from __future__ import annotations

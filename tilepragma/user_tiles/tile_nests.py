@@ -1,7 +1,7 @@
 """Chains: maximal perfectly nested loops become TileNests, their tiles checked and put in order.
 
-LANGUAGE.md, "Order": tiles of a chain are sorted, stably, by order number; a tile without one takes
-the order of the tile before it in the chain. Untiled loops inside a chain get one dynamic tile.
+docs/LANGUAGE.md, "Tiles": tiles of a chain are sorted, stably, by order number; a tile without one
+takes the order of the tile before it in the chain. Untiled loops inside a chain get one dynamic tile.
 Untiled loops at either end of a chain whose tile would stay at that end remain plain loops, which
 is the same and reads better.
 """

@@ -1,4 +1,4 @@
-"""Recognises canonical `for` loops among lowered ones: LANGUAGE.md's iterations, or the reason why not."""
+"""Recognises canonical `for` loops among lowered ones, or says why their iterations do not count."""
 
 from __future__ import annotations
 

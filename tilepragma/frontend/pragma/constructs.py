@@ -1,4 +1,4 @@
-"""Which constructs and clauses there are, and which clause stands on which construct: the table of LANGUAGE.md."""
+"""Which constructs and clauses there are, and which stands on which (docs/LANGUAGE.md)."""
 
 from __future__ import annotations
 

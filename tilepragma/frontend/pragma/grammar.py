@@ -1,4 +1,4 @@
-"""The grammar of LANGUAGE.md: the tokens of one directive to the types of `ir/directives.py`."""
+"""The grammar of docs/LANGUAGE.md: the tokens of one directive to the types of `ir/directives.py`."""
 
 from __future__ import annotations
 
