@@ -295,7 +295,7 @@ typedef struct tilek_call {
     int64_t trips;            /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that ask for them */
     void *state;              /* the runtime's; NULL at first */
     const int64_t *row_bases; /* see tilek_row_use */
-    int layout;               /* the runtime's; 0 at first: which tile sizes the call takes (sizes.h) */
+    int layout;               /* the runtime's; 0 at first: which tile sizes the call takes (tile_sizes.h) */
     const int64_t *sizes;     /* likewise; NULL at first */
     void *adaptation;         /* likewise */
 } tilek_call;

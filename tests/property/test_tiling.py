@@ -188,7 +188,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
     output = tmp_path_factory.mktemp("tile") / "libtile.so"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-ftrapv", "-shared", "-fPIC"]
-    sources = [f"-I{RUNTIME / 'include'}", str(RUNTIME / "tile.c")]
+    sources = [f"-I{RUNTIME / 'include'}", str(RUNTIME / "launch" / "tile.c")]
     subprocess.run([compiler, *flags, *sources, "-o", str(output)], check=True)
     found = ctypes.CDLL(str(output))
     found.tilek_trip.restype = ctypes.c_int64

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.cases import read_cases
 from tests.support.planning import PlanningWorkshop
-from tests.support.programs import FLAGS, Suite, Workshop, first_difference, read_records
+from tests.support.programs import FLAGS, Suite, Workshop, first_difference, parse_records
 from tests.support.targets import TargetEnvironment
 
 FILE = read_cases(Path(__file__).parent / "cases" / "blocks.c")
@@ -33,7 +33,7 @@ def test_one_compiled_kernel_runs_with_every_block_size(
 ) -> None:
     original, translated = programs
     workshop.run(original, TargetEnvironment("original", ()), str(tmp_path / "wanted"), "all")
-    wanted = read_records(tmp_path / "wanted")
+    wanted = parse_records(tmp_path / "wanted")
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
     compiled = []
@@ -41,7 +41,7 @@ def test_one_compiled_kernel_runs_with_every_block_size(
         dump = tmp_path / str(block)
         settings = {"TILEK_SPECIALIZE": "0", "TILEK_CACHE_DIR": str(cache), **OURS}
         workshop.run(translated, device_target, str(dump), "all", str(block), **settings)
-        found = read_records(dump)
+        found = parse_records(dump)
         wrong = {case.name: first_difference(wanted[case.name], found[case.name]) for case in FILE.cases}
         assert not any(wrong.values()), f"blocks of {block}: {wrong}"
         compiled.append(sorted(path.name for path in cache.rglob("*") if path.is_file()))

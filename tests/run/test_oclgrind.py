@@ -11,7 +11,7 @@ from tests.support.case_suites import case_suite, file_named, with_file
 from tests.support.cases import FAILING, Case, CaseFile, read_cases
 from tests.support.oclgrind import OPENCL, oclgrind
 from tests.support.paper_kernels import CONV2D, ODD, all_tilings
-from tests.support.programs import CHECKED, FLAGS, PLAIN, ROOT, Workshop, first_difference, read_records
+from tests.support.programs import CHECKED, FLAGS, PLAIN, ROOT, Workshop, first_difference, parse_records
 from tests.support.small_tiles import SMALL_TILES
 
 SAMPLES = {
@@ -87,7 +87,7 @@ def test_turned_loops_run_clean(workshop: Workshop, case: Case, form: str) -> No
     program = workshop.build_translated(source, FLAGS)
     for specialize in ("1", "0"):
         assert oclgrind(workshop, form, program, str(dump), "all", TILEK_SPECIALIZE=specialize) == ""
-        assert read_records(dump) == read_records(expected)
+        assert parse_records(dump) == parse_records(expected)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -165,6 +165,6 @@ def test_strategies_run_clean(workshop: Workshop, file: CaseFile, form: str) -> 
                 workshop, form, program, str(dump), group, TILEK_SPECIALIZE=specialize, TILEK_STRICT=strict, **tiles
             )
             assert [line for line in said.splitlines() if strict == "1" or not CHECKED.search(line)] == []
-        found |= read_records(dump)
+        found |= parse_records(dump)
     differing = {one.name: first_difference(suite.original(one), found.get(one.name, [])) for one in file.cases}
     assert {name: said for name, said in differing.items() if said is not None} == {}

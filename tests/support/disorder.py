@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.support.programs import BUILD_SECONDS, COMPILER, ROOT, run_command, tool_environment
 from tilepragma.base.wheels import wheel_macros
+from tilepragma.cli.runtime_library import runtime_includes, runtime_sources
 
 #: What makes targets run their instances last first: the host by this runtime, CUDA by the
 #: stand-in.
@@ -15,10 +16,10 @@ LAST_FIRST = (("CHECK_DISORDER", "1"), ("TILEK_NUM_THREADS", "4096"), ("CUDA_STA
 def disorderly_runtime(folder: Path) -> tuple[str, ...]:
     """Compiles the runtime in `folder`; what a program is linked with in place of the library. Raises Failure."""
     folder.mkdir(parents=True, exist_ok=True)
-    runtime = ROOT / "runtime"
-    compiler = (COMPILER, "-std=c99", "-O1", "-pthread", *wheel_macros(), f"-I{runtime / 'include'}", "-c")
-    sources = sorted(path for path in runtime.glob("*.c") if path.name not in ("threads.c", "waves.c"))
-    renamed = ("-Dtilek_parallel=tilek_parallel_of_pool", str(runtime / "threads.c"))
+    pool = ROOT / "runtime" / "host" / "thread_pool.c"
+    compiler = (COMPILER, "-std=c99", "-O1", "-pthread", *wheel_macros(), *runtime_includes(), "-c")
+    sources = [path for path in runtime_sources() if path.name not in (pool.name, "wavefront_queue.c")]
+    renamed = ("-Dtilek_parallel=tilek_parallel_of_pool", str(pool))
     for files in (map(str, sources), renamed, (str(Path(__file__).with_name("disorder.c")),)):
         run_command((*compiler, *files), tool_environment(folder), folder, BUILD_SECONDS)
     return (*map(str, sorted(folder.glob("*.o"))), "-ldl", "-lpthread", "-lm")

@@ -80,7 +80,7 @@ def run_command(command: tuple[str, ...], environment: dict[str, str], folder: P
 Records = dict[str, list[tuple[str, bytes]]]
 
 
-def read_records(path: Path) -> Records:
+def parse_records(path: Path) -> Records:
     """What a program recorded: per case its labels and bytes, in order."""
     data, records, position = path.read_bytes(), Records(), 0
     while position < len(data):
@@ -229,7 +229,7 @@ class Suite:
             return failure
         if fails and target is not PLAIN and CHECKED.search(said) is None:
             return Failure((str(program), label), 0, f"no launch check fails: {said}")
-        return read_records(dump)
+        return parse_records(dump)
 
     def _program(self, label: str, cases: tuple[Case, ...], kind: str) -> Path | Failure:
         key = (label, kind)

@@ -23,10 +23,10 @@ def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
         # Where a loop around the tiles has no iterations none of them begins.
         some = Counter(len(run.tiles) for run in runs if run.tiles)
         assert some <= Counter(dealt.repeat(launch.repeats[own]).tolist())
-        if launch.working is not None:
+        if launch.nonempty is not None:
             # A condition may hold where only points between the integers satisfy it.
             begun = sum(tile.points > 0 for run in runs for tile in run.tiles)
-            held = int((launch.working * launch.repeats)[own].sum())
+            held = int((launch.nonempty * launch.repeats)[own].sum())
             assert begun <= held <= int((dealt * launch.repeats[own]).sum())
     tiles = [tile for run in runs for tile in run.tiles]
     if launch.tile.points is None or not launch.tile.points[case]:

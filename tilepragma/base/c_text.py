@@ -1,7 +1,6 @@
-"""Text that no one of us wrote (paths, names, versions) inside C: in string literals, in comments
-and in `#line`s.
+"""Foreign text (paths, names, versions) inside C: in string literals, comments and `#line`s.
 
-Paths are bytes that need not be UTF-8: Python holds such bytes as lone surrogates, which become the
+Paths are bytes that need not be UTF-8. Python holds such bytes as lone surrogates, which become the
 same bytes again here.
 """
 
@@ -14,7 +13,7 @@ _TRIGRAPHS = re.compile(r"(?<=\?)\?")
 
 
 def quote(text: str) -> str:
-    """`text` as a C string literal, on one line and the same in every dialect: strict ones have trigraphs."""
+    """`text` as a C string literal, on one line and in every dialect, with or without trigraphs."""
     return '"' + _TRIGRAPHS.sub(r"\\?", _visible(text.replace("\\", "\\\\").replace('"', '\\"'))) + '"'
 
 
@@ -24,12 +23,12 @@ def line_directive(line: int, file: str) -> str:
 
 
 def in_comment(text: str) -> str:
-    """`text` inside a comment of C, on one line: it neither ends the comment nor begins one, for which compilers warn."""
+    """`text` for a comment of C, on one line: it neither ends the comment nor begins another."""
     return _COMMENT_MARKS.sub(" ", _visible(text))
 
 
 def _visible(text: str) -> str:
-    """`text` with octal escapes for the bytes of what does not print: ends of lines, controls, marks that reorder text, what is no UTF-8."""
+    """`text` with octal escapes for bytes that are not UTF-8, or do not print."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "".join(f"\\{b:03o}" for b in _bytes(c)) for c in text)

@@ -1,8 +1,7 @@
-"""The folder for what is built once and kept: runtime libraries, compiled kernels and what
-compilers have answered.
+"""The folder for cached results: runtime libraries, compiled kernels and answers of compilers.
 
-What lies there becomes part of the user's programs, so it counts only where nobody else can have
-put it there. runtime/cache.c has the same rule.
+Its files become part of the user's programs, so it counts only if nobody else can write there.
+runtime/base/cache.c has the same rule.
 """
 
 from __future__ import annotations
@@ -16,25 +15,24 @@ from tilepragma.base.user_folders import users_folder
 
 
 class UntrustedFolderError(OSError):
-    """Others than the user may have written what lies in the folder."""
+    """Users other than the owner may have written to the folder."""
 
     def __str__(self) -> str:
         return f"{self.filename} must belong to you and be writable by you alone (chmod 700)"
 
 
 def cache_folder(create: bool = True) -> Path:
-    """`TILEK_CACHE_DIR`, else `tilek` under `XDG_CACHE_HOME` or `~/.cache`; made, readable by its
-    owner only.
+    """`TILEK_CACHE_DIR`, else `tilek` under `XDG_CACHE_HOME` or `~/.cache`; made if need be.
 
-    Raises UntrustedFolderError where others may write to it, OSError where it cannot be made or
-    written.
+    Only its owner may read it. Raises UntrustedFolderError if others may write to it, OSError if it
+    cannot be made or written.
     """
     chosen = os.environ.get("TILEK_CACHE_DIR")
     folder = Path(chosen) if chosen else users_folder("XDG_CACHE_HOME", ".cache", "TILEK_CACHE_DIR") / "tilek"
     if create:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        status = folder.stat()  # a link is the user's who made the folder that it leads to
+        status = folder.stat()  # follows a link, which belongs to the folder's user
     except OSError:
         return folder
     if not is_users(status):
@@ -43,7 +41,7 @@ def cache_folder(create: bool = True) -> Path:
 
 
 def inner_folder(folder: Path) -> Path:
-    """`folder`, which lies in the cache; made where it is not there. Raises UntrustedFolderError, also where it is a link, and OSError."""
+    """`folder`, which lies in the cache, made if missing. Raises UntrustedFolderError, OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or not is_users(status):

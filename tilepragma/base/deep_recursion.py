@@ -1,4 +1,4 @@
-"""Functions whose recursion is as deep as the user's expressions and statements are nested: a sum of 5000 terms is 5000 operators deep."""
+"""Deep recursion, for users' expressions and statements: 5000 terms are 5000 nested operators."""
 
 from __future__ import annotations
 
@@ -11,22 +11,19 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Calls within each other, tried in turn. Stacks are reserved, not used: what is not needed costs
-#: address space alone. 60 000 are enough for 4000 terms or 8000 unary operators, a million for 60
-#: 000 of these.
+#: Recursion limits, tried in turn. Stacks are reserved, not used, so they only cost address space.
+#: 60 000 levels are enough for 4000 terms or 8000 unary operators, a million for 60 000 of these.
 _LEVELS = (60_000, 1_000_000)
-#: Bytes of the stack for a call. Measured with CPython 3.11: none for calls of Python by Python,
-#: 0.3 KiB through hashes and comparisons of dataclasses, 1.7 KiB, the most, through the keys of
-#: sorted().
+#: Bytes of stack for a level. Measured with CPython 3.11: none for calls of Python by Python, 0.3
+#: KiB through hashes and comparisons of dataclasses, at most 1.7 KiB, through keys of sorted().
 _BYTES_A_LEVEL = 8 << 10
 
 
 def on_deep_stack(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, which begins again on a thread with a larger stack where its recursion reaches
-    the interpreter's limit.
+    """The function, which starts again on a larger stack if it reaches the recursion limit.
 
-    It must have no effects before it fails but those that a second run repeats. Raises
-    RecursionError where no thread can have such a stack.
+    Before it fails, it may only have effects that a second run repeats. Raises RecursionError if no
+    thread can have such a stack.
     """
 
     @wraps(function)
@@ -52,7 +49,7 @@ def on_deep_stack(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def with_deep_stack(function: Callable[[], T]) -> T:
-    """The function's result, on a thread with a large stack, for libraries in C that check no limit; where none can be had, on this one."""
+    """The function's result, on a large stack if possible, for C libraries that check no limit."""
     try:
         return _on_thread(function, _LEVELS[0])
     except NoStackError:
@@ -60,16 +57,16 @@ def with_deep_stack(function: Callable[[], T]) -> T:
 
 
 class NoStackError(RecursionError):
-    """Raised where no thread can have such a stack."""
+    """No thread can have such a stack."""
 
 
 def is_too_deep(error: Exception) -> bool:
-    """Whether an error is the interpreter's limit, or what a library in C, from which it was reached, made of that."""
+    """Whether an error is the recursion limit, perhaps as a C library that it passed reports it."""
     return isinstance(error, RecursionError) or "RecursionError" in str(error)
 
 
 def _on_thread(function: Callable[[], T], levels: int) -> T:
-    """The function's result, on a thread that may go so many levels deep. Raises what the function does."""
+    """The function's result or exception, on a thread with so many levels of recursion."""
     results: list[T] = []
     faults: list[BaseException] = []
 

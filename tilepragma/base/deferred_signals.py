@@ -1,4 +1,4 @@
-"""Signals that end the program by an exception, held back where no exception may be raised."""
+"""Defers signals that end the program by an exception while no exception may be raised."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def signals_held_back() -> Iterator[None]:
-    """Signals that end us by a handler in Python do so behind this.
+    """Signals whose Python handlers end the program take effect after the block.
 
-    Python runs such a handler wherever its next instruction stands. In a function that a library in
-    C has called, an exception comes to the library: libclang drops it, and leaves the rest of a
-    tree out; isl takes it for an error of its own, and its memory is then damaged.
+    Python runs a handler between any two instructions. In a function that a C library calls, the
+    exception goes to the library: libclang drops it and skips the rest of a tree; isl takes it for
+    its own error, and its memory is then damaged.
     """
-    if threading.current_thread() is not threading.main_thread():  # handlers never run in others
+    if threading.current_thread() is not threading.main_thread():  # handlers never run in other threads
         yield
         return
-    came: list[int] = []
+    pending: list[int] = []
 
     def hold(number: int, _: FrameType | None) -> None:
-        came.append(number)
+        pending.append(number)
 
     before = {number: signal.getsignal(number) for number in _ENDING}
-    # What is ignored stays so: a program that is started inherits that, and no handler.
+    # Ignored signals stay ignored: programs inherit that at their start, without a handler.
     handled = {number: handler for number, handler in before.items() if callable(handler)}
     for number in handled:
         signal.signal(number, hold)
@@ -37,5 +37,5 @@ def signals_held_back() -> Iterator[None]:
     finally:
         for number, handler in handled.items():
             signal.signal(number, handler)
-        for one in came:
-            signal.raise_signal(one)
+        for arrived in pending:
+            signal.raise_signal(arrived)

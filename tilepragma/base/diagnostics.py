@@ -1,4 +1,4 @@
-"""Diagnostics: collected over a whole run, located, rendered as a C compiler renders them."""
+"""Diagnostics: collected over a run, with source ranges, rendered as C compilers do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message about one range; `notes` say the remedy or name related places."""
+    """One message about one range; `notes` tell remedies or related places."""
 
     severity: Severity
     range: SourceRange
@@ -29,7 +29,7 @@ class Diagnostic:
 
 
 class SourceError(Exception):
-    """Raised where the user's source cannot be accepted and the pass cannot go on with this construct."""
+    """The user's source is unacceptable, and the pass cannot go on with this construct."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
@@ -37,7 +37,7 @@ class SourceError(Exception):
 
 
 class LocatedError(Exception):
-    """Raised with everything that is wrong in a file of the user's which is no source: one or more errors, in its order."""
+    """The errors, one or more and in order, in a user's file that is no source."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
@@ -59,12 +59,12 @@ class Diagnostics:
         return any(item.severity is Severity.ERROR for item in self.items)
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Keep `diagnostic` unless the very same one was kept before."""
+        """Keep `diagnostic` unless an equal one was kept before."""
         if diagnostic not in self.items:
             self.items.append(diagnostic)
 
     def add_all(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Keep those of another run, say of one that was made on trial and is taken."""
+        """Keep the diagnostics of another run, such as an accepted trial."""
         for diagnostic in diagnostics:
             self.add(diagnostic)
 
@@ -96,8 +96,8 @@ def source_error(range_: SourceRange, message: str, *remedies: str) -> SourceErr
 def render(diagnostic: Diagnostic, line_of: Callable[[str, int], str | None]) -> str:
     """`file:line:col: severity: message`, the source line and a caret; then the notes.
 
-    `line_of(file, line)` gives the text of a source line, or None where it is not at hand. A note
-    at the very place of its parent repeats neither line nor caret.
+    `line_of(file, line)` gives the text of a source line, or None if it is unavailable. A note at
+    its parent's range repeats neither line nor caret.
     """
     text = _head(diagnostic) + _excerpt(diagnostic.range, line_of)
     for note in diagnostic.notes:

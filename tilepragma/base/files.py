@@ -1,4 +1,4 @@
-"""Reading what need be no file, and writing so that a failing run leaves no file half-written."""
+"""Reads names that may be no files, and writes files so that no failing run leaves half of one."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ import os
 import stat
 from pathlib import Path
 
-#: More than anything has that we keep: what is longer is not ours.
+#: Longer than any file we keep.
 _MOST_BYTES = 64 << 20
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
 
 
 class NoFileError(OSError):
-    """What stands under a name is no file that could be read; `strerror` says what it is."""
+    """No regular file has this name; `strerror` tells what has it."""
 
 
 def file_bytes(path: Path) -> bytes:
-    """The content of a file of ours or of one that lies beside the user's: never waits, as reading
-    a pipe would.
+    """The content of a file of ours, or beside the user's; never waits, as for a pipe.
 
-    Raises NoFileError for what is no regular file or far too long, FileNotFoundError and other
-    OSErrors.
+    Raises NoFileError if it is no regular file or far too long, and OSErrors.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -44,11 +42,10 @@ def file_bytes(path: Path) -> bytes:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step: written beside it, then renamed.
+    """Replace `path` by `content` in one step: write a file beside it, then rename.
 
-    What is no regular file (a device, a pipe) is written to directly; behind a link, the file that
-    it leads to is replaced. Raises OSError, with the file's name, where that fails; `path` is then
-    untouched.
+    Devices and pipes are written directly; a link's target is replaced. Raises OSError with the
+    file's name if that fails; `path` is then unchanged.
     """
     try:
         _write(path.resolve() if path.is_symlink() else path, content)

@@ -23,8 +23,8 @@ else:
             return dataclasses.dataclass(frozen=frozen, eq=eq, **options)(kind)
         made = dataclasses.dataclass(repr=False, eq=False)(kind)
         fields = dataclasses.fields(made)
-        made._compared = _values([field.name for field in fields if field.compare])
-        made._shown = tuple(field.name for field in fields if field.repr)
+        made.__compared_fields__ = _values([field.name for field in fields if field.compare])
+        made.__shown_fields__ = tuple(field.name for field in fields if field.repr)
         methods = {"__repr__": _text} | ({"__eq__": _equal, "__hash__": _hashed} if eq else {})
         for name, method in methods.items():
             if vars(kind).get(name) is None:
@@ -44,13 +44,15 @@ def _equal(self: Any, other: Any) -> Any:
         return True
     if type(self) is not type(other):
         return NotImplemented
-    values = self._compared
+    values = self.__compared_fields__
     return values(self) == values(other)
 
 
 def _hashed(self: Any) -> int:
-    return hash(self._compared(self))
+    return hash(self.__compared_fields__(self))
 
 
 def _text(self: Any) -> str:
-    return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._shown)})"
+    return (
+        f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__shown_fields__)})"
+    )

@@ -1,4 +1,4 @@
-"""The languages of a compiler driver's inputs, named as its -x names them."""
+"""The languages of a compiler driver's inputs, under the names of -x."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _NAMES = {
 _CPLUSPLUS_COMPILER = re.compile(r"(.*(\+\+|cxx|CC)|(.*-)?icp[cx])(-[\d.]+)?$")
 
 
-def language_of(path: str, said: str, command: Sequence[str]) -> str:
-    """What `-x` has `said`, else what the suffix says to the compiler of that command, which may take C for C++; "" for what only linkers read."""
-    if said:
-        return said
+def language_of(path: str, chosen: str, command: Sequence[str]) -> str:
+    """The language by `-x` (`chosen`), else by suffix and compiler; "" for inputs of linkers."""
+    if chosen:
+        return chosen
     language = _SUFFIXES.get(os.path.splitext(path)[1], "")
     programs = (os.path.basename(word) for word in command if not word.startswith("-") and "=" not in word)
     is_cplusplus = any(map(_CPLUSPLUS_COMPILER.match, programs))
@@ -50,5 +50,5 @@ def language_of(path: str, said: str, command: Sequence[str]) -> str:
 
 
 def name_of(language: str) -> str:
-    """The name for readers of a language that is not C; "" where nobody writes directives in files of it."""
+    """The readable name of a language other than C; "" if its files never have directives."""
     return _NAMES.get(language, "")

@@ -1,4 +1,4 @@
-"""JSON read so that each value knows its place: for files that users write, whose mistakes are named by line and field."""
+"""JSON with the place of each value, for users' files: messages name line and field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
 
-#: The way to a value from the top: names of members and numbers of elements.
+#: The path to a value from the top: names of members and numbers of elements.
 Path = tuple["str | int", ...]
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+')
@@ -18,21 +18,21 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+')
 
 @dataclass(frozen=True)
 class LocatedJson:
-    """What a file holds, and where each of its values stands; members are placed by their names."""
+    """A file's JSON value, and the place of each value in it; members are placed by their names."""
 
     value: object
     whole: SourceRange
     places: dict[Path, SourceRange]
 
     def place(self, path: Path) -> SourceRange:
-        """Where a value stands; of one that is missing, where that stands which should have it."""
+        """The place of a value; for a missing one, the place of the value that should have it."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, self.whole)
 
 
 def read_located(text: str, file: str) -> LocatedJson:
-    """Read JSON; `file` is its name in diagnostics. Raises SourceError where it is none, or a member is there twice."""
+    """Read the JSON of `file`. Raises SourceError if it is invalid, or repeats a member."""
     lines = _Lines(text, file, (0, *(match.end() for match in re.finditer("\n", text))))
     try:
         value = json.loads(text, parse_constant=_refused)
@@ -52,7 +52,7 @@ def read_located(text: str, file: str) -> LocatedJson:
 
 
 class _ConstantError(ValueError):
-    """NaN or an infinity, which Python reads and JSON has not."""
+    """NaN or an infinity, which Python reads but JSON lacks."""
 
 
 def _refused(name: str) -> object:
@@ -68,32 +68,34 @@ class _Lines:
     def range(self, begin: int, end: int) -> SourceRange:
         return SourceRange(self._position(begin), self._position(end))
 
-    def _position(self, at: int) -> Position:
-        line = bisect_right(self.starts, at)
+    def _position(self, offset: int) -> Position:
+        line = bisect_right(self.starts, offset)
         start = self.starts[line - 1]
-        return Position(self.file, line, at - start + 1, at if self.text.isascii() else len(self.text[:at].encode()))
+        return Position(
+            self.file, line, offset - start + 1, offset if self.text.isascii() else len(self.text[:offset].encode())
+        )
 
 
-def _walk(tokens: list[tuple[str, int]], at: int, path: Path, lines: _Lines, places: dict[Path, SourceRange]) -> int:
-    """Note the places of the value that begins at token `at`, which is valid JSON; returns the token behind it."""
-    word, begin = tokens[at]
+def _walk(tokens: list[tuple[str, int]], index: int, path: Path, lines: _Lines, places: dict[Path, SourceRange]) -> int:
+    """Note the places in the valid JSON value at token `index`; returns the index behind it."""
+    word, begin = tokens[index]
     if path not in places:
         places[path] = lines.range(begin, begin + len(word))
     if word not in ("{", "["):
-        return at + 1
+        return index + 1
     close = "}" if word == "{" else "]"
-    at, count = at + 1, 0
-    while tokens[at][0] != close:
+    index, count = index + 1, 0
+    while tokens[index][0] != close:
         inner: Path = (*path, count)
         if word == "{":
-            name, begin = tokens[at]
+            name, begin = tokens[index]
             inner = (*path, json.loads(name))
             place = lines.range(begin, begin + len(name))
             if inner in places:
-                raise source_error(place, f"'{inner[-1]}' is there twice", "take one of them out")
+                raise source_error(place, f"'{inner[-1]}' appears twice", "remove one of them")
             places[inner] = place
-            at += 2
-        at = _walk(tokens, at, inner, lines, places)
+            index += 2
+        index = _walk(tokens, index, inner, lines, places)
         count += 1
-        at += tokens[at][0] == ","
-    return at + 1
+        index += tokens[index][0] == ","
+    return index + 1

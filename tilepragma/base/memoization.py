@@ -1,4 +1,4 @@
-"""What is computed once of a frozen value, hashes and texts for instance: those of the LoopTree's values go through all that lies below them."""
+"""Caches results in frozen values: computing a hash or text visits all nodes below a value."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ T = TypeVar("T")
 
 _HASH, _TEXT = "_hash", "_text"
 _NOTHING = object()
-#: Characters by which texts are compared first.
+#: Characters that are compared first.
 _BEGINNING = 4096
 
 
 def hashed_once(kind: type[T]) -> type[T]:
-    """A class of frozen values whose hash is kept beside the fields of each, where comparisons and copies do not see it."""
+    """A class of frozen values that keep their hash beside the fields; comparisons ignore it."""
     computed = kind.__hash__
 
     def remembered(self: T) -> int:
-        known = vars(self)
-        found: int | None = known.get(_HASH)
-        if found is None:
-            found = known[_HASH] = computed(self)
-        return found
+        cache = vars(self)
+        hash_: int | None = cache.get(_HASH)
+        if hash_ is None:
+            hash_ = cache[_HASH] = computed(self)
+        return hash_
 
     kind.__hash__ = remembered  # type: ignore[method-assign,assignment]
     return kind
@@ -33,7 +33,7 @@ def hashed_once(kind: type[T]) -> type[T]:
 
 @dataclass(frozen=True, order=True)
 class TextKey:
-    """Sorts frozen values by their `repr`. Of long ones the rest is looked at only where the beginnings are equal."""
+    """Sorts frozen values by `repr`; computes the rest of long ones only for equal beginnings."""
 
     beginning: str
     rest: _Text
@@ -48,16 +48,16 @@ class _Text:
 
 
 def text_key(value: object) -> TextKey:
-    """What sorts frozen values by `repr(value)`, kept like their hashes."""
-    known = vars(value)
-    key: TextKey | None = known.get(_TEXT)
+    """The sort key by `repr(value)`, cached like hashes."""
+    cache = vars(value)
+    key: TextKey | None = cache.get(_TEXT)
     if key is None:
-        key = known[_TEXT] = TextKey(_beginning(value), _Text(value))
+        key = cache[_TEXT] = TextKey(_beginning(value), _Text(value))
     return key
 
 
 def _beginning(value: object) -> str:
-    """What `repr(value)` begins with, all of it where that is short: of deeply nested values `repr` goes through everything below."""
+    """The beginning of `repr(value)`, which would walk everything below deeply nested values."""
     text, length = [], 0
     ahead: list[tuple[str, object]] = [("", value)]
     while ahead and length < _BEGINNING:
@@ -71,7 +71,7 @@ def _beginning(value: object) -> str:
         elif isinstance(current, tuple) and current:
             shown = f"{before}("
             ahead.append((",)" if len(current) == 1 else ")", _NOTHING))
-            ahead.extend((", ", each) for each in current[:0:-1])
+            ahead.extend((", ", member) for member in current[:0:-1])
             ahead.append(("", current[0]))
         else:
             shown = f"{before}{current!r}"
@@ -81,29 +81,29 @@ def _beginning(value: object) -> str:
 
 
 def _kind(value: object) -> Any:
-    """Its type, as a key that type checkers know to be hashable."""
+    """The type, as a key that type checkers accept as hashable."""
     return type(value)
 
 
 @functools.cache
 def _shown_fields(kind: type) -> tuple[tuple[str, str], ...] | None:
-    """What `repr` prints before the value of each field that it shows, and the field's name, last first; None of other types."""
+    """The text before each field in `repr`, and its name, last first; None if no dataclass."""
     if not is_dataclass(kind):
         return None
-    names = [each.name for each in fields(kind) if each.repr]
+    names = [field.name for field in fields(kind) if field.repr]
     return tuple((f"{', ' if place else ''}{name}=", name) for place, name in reversed(list(enumerate(names))))
 
 
 def once(compute: Callable[[S], T]) -> Callable[[S], T]:
-    """A function of one frozen value, computed once for each and kept like its hash."""
+    """A function of one frozen value that is computed once and cached like its hash."""
     name = f"{compute.__module__}.{compute.__qualname__}"
 
     def remembered(value: S) -> T:
-        known = vars(value)
-        if name not in known:
-            known[name] = compute(value)
-        found: T = known[name]
-        return found
+        cache = vars(value)
+        if name not in cache:
+            cache[name] = compute(value)
+        result: T = cache[name]
+        return result
 
     remembered.__doc__ = compute.__doc__
     return remembered

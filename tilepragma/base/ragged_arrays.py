@@ -1,4 +1,4 @@
-"""Ragged arrays laid out flat: the members of a row one after the other, row after row."""
+"""Ragged arrays in a flat layout: row after row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ Numbers = npt.NDArray[np.int64]
 
 
 def members(lengths: Numbers) -> tuple[Numbers, Numbers]:
-    """Of rows with so many members: the row of each member, and its place there."""
+    """For rows with so many members: the row of each member, and its index there."""
     row = np.repeat(np.arange(len(lengths)), lengths)
     return row, np.arange(len(row)) - (np.cumsum(lengths) - lengths)[row]

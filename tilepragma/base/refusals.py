@@ -1,7 +1,7 @@
-"""What is asked of a kernel and cannot be done with it."""
+"""The refusal of a request about a kernel."""
 
 from __future__ import annotations
 
 
 class RefusalError(Exception):
-    """The message is a clause on the kernel, or on the function around it, that says why."""
+    """The message is a clause on the kernel, or on the function around it, that tells why."""

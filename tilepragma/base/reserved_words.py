@@ -1,4 +1,4 @@
-"""Words that a target's language or its headers have taken, and that C programs may use as names."""
+"""Words that a target's language or headers reserve, but C programs may use as names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: `float4` and the like, of OpenCL C and of CUDA's headers.
+#: `float4` and the like, of OpenCL C and CUDA's headers.
 VECTOR_TYPES = frozenset(
     f"{base}{width}"
     for base in _words("char uchar short ushort int uint long ulong float double half bool longlong ulonglong dim")
@@ -28,15 +28,15 @@ CUDA_WORDS = VECTOR_TYPES | _words(
     "thread_local throw true try typeid typename using virtual wchar_t xor xor_eq threadIdx blockIdx "
     "blockDim gridDim warpSize"
 )
-#: Functions of OpenCL C and of math.h, which a variable of their name would hide, and other names
+#: Functions of OpenCL C and math.h, which a variable of the same name would hide, and other names
 #: that headers may define.
 LIBRARY_NAMES = _words(
     "size_t ptrdiff_t intptr_t uintptr_t get_global_id get_local_id get_group_id get_global_size get_local_size "
     "get_num_groups barrier mem_fence convert_int printf select mix step clamp dot cross length distance "
     "normalize sign radians degrees smoothstep any all bitselect shuffle popcount clz rotate hadd mad mad24 mul24 "
-    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1 fabs fdim floor fma fmax "
-    "fmin fmod frexp hypot ilogb ldexp lgamma log log10 log1p log2 logb max min modf nextafter pow remainder remquo rint "
-    "round rsqrt sin sinh sqrt tan tanh tgamma trunc abs in out inout unix linux register"
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1 fabs fdim "
+    "floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma log log10 log1p log2 logb max min modf nextafter pow "
+    "remainder remquo rint round rsqrt sin sinh sqrt tan tanh tgamma trunc abs in out inout unix linux register"
 )
-#: Names that some target has taken.
+#: Names that some target reserves.
 RESERVED = OPENCL_WORDS | CUDA_WORDS | LIBRARY_NAMES

@@ -13,7 +13,7 @@ GARBAGE_COLLECTIONS = (50_000, 20, 100)
 def resource_folder(name: str) -> Path:
     """The folder of package data `name` ("templates" or "runtime"), installed or in a source tree.
 
-    Raises FileNotFoundError where the installation lacks it.
+    Raises FileNotFoundError if the installation lacks it.
     """
     source_tree = Path(__file__).resolve().parents[2]
     if (source_tree / "setup.cfg").is_file() and (source_tree / name).is_dir():

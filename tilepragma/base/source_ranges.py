@@ -1,4 +1,4 @@
-"""Source positions: where a construct stands in the user's files."""
+"""Source positions: the place of a construct in the user's files."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class SourceRange:
         return self.start.file
 
 
-#: The range of what no user wrote (defaults, command-line settings).
+#: The range of values that no user wrote (defaults, command-line settings).
 NOWHERE = SourceRange(Position("<built-in>", 1, 1, 0), Position("<built-in>", 1, 1, 0))

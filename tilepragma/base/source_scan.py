@@ -1,8 +1,7 @@
-"""A cheap textual answer to: could this source, or a header of the user's that it includes, hold a
-tilek directive?
+"""A cheap textual test: could this source, or a user's header, hold a tilek directive?
 
-It may say yes too often (a comment that mentions tilek), never no wrongly, save where the name of a
-header comes from a macro.
+False positives are possible (a comment that mentions tilek), false negatives only if a header's
+name comes from a macro.
 """
 
 from __future__ import annotations
@@ -19,23 +18,22 @@ _MARK = b"tilek"
 _NO_CODE = re.compile(rb'/\*.*?\*/|\bR"([^()\\\s]{0,16})\(.*?\)\1"|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*pragma[ \t]+tilek\b", re.MULTILINE)
 _OPERATOR = re.compile(rb'\b_Pragma[ \t]*\([ \t]*"[ \t]*tilek\b')
-#: The runtime's own header, by which translated sources mention tilek.
+#: The runtime's header, which makes translated sources mention tilek.
 _OWN_HEADER = b"tilek.h"
 
 
 class Scan(NamedTuple):
-    """Whether tilek is mentioned, and the files that were read to find out (all of them only where it is not)."""
+    """Whether tilek is mentioned, and the files read so far (all files if not)."""
 
     mentions: bool
     files: tuple[str, ...]
 
 
 def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str], text: bytes | None = None) -> Scan:
-    """Look through `path` (or `text`, in its place) and the headers reachable through its includes.
+    """Scan `path` (or `text` in its place) and the headers reachable through its includes.
 
-    `quote_folders` are searched for `#include "…"` only (-iquote), `folders` for both forms (-I).
-    System folders are not searched. A file that cannot be read mentions nothing: the compiler will
-    say so better.
+    `quote_folders` are searched for `#include "…"` only (-iquote), `folders` for both forms (-I),
+    system folders never. A file that cannot be read counts as empty: the compiler will report it.
     """
     seen: dict[str, None] = {}
     pending: list[tuple[str, bytes | None]] = [(path, text)]
@@ -47,12 +45,12 @@ def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str],
         content = _read(current) if content is None else content
         if _MARK in content.replace(_OWN_HEADER, b""):
             return Scan(True, tuple(seen))
-        here = os.path.dirname(current)
+        folder = os.path.dirname(current)
         for form, name in _INCLUDE.findall(content):
-            search = [here, *quote_folders, *folders] if form == b'"' else folders
-            found = _find(os.fsdecode(name), search)
-            if found is not None:
-                pending.append((found, None))
+            search = [folder, *quote_folders, *folders] if form == b'"' else folders
+            header = _find(os.fsdecode(name), search)
+            if header is not None:
+                pending.append((header, None))
     return Scan(False, tuple(seen))
 
 
@@ -65,22 +63,22 @@ class Directive(NamedTuple):
 
 
 def directive_in_text(file: str, content: bytes) -> Directive | None:
-    """The first directive in a file's text, whatever language it is in; comments and strings hold none."""
+    """The first directive in a file's text, in any language, outside comments and strings."""
     blank = _NO_CODE.sub(lambda match: re.sub(rb"[^\n]", b" ", match.group()), content)
-    found = _DIRECTIVE.search(blank) or _OPERATOR.search(content)
-    if found is None:
+    directive = _DIRECTIVE.search(blank) or _OPERATOR.search(content)
+    if directive is None:
         return None
-    start = content.index(found.group().lstrip()[:1], found.start())
+    start = content.index(directive.group().lstrip()[:1], directive.start())
     line_start = content.rfind(b"\n", 0, start) + 1
     return Directive(file, content.count(b"\n", 0, start) + 1, start - line_start + 1)
 
 
 def directive_in(path: str, quote_folders: Sequence[str], folders: Sequence[str]) -> Directive | None:
-    """The first directive in a source, else in a header that it includes."""
+    """The first directive in a source, or in a header that it includes."""
     for file in scan_source(path, quote_folders, folders).files:
-        found = directive_in_text(file, _read(file))
-        if found is not None:
-            return found
+        directive = directive_in_text(file, _read(file))
+        if directive is not None:
+            return directive
     return None
 
 

@@ -1,12 +1,11 @@
-"""The user's C compiler: the words that start it, and what tells it from another one."""
+"""The user's C compiler: the words that start it, and its fingerprint."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 
-#: Options whose value is the next word where none is attached, of those that say how a source is
-#: read.
+#: Options about reading sources that take the next word as value if none is attached.
 SEPARATE_VALUE = (
     "-I",
     "-D",
@@ -32,14 +31,14 @@ def compiler(chosen: str = "") -> list[str]:
 
 
 def fingerprint(command: Sequence[str]) -> list[str]:
-    """What changes where another compiler, or another version of it, is started: its words, with path, size and time of change."""
+    """The command's words, with path, size and modification time: they change with the compiler."""
     import shutil
 
     facts = []
     for word in command:
-        found = shutil.which(word)
-        if found:
-            status = os.stat(found)
-            facts += [os.path.realpath(found), str(status.st_size), str(status.st_mtime_ns)]
+        program = shutil.which(word)
+        if program:
+            status = os.stat(program)
+            facts += [os.path.realpath(program), str(status.st_size), str(status.st_mtime_ns)]
         facts.append(word)
     return facts

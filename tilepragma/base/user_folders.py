@@ -1,4 +1,4 @@
-"""The folders of a user: one for what can be made again, one for what was measured and is kept."""
+"""A user's folders: one for data that can be made again, one for measurements."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """`TILEK_DATA_DIR`, else `tilepragma` under `XDG_DATA_HOME` or `~/.local/share`; it need not be
-    there yet.
+    """`TILEK_DATA_DIR`, else `tilepragma` under `XDG_DATA_HOME` or `~/.local/share`.
 
-    Raises OSError where there is no home folder.
+    The folder may be missing. Raises OSError if there is no home folder.
     """
     chosen = os.environ.get("TILEK_DATA_DIR")
     return Path(chosen) if chosen else users_folder("XDG_DATA_HOME", ".local/share", "TILEK_DATA_DIR") / "tilepragma"
 
 
 def users_folder(variable: str, below_home: str, ours: str) -> Path:
-    """What `variable` says where it is absolute, as the XDG specification asks, else the folder
-    `below_home`.
+    """The folder in `variable` if absolute, as the XDG specification asks, else `below_home`.
 
-    Raises FileNotFoundError where there is no home either; it tells to set `ours`.
+    Raises FileNotFoundError without a home folder; its message tells to set `ours`.
     """
     named = os.environ.get(variable, "")
     if os.path.isabs(named):

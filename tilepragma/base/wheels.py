@@ -1,12 +1,11 @@
-"""Where wheels of this Python environment keep libraries that the runtime can open when the system has none."""
+"""Libraries from wheels of this Python environment, for systems that have none."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-#: Macro of the runtime -> places of the library, relative to a folder of packages; the newest match
-#: counts.
+#: Macro of the runtime -> patterns of library paths in a folder of packages; the newest match wins.
 _PLACES = {
     "TILEK_WHEEL_OPENCL": ("pyopencl/.libs/libOpenCL*.so*", "pyopencl.libs/libOpenCL*.so*"),
     "TILEK_WHEEL_NVRTC": ("nvidia/cuda_nvrtc/lib/libnvrtc.so.*", "nvidia/cu*/lib/libnvrtc.so.*"),
@@ -14,12 +13,12 @@ _PLACES = {
 
 
 def wheel_macros() -> list[str]:
-    """`-DMACRO="path"` for each library found."""
+    """`-DMACRO="path"` for each library that exists."""
     macros = []
     for macro in _PLACES:
-        found = wheel_library(macro)
-        if found is not None:
-            macros.append(f'-D{macro}="{found}"')
+        library = wheel_library(macro)
+        if library is not None:
+            macros.append(f'-D{macro}="{library}"')
     return macros
 
 

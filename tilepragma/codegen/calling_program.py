@@ -15,7 +15,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.loop_tree import Enclosing, Parameter
-from tilepragma.ir.repetition import is_as_much_work_again
+from tilepragma.ir.repetition import has_fixed_work
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
@@ -160,7 +160,7 @@ class CallingProgram:
     whole: tuple[str, ...]
     needed: tuple[str, ...]
     """of the whole numbers those that a kernel depends on"""
-    is_as_much_work_again: bool
+    has_fixed_work: bool
     """no kernel of the function decides anything by what the arrays hold, so that a call on what another one left is as much work"""
 
     def text(self, source: bytes) -> bytes:
@@ -306,5 +306,5 @@ def calling_program(enclosing: Enclosing, plans: Sequence[KernelPlan]) -> Callin
             parameter.name, object_.element, object_.storage is Storage.ROWS, object_.rank, held
         )
     used = {object_.host for plan in plans for object_ in (plan.source or plan.kernel).objects}
-    again = all(is_as_much_work_again(plan.source or plan.kernel) for plan in plans)
+    again = all(has_fixed_work(plan.source or plan.kernel) for plan in plans)
     return CallingProgram(enclosing, arrays, tuple(whole), tuple(one for one in whole if one in used), again)

@@ -9,7 +9,7 @@ by flags in the device's memory.
 
 Only devices that promise that all gangs of a launch are there at once run it: CUDA's, by
 cooperative launches. What has to be waited for is `schedule/doacross.py`'s; the runtime decides
-(`runtime/persistent.c`).
+(`runtime/launch/persistent_launch.c`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 partial value.
 
 Each chunk is reduced in the order of the text. A binary tree over the chunks' indices combines them
-(`runtime/reduce.c`). The trip count and the chunk length alone fix the number of chunks
-(`runtime/numbers.c`), so that the number of threads changes no bit of a result.
+(`runtime/launch/reduction.c`). The trip count and the chunk length alone fix the number of chunks
+(`runtime/launch/launch_geometry.c`), so that the number of threads changes no bit of a result.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class RegisterQueuePrinter:
     def macros(self) -> RegisterQueueMacros | None:
         """None where there are no columns, or the rounds of workers are no constants of the program, or not the same wherever they are counted."""
         nests = [node for node in walk(self.launch.body) if isinstance(node, TileNest) and _to_workers(node)]
-        if not self.scratchpads or len({tuple(loop.dealing for loop in nest.loops) for nest in nests}) != 1:
+        if not self.scratchpads or len({tuple(loop.distribution_key for loop in nest.loops) for nest in nests}) != 1:
             return None
         nest = nests[0]
         if self.numbers.varies(AxisKind.WORKER) or any(loop in self.numbers.varying for loop in nest.loops):

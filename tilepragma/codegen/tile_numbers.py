@@ -1,7 +1,7 @@
 """Algorithm 1 in place: the numbers of a loop whose bounds depend on iterators around it, as
 declarations.
 
-The rule is that of runtime/tile.c: counts from the innermost tile out, each stride the product of
+The rule is that of runtime/launch/tile.c: counts from the innermost tile out, each stride the product of
 the counts inside.
 """
 

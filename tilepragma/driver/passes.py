@@ -81,12 +81,12 @@ def read_records(state: State) -> State:
     if state.unit is None or not state.unit.kernels or not request.kept:
         return state
     from tilepragma.planner.multi_versions import candidates_for
-    from tilepragma.sizes.records import kept_file, read_kept
+    from tilepragma.sizes.records import parse_records, records_file
 
     trials = candidates_for(request.source, os.environ)
     if trials is not None or request.text is not None:
         return replace(state, trials=trials)
-    path = kept_file(request.source)
+    path = records_file(request.source)
     try:
         text = file_bytes(path).decode("utf-8", "replace")
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def read_records(state: State) -> State:
         place = Position(str(path), 1, 1, 0)
         state.diagnostics.warning(SourceRange(place, place), f"kept tile sizes are ignored: {error.strerror}")
         return state
-    records = read_kept(text, str(path), state.diagnostics)
+    records = parse_records(text, str(path), state.diagnostics)
     return replace(state, records=records, measured=(*state.measured, str(path)))
 
 
@@ -106,7 +106,7 @@ def plan(state: State) -> State:
     from tilepragma.ir.directives import TemporalTiles
     from tilepragma.planner.planner import make_plan
     from tilepragma.planner.region_splitting import plan_region
-    from tilepragma.sizes.records import kept_tiles
+    from tilepragma.sizes.records import recorded_tiles
 
     defaults = plan_defaults(state, state.unit)
     floating = state.unit.floating
@@ -114,7 +114,7 @@ def plan(state: State) -> State:
     def made(kernel: Kernel, diagnostics: Diagnostics) -> Planned | None:
         said = defaults
         if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
-            said = replace(defaults, host_temporal=kept_tiles(kernel.name, state.records))
+            said = replace(defaults, host_temporal=recorded_tiles(kernel.name, state.records))
         return make_plan(kernel, floating, diagnostics, said)
 
     regions = []

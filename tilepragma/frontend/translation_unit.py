@@ -1,4 +1,4 @@
-"""The front end's entry: C files with directives to an ir.loop_tree.TranslationUnit."""
+"""The front end's entry: from C files with directives to an ir.loop_tree.TranslationUnit."""
 
 from __future__ import annotations
 
@@ -31,16 +31,14 @@ from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives
 from tilepragma.ir.loop_tree import DataRegion, Kernel, TranslationUnit
 
 
-@signals_held_back()  # libclang hands out trees by calling us
+@signals_held_back()  # libclang calls us back for each tree
 def parse_translation_unit(
     path: str, source: bytes | None, flags: CompilerFlags, diagnostics: Diagnostics
 ) -> TranslationUnit | None:
-    """Read the C file `path` (its content is `source` where it came by standard input) and all its
-    directives.
+    """Read the C file `path` and all its directives; `source` is its content from standard input.
 
-    Everything that is wrong is reported to `diagnostics`; None is returned where the file could not
-    be read as C at all. With errors reported, the result lacks what they are about and must not be
-    translated.
+    All faults go to `diagnostics`. None if the file cannot be read as C. After errors the result is
+    incomplete and must not be translated.
     """
     if source is None and not _readable(path, diagnostics):
         return None
@@ -49,7 +47,7 @@ def parse_translation_unit(
     except CompilerError as fault:
         diagnostics.error(NOWHERE, str(fault), "name the C compiler in TILEK_CC")
         return None
-    known = len(diagnostics.items)
+    earlier = len(diagnostics.items)
     unit = _read(path, source, flags, answer)
     if unit is None:
         diagnostics.error(NOWHERE, f"libclang cannot read '{path}'", "install the libclang wheel, version 17 or newer")
@@ -70,20 +68,20 @@ def parse_translation_unit(
     _refuse_forced(included, located, diagnostics)
     files, inclusions = source_files(unit, included, {name: [d.range for d in ds] for name, ds in located.items()})
     if broken:
-        _sort(diagnostics, known, path)
+        _sort(diagnostics, earlier, path)
         return None
     builder = RegionBuilder(unit, diagnostics, skipped)
     kernels: list[Kernel] = []
     regions: list[DataRegion] = []
     for file in files:
-        found = builder.locate(file, located.get(file.path, ()))
-        of_file = kernels_of(builder, found)
+        placed = builder.locate(file, located.get(file.path, ()))
+        of_file = kernels_of(builder, placed)
         kernels += of_file
-        regions += data_regions(builder, found, of_file)
+        regions += data_regions(builder, placed, of_file)
         note_foreign_pragmas(file, of_file, skipped.get(file.path, ()), diagnostics)
     launched = {kernel.range for kernel in _launched(kernels)} | {region.range for region in regions}
     check_wrapped(unit, builder.wrapped, launched, diagnostics)
-    _sort(diagnostics, known, path)
+    _sort(diagnostics, earlier, path)
     return TranslationUnit(
         files=files,
         inclusions=inclusions,
@@ -107,7 +105,7 @@ def _launched(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
 
 
 def _read(path: str, source: bytes | None, flags: CompilerFlags, answer: CompilerAnswer) -> ClangUnit | None:
-    """Parse, with the macros of the user's compiler where the user's files ask for those, or cannot be read without."""
+    """Parse; with the compiler's macros if the files test them, or cannot be read without them."""
     unit = _parse(path, source, libclang_arguments(flags, answer))
     if unit is None:
         return None
@@ -115,15 +113,14 @@ def _read(path: str, source: bytes | None, flags: CompilerFlags, answer: Compile
     asks = any(answer.sees_otherwise(text, unit.predefined) for text in texts)
     if not asks and not any(unit.errors()):
         return unit
-    other = _parse(path, source, libclang_arguments(flags, answer, own_macros=False))
-    return other if other is not None and (asks or not any(other.errors())) else unit
+    reparsed = _parse(path, source, libclang_arguments(flags, answer, own_macros=False))
+    return reparsed if reparsed is not None and (asks or not any(reparsed.errors())) else unit
 
 
 def _parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
-    """Parse under the user's options; without those for the machine, then the standard, where
-    libclang does not know them.
+    """Parse under the user's options; None if libclang cannot.
 
-    None where libclang cannot parse under any.
+    If libclang does not know the options for the machine, they are dropped, then the standard.
     """
     unit = parse(path, source, arguments)
     for unknown, instead in (("-m", []), ("-std=", ["-std=gnu2x"])):
@@ -138,10 +135,10 @@ def _refuses_options(unit: ClangUnit) -> bool:
     return any(item.location.file is None for item in unit.errors())
 
 
-def _sort(diagnostics: Diagnostics, known: int, path: str) -> None:
-    """Bring what was reported since the first `known` ones into the order of the text, the main file first."""
-    diagnostics.items[known:] = sorted(
-        diagnostics.items[known:],
+def _sort(diagnostics: Diagnostics, earlier: int, path: str) -> None:
+    """Sort the diagnostics after the first `earlier` ones by place, the main file first."""
+    diagnostics.items[earlier:] = sorted(
+        diagnostics.items[earlier:],
         key=lambda item: (item.range.file != path, item.range.file, item.range.start.offset),
     )
 
@@ -165,11 +162,9 @@ def _dependencies(path: str, included: tuple[Included, ...], system: bool) -> tu
 
 
 def _refuse_forced(
-    included: tuple[Included, ...],
-    located: Mapping[str, tuple[LocatedDirective, ...]],
-    diagnostics: Diagnostics,
+    included: tuple[Included, ...], located: Mapping[str, tuple[LocatedDirective, ...]], diagnostics: Diagnostics
 ) -> None:
-    """A header that no line includes cannot be put in that line's place."""
+    """Refuse a header that -include brings in: no line stands where its text could go."""
     for path, directives in located.items():
         sources = {i.includer for i in included if i.path == path}
         if "" in sources:
@@ -181,7 +176,7 @@ def _refuse_forced(
 
 
 def _report_clang(unit: ClangUnit, diagnostics: Diagnostics) -> bool:
-    """Pass on clang's errors; whether there were any."""
+    """Report clang's errors, and tell whether it has any."""
     errors = list(unit.errors())
     for item in errors:
         diagnostics.error(_range(unit, item), str(item.spelling))

@@ -1,4 +1,4 @@
-"""Data directives as calls of the runtime, each one statement."""
+"""Data directives as calls of the runtime; each call is one statement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOTIONS = _ENTER | {"delete": "DELETE", "self": "UPDATE_SELF", "host": "UPDATE_
 
 @dataclass(frozen=True)
 class DataText:
-    """File-scope constants, and the text before and after the statement (`after` is empty for standalone directives)."""
+    """File-scope constants, and text before and after a statement (`after` may be empty)."""
 
     constants: str
     before: str
@@ -26,7 +26,7 @@ class DataText:
 
 
 def data_text(region: DataRegion, number: int) -> DataText:
-    """The calls of a data directive; `number` tells the directives of a file apart."""
+    """The calls of a data directive; `number` is unique in the file."""
     directive = region.directive
     if isinstance(directive, WaitDirective):
         queues = [host_text(queue) for queue in directive.queues]
@@ -36,8 +36,7 @@ def data_text(region: DataRegion, number: int) -> DataText:
         (objects[section.path], section, _MOTIONS[clause.name])
         for clause in directive.clauses
         for section in clause.sections
-        # Scalars travel with every launch, by value or there and back, so their host values are
-        # always the newest.
+        # Scalars travel with every launch, so their host values are always the newest.
         if objects[section.path].storage is not Storage.SCALAR
     ]
     shapes = [array_shape(object_, ()) for object_, _, _ in items]
@@ -65,7 +64,10 @@ def data_text(region: DataRegion, number: int) -> DataText:
 
 
 def held_text(held: HeldRegion, number: int) -> DataText:
-    """The calls around a region whose arrays stay where they are between its kernels; `number` tells it from the data directives of the file."""
+    """The calls around a region whose arrays stay on the device between its kernels.
+
+    `number` distinguishes it from the file's data directives.
+    """
     directive = held.kernel.directive
     shapes = [array_shape(array.object, ()) for array in held.arrays]
     arrays = [
@@ -98,7 +100,7 @@ def _queue(directive: DataDirective) -> str:
 
 
 def _section(object_: DataObject, section: Section) -> list[tuple[str, str]]:
-    """Lower and length per dimension; what is left out is the whole of a dimension whose length is known."""
+    """Lower bound and length per dimension; the default is the whole known dimension."""
     result = []
     for dimension in range(object_.rank):
         given = section.dimensions[dimension] if dimension < len(section.dimensions) else None

@@ -1,4 +1,4 @@
-"""Edits of a source file by byte ranges, and the assembly of the output with right `#line`s throughout."""
+"""Edits of a source file by byte ranges, and assembly of the output with correct `#line`s."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilepragma.codegen.writer import GENERATED_LINE
 
 
 class Rank(IntEnum):
-    """The order of edits at one offset: what ends there comes before what begins there."""
+    """The order of edits at one offset: ends come before begins."""
 
     END_INNER = 0
     END_OUTER = 1
@@ -24,7 +24,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True)
 class Verbatim:
-    """Text of the user's kind, on the line of what it replaces."""
+    """User-like text, on the line of the text that it replaces."""
 
     text: bytes
 
@@ -33,9 +33,9 @@ class Verbatim:
 class Edit:
     """Generated text at `start`, in place of the bytes up to `end` (none for an insertion).
 
-    Without `text` what is replaced becomes blank and keeps its lines. A string stands on lines of
-    its own, marked as generated; an Inlined file in place of its inclusion; Verbatim text where it
-    replaces. `line` is the user's that generated text stands for, by default that of `start`.
+    Without `text` the bytes become blanks and keep their lines. A string gets lines of its own,
+    marked as generated; an Inlined file replaces its inclusion; Verbatim text stays on the line.
+    `line` is the user's line that generated text stands for, by default that of `start`.
     """
 
     start: int
@@ -56,12 +56,11 @@ class Inlined:
 
 @dataclass
 class Assembly:
-    """The output as it grows; `line` is the number of the line being written, `kept` the user's
-    text in it.
+    """The output as it grows; `line` is the number of the current line, `kept` the user's text.
 
-    `output` is its name for the `#line`s of generated text. Where it has no name that a debugger
-    could open, generated text has the number of the user's line that it stands for: debuggers step
-    over it as over that line.
+    `output` is its name for the `#line`s of generated text. If it has no name that a debugger can
+    open, generated text has the number of the user's line that it stands for, so debuggers step
+    over it with that line.
     """
 
     output: str
@@ -71,7 +70,7 @@ class Assembly:
     _at_line_start: bool = True
 
     def raw(self, text: bytes) -> None:
-        """Text as it stands."""
+        """Append text unchanged."""
         if text:
             self.chunks.append(text)
             self.line += text.count(b"\n")
@@ -83,12 +82,12 @@ class Assembly:
             self.raw(b"\n")
 
     def directive(self, line: int, file: str) -> None:
-        """`#line` for the text that follows."""
+        """Write `#line` for the text that follows."""
         self.fresh_line()
         self.raw(line_directive(line, file).encode() + b"\n")
 
     def generated(self, text: str, line: int, file: str) -> None:
-        """Generated lines; the marks in them become `#line`s of the output file. They stand for a line of a file of the user's."""
+        """Write generated lines, which stand for a user's line; their marks become `#line`s."""
         if not self.output:
             self._generated_for(text, line, file)
             return
@@ -100,7 +99,7 @@ class Assembly:
                 self.raw(piece.encode() + b"\n")
 
     def _generated_for(self, text: str, line: int, file: str) -> None:
-        """Each stretch of generated code takes one line: no `#line` may stand inside of what could be the arguments of a macro."""
+        """Write each stretch of generated code in one line, as macro arguments allow no `#line`."""
         is_users = is_inside = False
         for piece in text.splitlines():
             alone = piece.startswith(("#", "TILEK_GENERATED_"))
@@ -115,7 +114,7 @@ class Assembly:
         self.fresh_line()
 
     def file(self, path: str, source: bytes, edits: tuple[Edit, ...]) -> None:
-        """A file with its edits, in order of offset; edits do not overlap."""
+        """Write a file with its edits, in order of offset; edits must not overlap."""
         position = 0
         self.directive(1, path)
         for edit in sorted(edits, key=lambda edit: (edit.start, edit.rank)):
@@ -148,5 +147,5 @@ class Assembly:
 
 
 def blanked(text: bytes) -> bytes:
-    """`text` with everything but the line ends turned into blanks."""
+    """`text` with blanks for all but line ends and tabs."""
     return bytes(c if c in b"\r\n\t" else 0x20 for c in text)

@@ -1,4 +1,4 @@
-"""The last check of OUT.c: all text of the user is in it, once and in its order, but for our directives and `#include` lines."""
+"""The last check of OUT.c: it has all user text once, in order, but directives and `#include`s."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _ADAPTED = re.compile(rb'^[ \t]*#[ \t]*(?:include[ \t]*"[^"\n]*"|pragma[ \t]+onc
 
 
 def check_kept(kept: bytes, unit: TranslationUnit) -> None:
-    """Fail where `kept`, what an output took over of the unit's files, is not all of them. Raises AssertionError: no input may lead there."""
+    """Raise AssertionError, which no input may cause, unless `kept` is the text of all files."""
     files = {file.path: file for file in unit.files}
     if _bare(kept) != _bare(b"".join(_expected(unit.files[0], files, unit.inclusions))):
         raise AssertionError("text of the source would be missing in its translation")
 
 
 def _expected(file: SourceFile, files: Mapping[str, SourceFile], inclusions: tuple[Inclusion, ...]) -> Iterator[bytes]:
-    """The text of a file and of the headers that stand in place of its `#include` lines."""
+    """The text of a file, with headers in place of their `#include` lines."""
     gone = [(range_.start.offset, range_.end.offset, "") for range_ in file.pragmas]
     gone += [(i.range.start.offset, i.range.end.offset, i.included) for i in inclusions if i.range.file == file.path]
     behind = len(BOM_UTF8) if file.text.startswith(BOM_UTF8) else 0

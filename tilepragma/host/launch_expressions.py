@@ -1,4 +1,4 @@
-"""Expressions of the launch, as text of the user's function."""
+"""Expressions of the launch, as text in the user's function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USER = Printer(C, ObjectMap(host_names=True))
 
 
 def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
-    """An expression evaluated at launch: a clause's text as it stands, or one over host objects."""
+    """A launch-time expression: a clause's text as it stands, or one over host objects."""
     if isinstance(expression, ClauseExpression):
         text = expression.text.strip()
         simple = text.replace("_", "a").isalnum()
@@ -24,10 +24,10 @@ def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
 
 
 def extents(object_: DataObject) -> list[str]:
-    """The object's own lengths, as the compiler knows them: the first -1 where it does not.
+    """The object's lengths, as the compiler knows them; the first is -1 if unknown.
 
-    A length that is no literal is taken by sizeof: the variables it was declared with may have
-    changed since. Rows may have no size.
+    A length that is no literal comes from sizeof, as its variables may have changed since the
+    declaration. Rows may be empty.
     """
     if object_.storage is not Storage.CONTIGUOUS:
         return []
@@ -36,7 +36,7 @@ def extents(object_: DataObject) -> list[str]:
     first = object_.stored.lengths[0]
     result = ["-1" if first is None else host_text(first)]
     if object_.rows_in is not None:
-        # No access is made where there are no columns.
+        # Without columns there are no accesses.
         return [*result, *(_row_length(length) for length in object_.lengths[1:] if length is not None)]
     texts = ["" if length is None else host_text(length) for length in object_.lengths[1:]]
     element = f"{object_.host}[0]"
@@ -54,7 +54,7 @@ def _row_length(length: Expression) -> str:
 
 
 def array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> str:
-    """`{.base = …}` of a tilek_array; `section` has lower and length of each dimension, as text."""
+    """`{.base = …}` of a tilek_array; `section` has each dimension's lower bound and length."""
     if object_.storage is Storage.SCALAR:
         return f"{{.base = (void *)&{object_.host}}}"
     parts = [".base = NULL" if object_.scope is Scope.TEMPORARY else f".base = (void *){object_.host}"]

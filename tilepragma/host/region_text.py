@@ -1,4 +1,4 @@
-"""The text around a region: what the launch needs before it, and completion after it. Both together are one statement."""
+"""The text around a region: launch before it, completion after it; together one statement."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RegionText:
 def region_text(plan: KernelPlan) -> RegionText:
     """The launch of a region; the user's statement between the two parts is the fallback."""
     numbering = number(plan)
-    instead = _instead(plan)
+    instead = _reordered(plan)
     directive = plan.kernel.directive
     versions = tuple(_version(plan, place) for place in range(1, len(plan.versions) + 1))
     symbol = kernel_symbol(plan.kernel.name)
@@ -70,7 +70,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         row_bases=[host_text(base) for base in plan.row_bases],
         operations=_operations(plan, numbering),
         enabled=_enabled(plan),
-        said=_said(plan),
+        said=_if_clause(plan),
         runs=_runs(plan),
         failures=[(host_text(condition, UNARY), _failure(plan, condition)) for condition in plan.conditions],
         trips=_outermost_trips(plan, numbering),
@@ -88,9 +88,10 @@ def region_text(plan: KernelPlan) -> RegionText:
 
 @dataclass(frozen=True)
 class _Version:
-    """A version, counted from 1, and what its call has that is not the plan's, as text: variables,
-    and what fills them in where a launch takes this version. What both have is taken from the
-    plan's: it is evaluated once.
+    """A version, counted from 1, with the parts of its call that differ from the plan's, as text.
+
+    These are variables, and assignments for launches that take this version. Common parts come from
+    the plan's call, which is evaluated once.
     """
 
     number: int
@@ -103,36 +104,36 @@ class _Version:
 
 @dataclass(frozen=True)
 class _Member:
-    """A list that a call points to: the member's name in tilek_call, the type of its elements, and these in the plan's call and in a version's."""
+    """A list that a call points to: member in tilek_call, element type, plan's and version's."""
 
     name: str
     type: str
     usual: list[str]
-    own: list[str]
+    changed: list[str]
 
     @property
     def is_shared(self) -> bool:
-        """Whether the version's begins as the plan's does, and is no longer."""
-        return self.own == self.usual[: len(self.own)]
+        """Whether the version's elements are a prefix of the plan's."""
+        return self.changed == self.usual[: len(self.changed)]
 
     def variable(self, place: int) -> str:
-        """What holds a version's."""
+        """The variable of the version's elements."""
         return f"tilek_{self.name}" if self.is_shared else f"tilek_{self.name}_{place}"
 
     def declarations(self, place: int) -> list[str]:
-        """Of the variable, where it is not the plan's."""
+        """The variable's declaration, unless it is the plan's."""
         if self.is_shared:
             return []
-        if _are_numbers(self.own):
-            return [f"static const {self.type}{self.variable(place)}[] = {{{', '.join(self.own)}}}"]
-        return [f"{self.type}{self.variable(place)}[{len(self.own)}]"]
+        if _are_numbers(self.changed):
+            return [f"static const {self.type}{self.variable(place)}[] = {{{', '.join(self.changed)}}}"]
+        return [f"{self.type}{self.variable(place)}[{len(self.changed)}]"]
 
     def changes(self, place: int) -> list[str]:
-        """What fills it in, and has the call point to it."""
+        """The assignments that fill the variable and make the call point to it."""
         if self.is_shared:
             return []
         variable = self.variable(place)
-        filled = [] if _are_numbers(self.own) else list(enumerate(self.own))
+        filled = [] if _are_numbers(self.changed) else list(enumerate(self.changed))
         return [
             *(f"{variable}[{index}] = {self._value(text)}" for index, text in filled),
             f"tilek_call_.{self.name} = {variable}",
@@ -145,16 +146,16 @@ class _Member:
 
 
 def _are_numbers(texts: list[str]) -> bool:
-    """Whether no launch has others: then nothing is filled in at launch."""
+    """Whether all texts are numbers, so that launches need not fill them in."""
     return all(text.isdigit() for text in texts)
 
 
 def _version(usual: KernelPlan, place: int) -> _Version:
     version = usual.versions[place - 1]
-    plan, numbering, known = version.plan, number(version.plan), number(usual)
+    plan, numbering, given = version.plan, number(version.plan), number(usual)
     names = [_scalar_name(usual, object_) or f"tilek_scalar{place}_{k}" for k, object_ in enumerate(plan.scalars)]
-    own = [(object_, name) for object_, name in zip(plan.scalars, names, strict=True) if object_ not in usual.scalars]
-    loops = _Member("loops", "tilek_bounds ", list(map(_bounds, known.loops)), list(map(_bounds, numbering.loops)))
+    added = [(object_, name) for object_, name in zip(plan.scalars, names, strict=True) if object_ not in usual.scalars]
+    loops = _Member("loops", "tilek_bounds ", list(map(_bounds, given.loops)), list(map(_bounds, numbering.loops)))
     members = (
         _Member(
             "scalars",
@@ -164,7 +165,7 @@ def _version(usual: KernelPlan, place: int) -> _Version:
         ),
         _Member("arrays", "tilek_array ", list(map(_array, usual.arrays)), list(map(_array, plan.arrays))),
         loops,
-        _Member("tile_arguments", "int64_t ", _tile_arguments(known), _tile_arguments(numbering)),
+        _Member("tile_arguments", "int64_t ", _tile_arguments(given), _tile_arguments(numbering)),
         _Member("row_bases", "int64_t ", list(map(host_text, usual.row_bases)), list(map(host_text, plan.row_bases))),
     )
     return _Version(
@@ -172,11 +173,11 @@ def _version(usual: KernelPlan, place: int) -> _Version:
         version.text.replace("*/", "* /"),
         kernel_symbol(plan.kernel.name),
         [
-            *(USER.type(object_.element, name) for object_, name in own),
+            *(USER.type(object_.element, name) for object_, name in added),
             *(line for member in members for line in member.declarations(place)),
         ],
         [
-            *(f"{name} = {object_.host}" for object_, name in own),
+            *(f"{name} = {object_.host}" for object_, name in added),
             *(line for member in members for line in member.changes(place)),
             *_other_axes(usual, plan),
             *_other_conditions(usual, plan),
@@ -186,33 +187,35 @@ def _version(usual: KernelPlan, place: int) -> _Version:
 
 
 def _scalar_name(plan: KernelPlan, object_: DataObject) -> str | None:
-    """The variable that holds it for the plan's call; None where that has none."""
+    """The variable that holds the object for the plan's call, or None."""
     return f"tilek_scalar{plan.scalars.index(object_)}" if object_ in plan.scalars else None
 
 
 def _other_axes(usual: KernelPlan, plan: KernelPlan) -> list[str]:
-    """The counts that a version has and the plan has not."""
-    shared = {axis_index(Axis(one.axis, one.dimension)) for one in set(plan.counts) & set(usual.counts)}
+    """Assignments of the counts in which a version differs from the plan."""
+    shared = {axis_index(Axis(count.axis, count.dimension)) for count in set(plan.counts) & set(usual.counts)}
     pairs = enumerate(zip(_axes(plan), _axes(usual), strict=True))
-    return [f"tilek_call_.axes[{k}] = {own}" for k, (own, given) in pairs if k not in shared and own != given]
+    return [
+        f"tilek_call_.axes[{k}] = {axis}" for k, (axis, usual_axis) in pairs if k not in shared and axis != usual_axis
+    ]
 
 
 def _other_conditions(usual: KernelPlan, plan: KernelPlan) -> list[str]:
-    """The conditions that a version has and the plan has not."""
+    """Tests of the conditions that only a version has."""
     others = [condition for condition in plan.conditions if condition not in usual.conditions]
     if not others:
         return []
     runs = _runs(plan)
     asked = f"tilek_call_.enabled{f' && ({runs})' if runs else ''}"
-    tests = [host_text(one, _AND) for one in others]
+    tests = [host_text(condition, _AND) for condition in others]
     return [
-        *(f"if ({asked} && !{host_text(one, UNARY)}) {_failure(plan, one)}" for one in others),
+        *(f"if ({asked} && !{host_text(condition, UNARY)}) {_failure(plan, condition)}" for condition in others),
         f"tilek_call_.enabled = {' && '.join(('tilek_call_.enabled', *tests))}",
     ]
 
 
 def _failure(plan: KernelPlan, condition: HostExpression) -> str:
-    """The call that reports a check that does not hold, with the values in it."""
+    """The call that reports a failed check, with the values in it."""
     text = condition.text if isinstance(condition, ClauseExpression) else plain_text(condition)
     scalars = {node.object.host: node.type for node in walk(condition) if isinstance(node, Access) and is_scalar(node)}
     values = [
@@ -228,8 +231,8 @@ def _quoted(text: str) -> str:
 
 
 def _runs(plan: KernelPlan) -> str:
-    """Whether the region has an iteration in C, as far as the host can tell: where it has none, no check matters. Empty: it always runs."""
-    known = host_evaluable(written_objects(plan.kernel))
+    """A C test that the region has an iteration, or "": without one no check matters."""
+    can_evaluate = host_evaluable(written_objects(plan.kernel))
     chains = []
     for statement in plan.kernel.body.statements:
         if isinstance(statement, Declaration):
@@ -237,7 +240,7 @@ def _runs(plan: KernelPlan) -> str:
         trips = [
             host_text(_begins(loop), _AND)
             for loop in _perfect_nest(statement)
-            if known(loop.lower) and known(loop.upper)
+            if can_evaluate(loop.lower) and can_evaluate(loop.upper)
         ]
         if not trips:
             return ""
@@ -254,7 +257,7 @@ def _begins(loop: Loop) -> Expression:
 
 
 def _perfect_nest(statement: Statement) -> Iterator[Loop]:
-    """The loops from a statement inwards, as long as each is all that is in the one around it."""
+    """The perfectly nested loops from a statement inwards."""
     while True:
         if isinstance(statement, Block) and len(statement.statements) == 1:
             statement = statement.statements[0]
@@ -283,14 +286,14 @@ def _prologue(plan: KernelPlan) -> list[str]:
     return writer.lines
 
 
-def _instead(plan: KernelPlan) -> list[str]:
-    """What runs instead of the user's statement where no launch does; nothing where it is that statement."""
+def _reordered(plan: KernelPlan) -> list[str]:
+    """The lines that run if no launch does, unless these are the user's statement."""
     if plan.reordered is None:
         return []
     writer = Writer(user_lines=True, depth=2)
     StatementPrinter(writer, USER).block(plan.reordered.kernel.body)
     for value in plan.reordered.final_values:
-        condition = " && ".join(f"{_trip(one.loop)} > 0" for one in value.enclosing)
+        condition = " && ".join(f"{_trip(around.loop)} > 0" for around in value.enclosing)
         loop = value.loop.loop
         last = f"{host_text(loop.lower)} + {host_text(loop.step)} * {_trip(loop)}"
         writer.line(f"{f'if ({condition}) ' if condition else ''}{value.iterator.host} = {last};")
@@ -306,7 +309,7 @@ def _trip(loop: Loop) -> str:
 
 
 def _known_trip(loop: Loop, numbering: Numbering) -> str:
-    """Its iterations, from the entry of tilek_loops that has the same bounds where there is one: counting them takes a division."""
+    """The trip count, from the entry of tilek_loops with equal bounds if any: no division."""
     entries = list(map(_bounds, numbering.loops))
     return f"tilek_loops[{entries.index(_bounds(loop))}].trip" if _bounds(loop) in entries else _trip(loop)
 
@@ -320,7 +323,7 @@ def _operations(plan: KernelPlan, numbering: Numbering) -> list[str]:
 
 
 def _outermost_trips(plan: KernelPlan, numbering: Numbering) -> str | None:
-    """None where no choice of tile sizes asks for them."""
+    """The outermost loop's trip count; None if no choice of tile sizes needs it."""
     loop = outermost_loop(plan) if by_trips(plan) else None
     return None if loop is None else _known_trip(loop, numbering)
 
@@ -341,17 +344,17 @@ def _axes(plan: KernelPlan) -> list[str]:
 
 
 def _enabled(plan: KernelPlan) -> str:
-    said = _said(plan)
+    clause = _if_clause(plan)
     tests = [host_text(condition, _AND) for condition in plan.conditions]
-    if said is not None:
-        tests.insert(0, "tilek_said" if plan.conditions else said)
+    if clause is not None:
+        tests.insert(0, "tilek_said" if plan.conditions else clause)
     return " && ".join(tests) or "1"
 
 
-def _said(plan: KernelPlan) -> str | None:
-    """What the `if` clause says: where that is 0 the original loop is what the user wants, and no failed check is reported."""
-    said = plan.kernel.directive.condition
-    return None if said is None else f"{host_text(said, _EQUALITY)} != 0"
+def _if_clause(plan: KernelPlan) -> str | None:
+    """The `if` clause; if it is 0, the original loop runs and no failed check is reported."""
+    condition = plan.kernel.directive.condition
+    return None if condition is None else f"{host_text(condition, _EQUALITY)} != 0"
 
 
 def _device(directive: KernelDirective) -> str:

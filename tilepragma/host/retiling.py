@@ -1,6 +1,4 @@
-"""A source with other clauses for a kernel: tiles of its two outermost loops, the machine's counts,
-how often its innermost loops are unrolled. Its directives are edited, all else stays.
-"""
+"""Changes a kernel's clauses in a source: tiles of its two outermost loops, counts, unrolling."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from tilepragma.ir.traversal import loops_in
 
 @dataclass(frozen=True)
 class Tiles:
-    """Clauses of the kernel's directive that say the machine's counts, and the tile clauses of its two outermost loops."""
+    """Clauses for the machine's counts, and tile clauses of the two outermost loops."""
 
     counts: str
     outer: str
@@ -23,7 +21,7 @@ class Tiles:
 
 
 def retiled(source: bytes, kernel: Kernel, tiles: Tiles) -> bytes:
-    """The source in which the kernel has these tiles and counts in the place of its own. Raises RefusalError."""
+    """The source with other tiles and counts for the kernel. Raises RefusalError."""
     outer, inner = outermost(kernel)
     edits = _Edits(source, kernel)
     edits.take_out(count.range for count in kernel.directive.counts)
@@ -35,7 +33,7 @@ def retiled(source: bytes, kernel: Kernel, tiles: Tiles) -> bytes:
 
 
 def recounted(source: bytes, kernel: Kernel, counts: str) -> bytes:
-    """The source in which the kernel has these counts of the machine in the place of its own. Raises RefusalError."""
+    """The source with other counts of the machine for the kernel. Raises RefusalError."""
     edits = _Edits(source, kernel)
     edits.take_out(count.range for count in kernel.directive.counts)
     edits.say(kernel.directive.range, counts)
@@ -43,20 +41,20 @@ def recounted(source: bytes, kernel: Kernel, counts: str) -> bytes:
 
 
 def unrolled(source: bytes, kernel: Kernel, times: int) -> bytes:
-    """The source in which the kernel's innermost loops are unrolled. Raises RefusalError, also where one of them says so itself."""
+    """The source with unrolled innermost loops. Raises RefusalError, also for `unroll` clauses."""
     edits = _Edits(source, kernel)
     innermost = [loop for loop in loops_in(kernel.body) if not list(loops_in(loop.body))]
     if not innermost:
         raise RefusalError("has no loops")
     for loop in innermost:
         if loop.directive is not None and loop.directive.unroll is not None:
-            raise RefusalError("says itself how often a loop is unrolled")
+            raise RefusalError("has an 'unroll' clause already")
         edits.say_of(loop, f"unroll({times})")
     return edits.text()
 
 
 class _Edits:
-    """Changes of a source's directives, which are made all at once."""
+    """Collects changes of a source's directives."""
 
     def __init__(self, source: bytes, kernel: Kernel) -> None:
         self._source = source
@@ -65,18 +63,18 @@ class _Edits:
         self._new: dict[int, bytes] = {}
 
     def take_out(self, clauses: Iterable[SourceRange]) -> None:
-        """Clauses that give way."""
+        """Remove clauses."""
         self._gone |= {(clause.start.offset, clause.end.offset) for clause in clauses}
 
     def say(self, directive: SourceRange, clauses: str) -> None:
-        """Further clauses of a directive. Raises RefusalError where it is no line of the source."""
+        """Add clauses to a directive. Raises RefusalError if it is no line of the source."""
         is_line = self._source.startswith(b"#", directive.start.offset) and directive.start != directive.end
         if directive.start.file != self._file or not is_line:
             raise RefusalError("has a directive that is no line '#pragma tilek …' of the source")
         self._insert(directive.end.offset, f" {clauses}")
 
     def say_of(self, loop: Loop, clauses: str) -> None:
-        """Further clauses on a loop. Raises RefusalError where the loop is no text of the source."""
+        """Add clauses to a loop. Raises RefusalError if the loop is no text of the source."""
         if loop.directive is not None:
             self.say(loop.directive.range, clauses)
         elif not self._source.startswith(b"for", loop.range.start.offset):
@@ -88,8 +86,9 @@ class _Edits:
         self._new[offset] = self._new.get(offset, b"") + text.encode()
 
     def text(self) -> bytes:
-        """The source with all of them."""
-        changes = [*((start, end, b"") for start, end in self._gone), *((at, at, new) for at, new in self._new.items())]
+        """The changed source."""
+        changes = [(start, end, b"") for start, end in self._gone]
+        changes += [(offset, offset, new) for offset, new in self._new.items()]
         text = self._source
         for start, end, new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
@@ -97,7 +96,7 @@ class _Edits:
 
 
 def outermost(kernel: Kernel) -> tuple[Loop, Loop]:
-    """The two outermost loops, one right inside the other. Raises RefusalError."""
+    """The two outermost loops, directly nested. Raises RefusalError."""
     outer = _only_loop(kernel.body)
     inner = None if outer is None else _only_loop(outer.body)
     if outer is None or inner is None:
@@ -106,7 +105,7 @@ def outermost(kernel: Kernel) -> tuple[Loop, Loop]:
 
 
 def _only_loop(body: Block) -> Loop | None:
-    """The loop that is all of a block."""
+    """The only statement of a block, if it is a loop."""
     if len(body.statements) != 1:
         return None
     [only] = body.statements

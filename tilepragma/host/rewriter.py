@@ -1,4 +1,4 @@
-"""The user's source with its regions launched: OUT.c, made by edits of byte ranges."""
+"""The user's source with launched regions: OUT.c, made by edits of byte ranges."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def rewrite(
 ) -> bytes:
     """OUT.c: the main file, headers with regions in place of their #include, every region launched.
 
-    `plans` has one plan a kernel of the unit; `output_path` is how OUT.c names itself in `#line`;
-    device programs are embedded for `targets` only; `held` are the regions that were taken apart.
+    `plans` has one plan for each kernel of the unit; `output_path` is OUT.c's name in `#line`;
+    device programs are embedded for `targets` only; `held` are the split regions.
     """
     rewriting = _Rewriting(unit, plans, held, targets)
     main = unit.files[0]
@@ -68,9 +68,9 @@ class _Rewriting:
         self.in_paths = path_macros(unit.macros, _directives(unit, held))
 
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
-        """All edits of a file, those of the headers inlined in it among them."""
+        """All edits of a file, also those of inlined headers."""
         edits = [Edit(range_.start.offset, range_.end.offset, Rank.REPLACE, None) for range_ in file.pragmas]
-        if file.text.startswith(BOM_UTF8):  # compilers take it at the beginning of a file alone, where a #line stands
+        if file.text.startswith(BOM_UTF8):  # compilers accept it at a file's begin alone, where OUT.c has a #line
             edits.append(Edit(0, len(BOM_UTF8), Rank.REPLACE, None))
         edits += self._inclusions(file)
         edits += self._other_includes(file)
@@ -83,7 +83,7 @@ class _Rewriting:
             return edit
         edit = replace(edit, text=as_c90(edit.text)) if self.unit.c90 else edit
         assert isinstance(edit.text, str)
-        # Paths of clauses stand inside of functions only.
+        # Paths of clauses stand in functions only.
         needed = frozenset() if edit.rank is Rank.FILE_SCOPE or edit.text == _HEADER else self.in_paths
         return replace(edit, text=without_macros(edit.text, self.unit.macros, needed))
 
@@ -94,15 +94,16 @@ class _Rewriting:
             if inclusion.range.file != file.path:
                 continue
             header = files[inclusion.included]
-            own = (*self.edits(header), *_once_guard(header, files))
-            inlined = Inlined(header.path, header.text, own)
+            header_edits = (*self.edits(header), *_once_guard(header, files))
+            inlined = Inlined(header.path, header.text, header_edits)
             edits.append(Edit(inclusion.range.start.offset, inclusion.range.end.offset, Rank.REPLACE, inlined))
         return edits
 
     def _other_includes(self, file: SourceFile) -> list[Edit]:
-        """The `#include "…"` that bring in no new text of ours: that of a header which stands in
-        OUT.c already goes, that of a file beside a header names it as seen from the main file's
-        folder.
+        """Edits of other `#include "…"` lines.
+
+        OUT.c already has inlined headers, so their lines vanish. A file beside a header gets its
+        path from the main file's folder.
         """
         home, folder = Path(self.unit.files[0].path).parent, Path(file.path).parent
         listed = {item.range.start.line for item in self.unit.inclusions if item.range.file == file.path}
@@ -137,15 +138,15 @@ class _Rewriting:
         return edits
 
     def _definitions(self, plan: KernelPlan) -> str:
-        """What stands at file scope for a region: its versions come first, which the kernel names."""
+        """A region's file-scope text: versions come first, as the kernel names them."""
         manifests = [
             *(describe_version(plan, place, self.targets) for place in range(1, len(plan.versions) + 1)),
             describe(plan, self.targets),
         ]
         texts = []
-        for one, manifest in zip((*(version.plan for version in plan.versions), plan), manifests, strict=True):
-            functions = "" if one.as_written is not None else host_functions(one, number(one)) + "\n"
-            order = step_functions(one, bool(manifest.device_launches)).text
+        for planned, manifest in zip((*(version.plan for version in plan.versions), plan), manifests, strict=True):
+            functions = "" if planned.as_written is not None else host_functions(planned, number(planned)) + "\n"
+            order = step_functions(planned, bool(manifest.device_launches)).text
             texts += [functions, f"{order}\n" if order else "", kernel_constants(manifest)]
         return "".join(texts)
 
@@ -170,22 +171,23 @@ def _waits(kernel: Kernel) -> bool:
 
 
 def _quiet(text: str) -> str:
-    """Text of file scope that the warnings about the user's own code are not about."""
+    """File-scope text without the warnings that the user enabled."""
     return f"TILEK_GENERATED_BEGIN\n{text}TILEK_GENERATED_END\n"
 
 
 def _with_header(edits: list[Edit]) -> list[Edit]:
-    """`#include "tilek.h"` before a file's first generated text: no sooner, since the user's
-    feature-test macros must come before any system header.
+    """`#include "tilek.h"` before a file's first generated text.
+
+    It must follow the user's feature-test macros, which must precede system headers.
     """
     first = min((edit.start for edit in edits if isinstance(edit.text, str)), default=None)
     return edits if first is None else [Edit(first, first, Rank.END_INNER, _HEADER), *edits]
 
 
 def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[object]:
-    """All of which clauses may stand in generated text."""
+    """All directives whose clauses may be in generated text."""
     yield from (region.directive for region in unit.data_regions)
-    for kernel in (*unit.kernels, *(one.kernel for one in held)):
+    for kernel in (*unit.kernels, *(region.kernel for region in held)):
         yield kernel.directive
         yield from loop_directives(kernel.body)
 
@@ -195,12 +197,7 @@ def _is_around(directive: DataDirective | WaitDirective) -> bool:
 
 
 def _data_edits(
-    file: SourceFile,
-    enclosing: Enclosing,
-    statement: SourceRange,
-    directive: SourceRange,
-    text: DataText,
-    around: bool,
+    file: SourceFile, enclosing: Enclosing, statement: SourceRange, directive: SourceRange, text: DataText, around: bool
 ) -> list[Edit]:
     """The text of a data directive `around` its statement, or alone in the statement's place."""
     insertion, line = enclosing.insertion, directive.start.line
@@ -217,11 +214,10 @@ def _data_edits(
 
 
 def region_start(text: bytes, statement: SourceRange, directive: SourceRange) -> int:
-    """Where a region's text begins: at its statement, or behind its directive where pragmas of
-    others or macros stand between.
+    """Where a region's text begins: at its statement, or behind its directive.
 
-    Such a pragma (`omp simd`, `GCC ivdep`; a macro may hold one) belongs to the loop, so it must
-    stay right before it in the host's fallback, together with the `#if` that it may stand in.
+    The latter if foreign pragmas or macros are between. Such a pragma (`omp simd`, `GCC ivdep`)
+    belongs to the loop, so it must stay right before it in the host's fallback, and its `#if`.
     """
     start, end = statement.start.offset, directive.end.offset
     if directive.file != statement.file or end > start:
@@ -231,7 +227,7 @@ def region_start(text: bytes, statement: SourceRange, directive: SourceRange) ->
 
 
 def _same_file(target: Path, name: str, header: SourceFile) -> bool:
-    """Whether `#include "name"`, which stands for `target` if that is a file, means a `#pragma once` header of the unit."""
+    """Whether `#include "name"` (of `target`, if a file) means the `#pragma once` header."""
     if _ONCE.search(header.text) is None:
         return False
     if target.is_file():
@@ -240,12 +236,12 @@ def _same_file(target: Path, name: str, header: SourceFile) -> bool:
 
 
 def _once_guard(header: SourceFile, files: dict[str, SourceFile]) -> list[Edit]:
-    """`#pragma once` as an include guard, since the text now stands in the main file."""
-    found = _ONCE.search(header.text)
-    if found is None:
+    """`#pragma once` as an include guard, since the text is now in the main file."""
+    match = _ONCE.search(header.text)
+    if match is None:
         return []
     guard = f"TILEK_ONCE_{list(files).index(header.path)}"
     return [
-        Edit(found.start(), found.end(), Rank.REPLACE, f"#ifndef {guard}\n#define {guard}\n"),
+        Edit(match.start(), match.end(), Rank.REPLACE, f"#ifndef {guard}\n#define {guard}\n"),
         Edit(len(header.text), len(header.text), Rank.END_OUTER, f"#endif /* {guard} */\n"),
     ]

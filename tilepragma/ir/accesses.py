@@ -1,4 +1,4 @@
-"""Every use of storage in a piece of LoopTree: what is read and written, where, under which loops and conditions."""
+"""Uses of storage in a piece of the loop tree: reads, writes, their loops and conditions."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import PointerType
 
 _USES = "_uses"
+Taker = tuple[Call, int]
 
 
 @dataclass(frozen=True)
 class Use:
     """One use of an object. `loops` are the canonical loops around it, outermost first.
 
-    `conditional`: it may be left out although all `loops` run (if, ?:, &&, ||, while, break, a
-    function's body). `path`: the way to a member, where of one element only that is meant. `taker`:
-    the call of a user's function that gets the element's address, and may touch others around it,
-    and for which of its parameters.
+    `conditional`: the use may not happen although all `loops` run (if, ?:, &&, ||, while, break, a
+    function's body). `path`: the way to a member, if the use is of a member of one element.
+    `taker`: the call of a user's function that gets the element's address and may touch others
+    around it, and the number of the parameter.
     """
 
     object: DataObject
@@ -62,7 +63,7 @@ class Use:
     loops: tuple[Loop, ...]
     range: SourceRange
     path: tuple[Member | Index, ...] = ()
-    taker: tuple[Call, int] | None = None
+    taker: Taker | None = None
 
 
 @dataclass(frozen=True)
@@ -74,23 +75,22 @@ class _Context:
 
 
 def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = False) -> Iterator[Use]:
-    """All uses under `node`, roughly in order of evaluation; iterators of loops count as written by
-    their loop.
+    """All uses under `node`, roughly in order of evaluation; a loop writes its iterator.
 
-    `functions` are those that may be called: a pointer argument is written unless its parameter is
-    const. With `launch`, bounds that the host evaluates (of TiledLoops with launch bounds) and
-    their iterators are left out: what remains is what the kernel's body itself needs.
+    `functions` may be called: a call writes through a pointer argument unless the parameter is
+    const. With `launch`, the kernel's needs remain: bounds that the host evaluates (of TiledLoops
+    with launch bounds) and their iterators are left out.
     """
-    at = _Context(functions, launch)
+    context = _Context(functions, launch)
     if not isinstance(node, (Block, TileNest)):
-        return iter(_uses(node, at))
-    # Nodes never change, and passes ask the same of launches again and again: kept as children are.
-    known: list[tuple[tuple[Function, ...], bool, tuple[Use, ...]]] = vars(node).setdefault(_USES, [])
-    for mine, launched, uses_then in known:
-        if mine is functions and launched is launch:
+        return iter(_uses(node, context))
+    # Nodes never change, and passes often ask for the same launches, so cache the uses in the node.
+    cache: list[tuple[tuple[Function, ...], bool, tuple[Use, ...]]] = vars(node).setdefault(_USES, [])
+    for cached_functions, launched, uses_then in cache:
+        if cached_functions is functions and launched is launch:
             return iter(uses_then)
-    known.append((functions, launch, tuple(_uses(node, at))))
-    return iter(known[-1][2])
+    cache.append((functions, launch, tuple(_uses(node, context))))
+    return iter(cache[-1][2])
 
 
 def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
@@ -102,7 +102,7 @@ def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
 
 @once
 def implied_objects(node: Any) -> frozenset[DataObject]:
-    """The variables of the file that functions use which are called under `node`."""
+    """The variables of the file that functions called under `node` use."""
     return frozenset(
         argument.object
         for call in walk(node)
@@ -114,12 +114,12 @@ def implied_objects(node: Any) -> frozenset[DataObject]:
 
 @once
 def leaves_early(body: Any) -> bool:
-    """Whether a `break` or `continue` of the loop with this body stands in it; a `break` in a switch is the switch's."""
+    """Whether a `break` or `continue` leaves the loop body early; switches keep their `break`."""
     return _leaves_early(body, (Break, Continue))
 
 
 def returns_early(body: Block) -> bool:
-    """Whether a `return` stands in a function's body anywhere but at the end: what follows it may be left out."""
+    """Whether a function returns before its body's end, so that later code may not run."""
     return any(isinstance(node, Return) for node in walk(body) if node not in body.statements[-1:])
 
 
@@ -134,17 +134,16 @@ def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
     return False
 
 
-# Walks are where planning spends its time: uses are put in one list, not handed up from generator
-# to generator.
+# Planning spends most time in walks: they append uses to one list instead of yielding them.
 
 
 @dataclass
-class _Found:
-    """Uses in their order. `written` has the last place where each object is written.
+class _UseList:
+    """Uses in their order.
 
-    `certain` are, within a branch, the places of uses that are not conditional there, by what is
-    done: what many branches do alike is one entry, so that long chains of branches take no time by
-    the square of their length.
+    `written` has the index of each object's last write. `certain` has, within a branch, the indices
+    of unconditional uses by what they do. Equal uses of many branches share an entry, so that time
+    stays linear in long chains of branches.
     """
 
     uses: list[Use] = field(default_factory=list)
@@ -152,89 +151,88 @@ class _Found:
     certain: dict[tuple[object, ...], list[int]] | None = None
 
     def append(self, use: Use) -> None:
-        """Adds the next use."""
+        """Add the next use."""
         if use.writes:
             self.written[use.object] = len(self.uses)
         if self.certain is not None and not use.conditional:
             self.certain.setdefault(_done(use), []).append(len(self.uses))
         self.uses.append(use)
 
-    def certain_in(self, branch: Any, at: _Context) -> dict[tuple[object, ...], list[int]]:
-        """The places of uses that are certain if a branch is taken; the uses are added."""
+    def certain_in(self, branch: Any, context: _Context) -> dict[tuple[object, ...], list[int]]:
+        """Add the uses of a branch; the result has the indices of those that are certain in it."""
         around, self.certain = self.certain, {}
-        _add(branch, at, self)
+        _add(branch, context, self)
         certain, self.certain = self.certain, around
         return certain
 
     def stay_certain(self, done: tuple[object, ...], places: list[int]) -> None:
-        """Uses that are certain in both branches are so around these."""
+        """Keep uses certain that both branches have."""
         if self.certain is not None:
-            known = self.certain.get(done, [])
-            few, many = sorted((known, places), key=len)
+            earlier = self.certain.get(done, [])
+            few, many = sorted((earlier, places), key=len)
             many += few
             self.certain[done] = many
 
     def become_conditional(self, places: list[int]) -> None:
-        """Uses that one branch alone has."""
+        """Mark uses that only one branch has."""
         for place in places:
             self.uses[place] = replace(self.uses[place], conditional=True)
 
 
-def _uses(node: Any, at: _Context) -> list[Use]:
-    found = _Found()
-    _add(node, at, found)
-    return found.uses
+def _uses(node: Any, context: _Context) -> list[Use]:
+    collected = _UseList()
+    _add(node, context, collected)
+    return collected.uses
 
 
-def _add(node: Any, at: _Context, found: _Found) -> None:
-    """Adds the uses under `node` to those found."""
+def _add(node: Any, context: _Context, collected: _UseList) -> None:
+    """Add the uses under `node` to `collected`."""
     of_kind = _OF_KIND.get(type(node))
     if of_kind is not None:
-        of_kind(node, at, found)
+        of_kind(node, context, collected)
     else:
-        _below(node, at, found)
+        _below(node, context, collected)
 
 
-def _below(node: Any, at: _Context, found: _Found) -> None:
+def _below(node: Any, context: _Context, collected: _UseList) -> None:
     for child in children(node):
-        _add(child, at, found)
+        _add(child, context, collected)
 
 
-def _binary(node: Binary, at: _Context, found: _Found) -> None:
+def _binary(node: Binary, context: _Context, collected: _UseList) -> None:
     if node.operator in ("&&", "||"):
-        _conditional(node, at, found)
+        _conditional(node, context, collected)
     else:
-        _below(node, at, found)
+        _below(node, context, collected)
 
 
-def _read(node: Access, at: _Context, found: _Found) -> None:
-    _access(node, at, found, reads=True, writes=False)
+def _read(node: Access, context: _Context, collected: _UseList) -> None:
+    _access(node, context, collected, reads=True, writes=False)
 
 
-def _assignment(node: Assignment, at: _Context, found: _Found) -> None:
-    _add(node.value, at, found)
-    _access(node.target, at, found, reads=node.operator != "=", writes=True)
+def _assignment(node: Assignment, context: _Context, collected: _UseList) -> None:
+    _add(node.value, context, collected)
+    _access(node.target, context, collected, reads=node.operator != "=", writes=True)
 
 
-def _changed_in_place(node: Increment | AddressOf, at: _Context, found: _Found) -> None:
-    _access(node.target, at, found, reads=True, writes=True)
+def _changed_in_place(node: Increment | AddressOf, context: _Context, collected: _UseList) -> None:
+    _access(node.target, context, collected, reads=True, writes=True)
 
 
 def _access(
-    node: Access, at: _Context, found: _Found, *, reads: bool, writes: bool, taker: tuple[Call, int] | None = None
+    node: Access, context: _Context, collected: _UseList, *, reads: bool, writes: bool, taker: Taker | None = None
 ) -> None:
     for subscript in node.subscripts:
-        _add(subscript, at, found)
+        _add(subscript, context, collected)
     for step in node.path:
         if isinstance(step, Index):
-            _add(step.index, at, found)
-    found.append(
-        Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, node.path, taker)
-    )
+            _add(step.index, context, collected)
+    conditional, loops = context.conditional, context.loops
+    collected.append(Use(node.object, node.subscripts, reads, writes, conditional, loops, node.range, node.path, taker))
 
 
-def _call(node: Call, at: _Context, found: _Found) -> None:
-    function = next((f for f in at.functions if f.name == node.function and node.callee is Callee.USER), None)
+def _call(node: Call, context: _Context, collected: _UseList) -> None:
+    function = next((f for f in context.functions if f.name == node.function and node.callee is Callee.USER), None)
     for place, argument in enumerate(node.arguments):
         target = argument.target if isinstance(argument, AddressOf) else argument
         if isinstance(target, Access) and (isinstance(argument, AddressOf) or _is_pointer(target)):
@@ -243,9 +241,9 @@ def _call(node: Call, at: _Context, found: _Found) -> None:
             )
             writes = parameter is None or not parameter.const
             taker = None if function is None or parameter is None else (node, place)
-            _access(target, at, found, reads=True, writes=writes, taker=taker)
+            _access(target, context, collected, reads=True, writes=writes, taker=taker)
         else:
-            _add(argument, at, found)
+            _add(argument, context, collected)
 
 
 def _is_pointer(access: Access) -> bool:
@@ -254,88 +252,88 @@ def _is_pointer(access: Access) -> bool:
     return access.object.storage is not Storage.SCALAR and len(access.subscripts) < access.object.rank
 
 
-def _conditional(node: Any, at: _Context, found: _Found) -> None:
-    """Nodes whose first part is evaluated for certain and the rest perhaps."""
-    inside = at if at.conditional else replace(at, conditional=True)
+def _conditional(node: Any, context: _Context, collected: _UseList) -> None:
+    """Add the uses of a node whose first part always runs, and the rest perhaps."""
+    inside = context if context.conditional else replace(context, conditional=True)
     if isinstance(node, ForLoop):
         if node.initialization is not None:
-            _add(node.initialization, at, found)
+            _add(node.initialization, context, collected)
         if node.condition is not None:
-            _add(node.condition, at, found)
+            _add(node.condition, context, collected)
         for part in (node.body, node.advance):
             if part is not None:
-                _add(part, inside, found)
+                _add(part, inside, collected)
         return
-    if isinstance(node, (If, Conditional)) and node.otherwise is not None and not at.conditional:
-        _add(node.condition, at, found)
-        _either(node, at, found)
+    if isinstance(node, (If, Conditional)) and node.otherwise is not None and not context.conditional:
+        _add(node.condition, context, collected)
+        _either(node, context, collected)
         return
-    first, *others = children(node)
-    _add(first, at, found)
-    for other in others:
-        _add(other, inside, found)
+    first, *rest = children(node)
+    _add(first, context, collected)
+    for child in rest:
+        _add(child, inside, collected)
 
 
-def _either(node: If | Conditional, at: _Context, found: _Found) -> None:
-    """Uses of which those of one branch, or choice, happen: of what both do to the same element, the later one counts as certain."""
-    start = len(found.uses)
-    then = found.certain_in(node.then, at)
-    otherwise = found.certain_in(node.otherwise, at)
+def _either(node: If | Conditional, context: _Context, collected: _UseList) -> None:
+    """Add the uses of both branches; of equal uses in both, the later one counts as certain."""
+    start = len(collected.uses)
+    then = collected.certain_in(node.then, context)
+    otherwise = collected.certain_in(node.otherwise, context)
     for done, places in otherwise.items():
-        use = found.uses[places[0]]
-        if done in then and len(use.loops) == len(at.loops) and not _changes(use, found, start):
-            found.stay_certain(done, places)
+        use = collected.uses[places[0]]
+        if done in then and len(use.loops) == len(context.loops) and not _changes(use, collected, start):
+            collected.stay_certain(done, places)
         else:
-            found.become_conditional(places)
+            collected.become_conditional(places)
     for places in then.values():
-        found.become_conditional(places)
+        collected.become_conditional(places)
 
 
-def _changes(use: Use, found: _Found, start: int) -> bool:
-    """Whether what a use's subscripts name is written among the uses from a place on."""
+def _changes(use: Use, collected: _UseList, start: int) -> bool:
+    """Whether objects in a use's subscripts are written by uses from index `start` on."""
     steps = (step.index for step in use.path if isinstance(step, Index))
     places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
-    return any(found.written.get(node.object, -1) >= start for node in places)
+    return any(collected.written.get(node.object, -1) >= start for node in places)
 
 
 def _done(use: Use) -> tuple[object, ...]:
-    """What a use does, and under how many loops: equal for uses of the same element in the same turn."""
+    """What a use does, and in how many loops: equal for uses of one element in one iteration."""
     return use.object, use.subscripts, use.path, use.reads, use.writes, len(use.loops)
 
 
-def _loop(node: Loop, at: _Context, found: _Found) -> None:
+def _loop(node: Loop, context: _Context, collected: _UseList) -> None:
     for bound in (node.lower, node.upper, node.step):
-        _add(bound, at, found)
-    found.append(Use(node.iterator, (), False, True, at.conditional, at.loops, node.header))
-    conditional = at.conditional or leaves_early(node.body)
-    _add(node.body, replace(at, conditional=conditional, loops=(*at.loops, node)), found)
+        _add(bound, context, collected)
+    collected.append(Use(node.iterator, (), False, True, context.conditional, context.loops, node.header))
+    conditional = context.conditional or leaves_early(node.body)
+    _add(node.body, replace(context, conditional=conditional, loops=(*context.loops, node)), collected)
 
 
-def _nest(node: TileNest, at: _Context, found: _Found) -> None:
-    inner = at
+def _nest(node: TileNest, context: _Context, collected: _UseList) -> None:
+    inner = context
     for tiled in node.loops:
         loop = tiled.loop
-        if not (at.launch and tiled.launch_bounds):
+        if not (context.launch and tiled.launch_bounds):
             for bound in (loop.lower, loop.upper, loop.step):
-                _add(bound, inner, found)
-        if not at.launch:
-            found.append(Use(loop.iterator, (), False, True, at.conditional, inner.loops, loop.header))
+                _add(bound, inner, collected)
+        if not context.launch:
+            collected.append(Use(loop.iterator, (), False, True, context.conditional, inner.loops, loop.header))
         inner = replace(inner, loops=(*inner.loops, loop))
-    _add(node.body, inner, found)
+    _add(node.body, inner, collected)
 
 
-def _declarator(node: Declarator, at: _Context, found: _Found) -> None:
+def _declarator(node: Declarator, context: _Context, collected: _UseList) -> None:
     for length in node.object.lengths:
         if length is not None:
-            _add(length, at, found)
+            _add(length, context, collected)
     for child in children(node):
-        _add(child, at, found)
+        _add(child, context, collected)
     if node.initializer is not None:
-        found.append(Use(node.object, (), False, True, at.conditional, at.loops, node.object.range))
+        collected.append(Use(node.object, (), False, True, context.conditional, context.loops, node.object.range))
 
 
-#: What of each kind of node is not just what is below it.
-_OF_KIND: dict[type, Callable[[Any, _Context, _Found], None]] = {
+#: Kinds of nodes whose uses are more than those of their children.
+_OF_KIND: dict[type, Callable[[Any, _Context, _UseList], None]] = {
     Access: _read,
     Assignment: _assignment,
     Increment: _changed_in_place,

@@ -1,4 +1,4 @@
-"""Values of constant integer expressions as C computes them: in the types of its operands, with its conversions."""
+"""Values of constant integer expressions as C computes them, with its types and conversions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def least_and_greatest(type_: ScalarType) -> tuple[int, int]:
 
 
 def converted(value: int, type_: ScalarType) -> int:
-    """The value that an integer has after conversion to an integer type (C99 6.3.1.3; signed types wrap, as with gcc and clang)."""
+    """The value after conversion to an integer type (C99 6.3.1.3); signed types wrap."""
     if type_.kind is ScalarKind.BOOLEAN:
         return int(value != 0)
     value &= (1 << type_.bits) - 1
@@ -26,10 +26,10 @@ def converted(value: int, type_: ScalarType) -> int:
 
 @once
 def c_value(value: Expression) -> int | None:
-    """The value of an integer constant; None where it is not known, or the expression is none.
+    """The value of an integer constant expression, or None.
 
-    Operands that the front end lowered are literals already where C and arithmetic differ: only one
-    operation is looked at.
+    The front end made literals of operands where C and arithmetic differ, so this checks one
+    operation.
     """
     if isinstance(value, IntegerLiteral):
         return value.value
@@ -50,7 +50,7 @@ def c_value(value: Expression) -> int | None:
 
 
 def arithmetic_value(value: Expression) -> int | None:
-    """What a constant is where numbers are meant: as `c_value`, without conversions of its operands and of the result."""
+    """The constant by arithmetic on numbers: `c_value` without conversions."""
     if isinstance(value, Unary) and value.operator in ("-", "+"):
         operand = c_value(value.operand)
         return None if operand is None else -operand if value.operator == "-" else operand
@@ -93,8 +93,8 @@ def _binary(value: Binary, type_: ScalarType) -> int | None:
     elif operator not in ("&&", "||"):
         common = usual_type(value.left.type, value.right.type)
         left, right = converted(left, common), converted(right, common)
-    found = _computed(operator, left, right)
-    return None if found is None else converted(found, type_)
+    result = _computed(operator, left, right)
+    return None if result is None else converted(result, type_)
 
 
 def _computed(operator: str, left: int, right: int) -> int | None:
@@ -108,7 +108,7 @@ def _computed(operator: str, left: int, right: int) -> int | None:
         if not 0 <= right < 64:
             return None
         return left << right if operator == "<<" else left >> right
-    known = {
+    results = {
         "+": left + right,
         "-": left - right,
         "*": left * right,
@@ -124,7 +124,7 @@ def _computed(operator: str, left: int, right: int) -> int | None:
         "&&": int(bool(left) and bool(right)),
         "||": int(bool(left) or bool(right)),
     }
-    return known.get(operator)
+    return results.get(operator)
 
 
 def _is_integer(type_: Type) -> bool:

@@ -1,4 +1,4 @@
-"""What integer expressions in clauses come to, such as the `n*n` of `data(a[0:n*n])`: they are kept as the user wrote them."""
+"""The value of a clause's integer expression, which is kept as text, as in `data(a[0:n*n])`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 
 def clause_value(text: str, numbers: Mapping[str, int]) -> int | None:
-    """The value of sums, products and quotients of names and numbers, which are written in Python
-    as they are in C; None for others, and where a name has no number.
+    """The value of sums, products and quotients of names and numbers; None for other expressions.
+
+    Python parses these as C does. None also if `numbers` lacks a name.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")
@@ -41,6 +42,6 @@ def _binary(operator: ast.operator, left: int, right: int) -> int | None:
         case ast.Mult():
             return left * right
         case ast.Div() | ast.Mod() if right != 0:
-            quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)  # C's, towards 0
+            quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)  # C rounds towards 0
             return quotient if isinstance(operator, ast.Div) else left - quotient * right
     return None

@@ -1,8 +1,7 @@
-"""Where C's integers are not those of arithmetic: sums of unsigned ones wrap, and conversions cut
-off what a type does not have.
+"""Where C's integers differ from arithmetic: unsigned sums wrap, and conversions cut values off.
 
-Plans reason about mathematical integers. A subscript that wraps lies beyond any array, so that its
-value does not matter; that of what is divided, compared or widened after it may have wrapped does.
+Plans reason about mathematical integers. A subscript that wraps is beyond any array, so its value
+does not matter. But a quotient, comparison or widening of a wrapped value does.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, collected_parts, polynomial
 from tilepragma.ir.types import INT, LONG, ScalarType, Type, is_signed
 
-#: Factors of unsigned values beyond are those of hash functions, whose products wrap.
+#: Greater factors of unsigned values are those of hash functions, whose products wrap.
 _GREATEST_FACTOR = 1 << 10
 
 
 def never_wraps(value: Polynomial) -> bool:
-    """Whether it is a sum of unsigned variables and constants, which wraps only beyond any array's size."""
+    """Whether it is a sum of unsigned variables and constants, too small to wrap for any array."""
     return all(
         coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
     ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
 
 
 def has_wrapped(value: Expression, wide: Type) -> bool:
-    """Whether a part of a sum that is, or becomes, of the type `wide` may have wrapped in a narrower unsigned type before."""
+    """Whether part of a sum of type `wide` may have wrapped in a narrower unsigned type."""
     type_ = value.type
     narrower = isinstance(type_, ScalarType) and isinstance(wide, ScalarType) and INT.bits <= type_.bits < wide.bits
     if narrower and not is_signed(type_) and not never_wraps(polynomial(value)):
@@ -32,9 +31,9 @@ def has_wrapped(value: Expression, wide: Type) -> bool:
 
 
 def holds(to: Type, value: Expression) -> bool:
-    """Whether a variable of the type `to` has the number that arithmetic gives the value, as far as
-    its constants say: sizes are taken to be those of arrays that there can be, but `int k =
-    4294967296 * i + 3` is 3.
+    """Whether a variable of type `to` gets the arithmetic value, as far as constants tell.
+
+    Sizes are assumed to be those of arrays. But `int k = 4294967296 * i + 3` is always 3.
     """
     if not isinstance(to, ScalarType) or not isinstance(value.type, ScalarType) or has_wrapped(value, to):
         return False

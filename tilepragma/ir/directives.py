@@ -1,10 +1,8 @@
-"""Directives as parsed: every clause of the grammar in docs/LANGUAGE.md, with expressions still as
-located text.
+"""Parsed directives: every clause of docs/LANGUAGE.md, with expressions as located text.
 
-The pragma grammar knows C only as balanced token sequences: an expression of a clause is a
-`ClauseExpression`, a piece of the user's text. It is printed into the generated host code as it
-stands, where the user's names, macros and types are in scope, so that no second C expression parser
-is needed. Clause expressions are evaluated once, at launch.
+The grammar knows C expressions only as balanced tokens. The host code prints a `ClauseExpression`
+as the user wrote it, where the user's names, macros and types are in scope. So no second parser of
+C is needed. A launch evaluates clause expressions once.
 """
 
 from __future__ import annotations
@@ -43,8 +41,34 @@ class Target(Enum):
     CUDA = "cuda"
     AUTO = "auto"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the choice is left to the launch."""
+        return self is Target.AUTO
+
+    @property
+    def is_device(self) -> bool:
+        """Whether gangs and workers run the launches of devices there."""
+        return self in DEVICE_TARGETS
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the launches of hosts run there."""
+        return not self.is_device and not self.is_open
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether loops are distributed there."""
+        return not self.is_open and self is not Target.SERIAL
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether the threads of the directive language run there."""
+        return self is Target.THREADS
+
 
 ALL_TARGETS: tuple[Target, ...] = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
+DEVICE_TARGETS: tuple[Target, ...] = (Target.OPENCL, Target.CUDA)
 
 
 class Mode(Enum):
@@ -73,7 +97,7 @@ class ClauseExpression:
 
     @property
     def literal(self) -> int | None:
-        """The value where the text is a plain integer literal of C (a sign may precede it), else None."""
+        """The value if the text is a plain integer literal of C, perhaps with a sign; else None."""
         match = _INTEGER.fullmatch(self.text.strip())
         if match is None:
             return None
@@ -93,7 +117,7 @@ class SectionDimension:
 
 @dataclass(frozen=True)
 class Section:
-    """`id[…][…]`. `path` is the text before the first bracket: an identifier, or a member path (`grid->u`)."""
+    """`id[…][…]`. `path` is the text before the bracket: a name or a member path (`grid->u`)."""
 
     path: str
     dimensions: tuple[SectionDimension, ...]
@@ -102,7 +126,7 @@ class Section:
 
 @dataclass(frozen=True)
 class DataClause:
-    """`data(…)`, or OpenACC's sugar for it: the attributes hold for all sections of the clause.
+    """`data(…)`, or an OpenACC name for it; the attributes hold for all sections of the clause.
 
     `present` requires the data on the device already; `create` (live:not) allocates without
     copying. `name` is the clause's spelling ("data", "copyin", …).
@@ -118,7 +142,7 @@ class DataClause:
 
 @dataclass(frozen=True)
 class CountClause:
-    """`num_threads(e)`, `num_gangs[d](e)`, `num_workers[d](e)`; the list form yields one clause an element."""
+    """`num_threads(e)`, `num_gangs[d](e)`, `num_workers[d](e)`; a list yields several clauses."""
 
     axis: AxisKind
     dimension: int
@@ -153,21 +177,19 @@ class PrivateClause:
 
 
 class SorMethod(Enum):
-    """How a relaxation in place is to be computed."""
+    """How to compute a relaxation in place."""
 
     WAVEFRONT = "wavefront"
-    """each value as the loops say it, those at once that do not wait for each other"""
+    """the values of the loops as written; independent points run in parallel"""
     RED_BLACK = "redblack"
     """point by point in the order of colours: other iterates"""
     MULTILAYER = "multilayer"
-    """several sweeps of a part of the mesh at once (thesis chapter 6): other iterates"""
+    """several sweeps of a part of the mesh together (thesis chapter 6): other iterates"""
 
 
 @dataclass(frozen=True)
 class SorClause:
-    """`sor(method)`: the region is a relaxation in place. `layers` and `subdomain` are K and P of
-    `sor(multilayer)`; 0 until the planner has chosen what was not said.
-    """
+    """`sor(method)`: a relaxation in place; `layers`, `subdomain`: K and P of multilayer, or 0."""
 
     method: SorMethod
     range: SourceRange
@@ -177,20 +199,19 @@ class SorClause:
 
 @dataclass(frozen=True)
 class OtherClause:
-    """A clause of a kernel that has no field of its own: a class derived from this one says what it means."""
+    """A clause of a kernel without a field of its own: a derived class says what it means."""
 
     range: SourceRange
 
 
 class TemporalTiles(Enum):
-    """Tiles of time steps of stencils, for all kernels of a translation: no clause says it,
-    `TILEK_TILES` does.
+    """Time tiles of stencils, for all kernels of a translation: `TILEK_TILES`, no clause.
 
-    AUTOMATIC: diamonds on cores; on devices none where a launch for each time step does. SKEWED:
-    those of Algorithm 4.1's rows alone. DIAMOND: diamonds on devices too. OVERLAPPED: on devices
-    tiles of several time steps that compute what they need of each other again, where a stencil's
-    statements allow that. STREAMED: of these the ones that gangs walk through plane by plane, where
-    both are there. BOXES: those that gangs keep whole.
+    AUTOMATIC: diamonds on cores; on devices none if a launch for each time step is enough. SKEWED:
+    only the tiles of Algorithm 4.1's rows. DIAMOND: diamonds on devices too. OVERLAPPED: on
+    devices, tiles of several time steps that compute their halo again, if the stencil allows it.
+    STREAMED: overlapped tiles through which gangs move plane by plane, if both kinds exist. BOXES:
+    overlapped tiles that gangs hold completely.
     """
 
     AUTOMATIC = "auto"
@@ -201,20 +222,20 @@ class TemporalTiles(Enum):
     BOXES = "boxes"
 
 
-#: Bytes that a launch may take of a gang's memory, for boxes or for the trees of reductions, where
-#: no device is named: every device has them (OpenCL promises them, CUDA more).
+#: Bytes of shared memory that a launch may take for array tiles or reduction trees if no device is
+#: named. Every device has them: OpenCL promises so many, CUDA more.
 LOCAL_BYTES = 32768
 
 
 @dataclass(frozen=True)
 class VectorRegisters:
-    """What the processor has that the user's flags name: `count` registers of so many `bits`."""
+    """The vector registers that the user's flags name: `count` of so many `bits`."""
 
     bits: int
     count: int
 
     def accumulators(self) -> int:
-        """Registers that may hold sums while the others take what is added."""
+        """Registers that may hold sums while the others hold operands."""
         return self.count * 3 // 4
 
 
@@ -228,8 +249,8 @@ class KernelDirective:
 
     `all_devices`: `device(all)`. `asynchronous` is the queue's expression, or None; `async` without
     an argument sets `asynchronous_default`. `waits` holds the queues of `wait(…)`; `wait` alone
-    sets `wait_all`. `temporal`, `host_temporal` where cores have another one, `local_bytes`, what a
-    launch may take of a gang's memory, and `vectors`, the host's, are set where planning begins.
+    sets `wait_all`. Planning begins by setting `temporal`, `host_temporal` (if cores have another),
+    `local_bytes`, the shared memory that a launch may take, and `vectors`, those of the host.
     """
 
     range: SourceRange
@@ -256,7 +277,7 @@ class KernelDirective:
 
 
 class TileKind(Enum):
-    """The kinds of `tile(…)` that this version executes; `auto` is refused by the grammar's checker."""
+    """The kinds of `tile(…)` that this version executes; the grammar handles `auto`."""
 
     STATIC = "static"
     SIZE = "size"
@@ -268,7 +289,7 @@ class TileKind(Enum):
 
 @dataclass(frozen=True)
 class TileClause:
-    """`tile[order](kind, argument)`. `argument` is the count (static) or extent (size); `dimension` that of gang, worker."""
+    """`tile[order](kind, argument)`; `argument`: count or extent, `dimension`: of the axis."""
 
     kind: TileKind
     order: int | None
@@ -293,8 +314,9 @@ class LoopDirective:
 
 @dataclass(frozen=True)
 class DataDirective:
-    """`data`, `enter data`, `exit data`, `update`: `construct` says which. `clauses` names are
-    copy, copyin, copyout, create, delete, present, self, device.
+    """`data`, `enter data`, `exit data` or `update`, as `construct` tells.
+
+    `clauses` have the names copy, copyin, copyout, create, delete, present, self, device.
     """
 
     construct: Construct
@@ -317,7 +339,7 @@ class WaitDirective:
 
 @dataclass(frozen=True)
 class RoutineDirective:
-    """`#pragma tilek routine` before a function definition: its name may be called from kernels (a mark, never needed)."""
+    """`#pragma tilek routine` marks a function that kernels may call; it is never needed."""
 
     range: SourceRange
 

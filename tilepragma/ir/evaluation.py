@@ -1,8 +1,6 @@
-"""Integer expressions of plans for many sizes at once: C's arithmetic over numpy arrays of 64-bit
-values.
+"""Evaluates integer expressions of plans for many sizes together, on numpy arrays of 64-bit values.
 
-Values are mathematical ones: like the planner it holds that nothing overflows, as the language
-leaves that undefined.
+Values are mathematical: like the planner, it assumes that nothing overflows.
 """
 
 from __future__ import annotations
@@ -15,26 +13,25 @@ from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.types import ScalarType
 
-# numpy takes as long to load as a small kernel to plan, and a translation has single numbers alone:
-# what has arrays has loaded it.
+# Loading numpy takes as long as planning a small kernel, and a translation needs only single
+# numbers. Callers that have arrays have loaded it.
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-#: One value, or one for each of several cases; arrays that meet in an expression are broadcast
-#: against each other.
+#: One value, or an array with one for each of several cases; arrays of an expression broadcast.
 Values: TypeAlias = "int | npt.NDArray[np.int64]"
 
 
 class Source(Protocol):
-    """Where values of scalars come from, by name."""
+    """Provides values of scalars by name."""
 
     def get(self, name: str, /) -> Values | None:
-        """The values, None where there are none."""
+        """The values, or None."""
 
 
 class UncountableError(Exception):
-    """A value that depends on data, or on what has no number; the text is a clause for the middle of a sentence."""
+    """A value depends on data, or on an unknown number; the text fits the middle of a sentence."""
 
 
 class TooManyError(UncountableError):
@@ -42,20 +39,20 @@ class TooManyError(UncountableError):
 
 
 class Evaluation:
-    """What expressions come to where scalars have these `values`, by name. Each expression is evaluated once."""
+    """Evaluates expressions with these `values` of scalars, by name; each expression once."""
 
     def __init__(self, values: Source) -> None:
         self.values = values
-        self._known: dict[Expression, Values] = {}
+        self._computed: dict[Expression, Values] = {}
 
     def value(self, expression: Expression) -> Values:
-        """The value of an integer expression without side effects; of a division by 0 it is 0. Raises UncountableError."""
+        """The value of an integer expression, 0 for x / 0. Raises UncountableError."""
         if isinstance(expression, IntegerLiteral):
             return expression.value
-        found = self._known.get(expression)
-        if found is None:
-            found = self._known[expression] = self._compute(expression)
-        return found
+        result = self._computed.get(expression)
+        if result is None:
+            result = self._computed[expression] = self._compute(expression)
+        return result
 
     def holds(self, condition: Expression) -> npt.NDArray[np.bool_]:
         """Where the condition is not 0. Raises UncountableError."""
@@ -64,7 +61,7 @@ class Evaluation:
         return np.asarray(self.value(condition) != 0)
 
     def trips(self, loop: Loop) -> Values:
-        """The iterations of a loop that ends. Raises UncountableError."""
+        """The number of iterations of a loop that ends. Raises UncountableError."""
         lower, upper, step = (self.value(bound) for bound in (loop.lower, loop.upper, loop.step))
         if loop.comparison == "!=":
             return maximum(_floor_quotient(upper - lower, step), 0)
@@ -88,7 +85,7 @@ class Evaluation:
             case Binary(operator=operator) if operator in BINARY:
                 return BINARY[operator](self.value(node.left), self.value(node.right))
             case Conditional():
-                return _select(*(self.value(one) for one in (node.condition, node.then, node.otherwise)))
+                return _select(*(self.value(part) for part in (node.condition, node.then, node.otherwise)))
             case Call(callee=Callee.HELPER, function=function) if function in HELPERS:
                 left, right = (self.value(argument) for argument in node.arguments)
                 return HELPERS[function](left, right)
@@ -120,7 +117,7 @@ def maximum(left: Values, right: Values) -> Values:
 
 
 def _safe(divisor: Values) -> Values:
-    """The divisor, 1 in place of 0: what is divided so is selected by no condition."""
+    """The divisor, with 1 in place of 0: conditions never select such a quotient."""
     if isinstance(divisor, int):
         return divisor or 1
     import numpy as np
@@ -137,7 +134,7 @@ def _ceiling_quotient(left: Values, right: Values) -> Values:
 
 
 def _quotient(left: Values, right: Values) -> Values:
-    """Towards 0, as C divides."""
+    """The quotient rounded towards 0, as C divides."""
     divisor = _safe(right)
     size = maximum(left, -left) // maximum(divisor, -divisor)
     return _select(_number((left < 0) != (divisor < 0)), -size, size)

@@ -1,13 +1,12 @@
-"""Expressions of the LoopTree: C99 expressions after macro expansion, each with its type and source
-range.
+"""Expressions of the loop tree: C99 expressions after macro expansion, with type and range.
 
-    Expression := IntegerLiteral | FloatingLiteral | Access | Unary | Binary | Assignment | Increment
-                | Conditional | Cast | Call | Comma | AddressOf
+  Expression := IntegerLiteral | FloatingLiteral | Access | Unary | Binary | Assignment | Increment
+              | Conditional | Cast | Call | Comma | AddressOf
 
-Every use of storage, scalar or array, is an Access. `a[i][j]`, `*(a + i)`, `(*p).x`, `p->x[i]` are
-brought to this one form by the front end. Parentheses are not kept: the printer puts them where
-precedence needs them. Implicit conversions are not written out: the usual conversions are the same
-in C, OpenCL C and CUDA C++ as long as the types are.
+Every use of storage, scalar or array, is an Access: the front end brings `a[i][j]`, `*(a + i)`,
+`(*p).x` and `p->x[i]` to this form. Parentheses are not kept; the printer adds them where
+precedence needs them. Implicit conversions are not written: they are the same in C, OpenCL C and
+CUDA C++ for the same types.
 """
 
 from __future__ import annotations
@@ -35,43 +34,40 @@ class Storage(Enum):
 
 
 class Scope(Enum):
-    """Where an object was declared, seen from its kernel region."""
+    """Where an object is declared, as its kernel region sees it."""
 
     EXTERNAL = "external"
     """outside the region: a parameter of the kernel"""
     REGION = "region"
-    """among the statements of the region's own block, outside every loop: made by the host before the first launch"""
+    """in the region's block, outside every loop: the host makes it before the first launch"""
     TEMPORARY = "temporary"
-    """made by the planner: storage that a launch has for itself, which has no name in the user's function"""
+    """by the planner: storage of one launch, without a name in the user's function"""
     GANG = "gang"
-    """made by the planner: memory that the workers of a gang share (`Scratchpad`)"""
+    """by the planner: shared memory of a gang (`Scratchpad`)"""
     LOCAL = "local"
-    """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
+    """in a loop, condition or inner block, or in a function: private to each iteration"""
 
 
-#: Bytes of constants that a device program may have: CUDA's constant memory, and the least that
-#: OpenCL promises.
+#: Bytes of constants that a device program may have, by CUDA's constant memory and OpenCL's
+#: minimum.
 TABLE_BYTES = 65536
 
 
 @hashed_once
 @dataclass(frozen=True)
 class DataObject:
-    """A variable, or an array reached through an invariant path (`grid->u`): what sections, modes
-    and liveness are of.
+    """A variable, or an array behind an invariant path (`grid->u`).
 
     `name` is an identifier unique in the region and readable in kernels (`u`, `grid_u`; a local
     that shadows another gets a suffix). `host` is the C expression for it in the user's function
     (`grid->u`). `element` is the type of one element after all dimensions. `lengths` has one entry
     a dimension: for CONTIGUOUS the first may be None (a pointer or `a[]`), the others are
     expressions (literals for fixed arrays); for ROWS all are None; for SCALAR it is empty.
-    `rows_in`: the user's array of one dimension in which this one's rows lie one behind the other,
-    where that is how the planner sees it. `table`: a constant array of the file, whose elements
-    compilers know wherever it is named; `values`: its elements, row-major, where the translation
-    knows them all and they take no more than `TABLE_BYTES`. `is_variable`: it is a variable itself,
-    which shares memory with no other, and not what a pointer leads to. `is_element`: a scalar of
-    the planner's that is an element of an array, `host`, read where the launch begins. Two objects
-    are the same iff they are equal.
+    `rows_in`: the user's array of one dimension that the planner delinearised to this object.
+    `table`: a constant array of the file, whose elements compilers know. `values`: its elements,
+    row-major, if all are known and take at most `TABLE_BYTES`. `is_variable`: a variable itself,
+    which shares memory with no other, not the target of a pointer. `is_element`: a scalar of the
+    planner that reads the array element `host` at the launch's begin. Equal objects are the same.
     """
 
     name: str
@@ -97,7 +93,7 @@ class DataObject:
 
     @property
     def stored(self) -> DataObject:
-        """The object as the user has it: what sections are of, and what the runtime knows."""
+        """The user's object, which sections name and the runtime knows."""
         return self if self.rows_in is None else self.rows_in
 
 
@@ -118,7 +114,7 @@ class Index:
 @hashed_once
 @dataclass(frozen=True)
 class IntegerLiteral:
-    """An integer (or character) constant; `spelling` is legal C of the very same type ("3", "0x10u", "8l")."""
+    """An integer or character constant; `spelling` is C of the same type ("3", "0x10u", "8l")."""
 
     value: int
     spelling: str
@@ -128,7 +124,7 @@ class IntegerLiteral:
 
 @dataclass(frozen=True)
 class FloatingLiteral:
-    """A floating constant; `spelling` is the user's, or 17 significant digits where a macro hides it."""
+    """A floating constant; `spelling` is the user's, or 17 digits if a macro hides it."""
 
     value: float
     spelling: str
@@ -139,7 +135,7 @@ class FloatingLiteral:
 @hashed_once
 @dataclass(frozen=True)
 class Access:
-    """`object[subscripts…]path…`. Fewer subscripts than the object's rank denote a pointer to a row (call arguments only)."""
+    """`object[subscripts…]path…`; with fewer subscripts than the rank, a row as an argument."""
 
     object: DataObject
     subscripts: tuple[Expression, ...]
@@ -162,7 +158,7 @@ class Unary:
 @hashed_once
 @dataclass(frozen=True)
 class Binary:
-    """`left operator right` without side effect of its own: arithmetic, shifts, comparisons, && and ||."""
+    """`left operator right` without side effect: arithmetic, shifts, comparisons, && and ||."""
 
     operator: str
     left: Expression
@@ -216,20 +212,20 @@ class Cast:
 
 
 class Callee(Enum):
-    """What kind of function is called."""
+    """What kind of function a call calls."""
 
     MATH = "math"
     """math.h or stdlib.h's abs family; `function` is the C name ("sqrtf", "fmax")"""
     USER = "user"
     """defined in the same translation unit; carried into the kernel"""
     HELPER = "helper"
-    """of tilek.h, in expressions that no user wrote: tilek_minimum, tilek_maximum, tilek_floor_quotient, tilek_ceiling_quotient (all 64-bit)"""
+    """of tilek.h, 64-bit, for the planner: tilek_minimum, tilek_maximum and two quotients"""
 
 
 @hashed_once
 @dataclass(frozen=True)
 class Call:
-    """`function(arguments…)`. The last `implied` arguments are variables of the file that the user's function uses itself: hosts do not pass them."""
+    """`function(arguments…)`; hosts do not pass the last `implied` ones, variables of the file."""
 
     function: str
     callee: Callee
@@ -286,12 +282,12 @@ def access_to(object_: DataObject) -> Access:
 
 
 def local_scalar(name: str, type_: Type) -> Access:
-    """The value of a scalar of that name in emitted code, for expressions that no user wrote."""
+    """The value of a scalar of that name in emitted code."""
     return access_to(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL))
 
 
 def is_local_index(object_: DataObject) -> bool:
-    """Whether it is a local integer wide enough for any subscript: an int's values at least, or without a sign 64 bits."""
+    """Whether it is a local integer wide enough for any subscript: a signed int, or 64 bits."""
     type_ = object_.element
     if object_.scope is not Scope.LOCAL or object_.storage is not Storage.SCALAR or object_.volatile:
         return False
@@ -299,12 +295,12 @@ def is_local_index(object_: DataObject) -> bool:
 
 
 def conjunction(conditions: Iterable[Expression]) -> Expression:
-    """C for "all of them hold", of which there is one at least; in their order."""
+    """C for "all of them hold", in order; `conditions` must not be empty."""
     return reduce(lambda left, right: Binary("&&", left, right, INT), conditions)
 
 
 def disjunction(conditions: Iterable[Expression]) -> Expression:
-    """C for "one of them holds", of which there is one at least; in their order."""
+    """C for "one of them holds", in order; `conditions` must not be empty."""
     return reduce(lambda left, right: Binary("||", left, right, INT), conditions)
 
 

@@ -1,10 +1,9 @@
-"""Definite assignment over structured code with distributed nests: may each instance own its copy
-of a scalar?
+"""Definite assignment over structured code with distributed nests: can a scalar be privatised?
 
-A copy an instance owns is right iff every read sees a value written before in the same iteration of
-all distributed loops around the read. A distributed nest that writes the scalar leaves it
-undefined: other instances wrote other values. Structs and unions are scalars too, of which each
-byte is assigned by itself.
+A private copy for each instance is right iff every read sees a value written before in the same
+iteration of all distributed loops around it. A distributed nest that writes the scalar leaves it
+undefined, since other instances wrote other values. Structs and unions are scalars too, and each of
+their bytes is assigned separately.
 """
 
 from __future__ import annotations
@@ -35,41 +34,41 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.value_bytes import EVERYTHING, bytes_of, known_value, object_bytes
 
 _MOST_ROUNDS = 64
-"""Iterations up to which a loop over parts of a struct is gone through one by one."""
+"""Loops over parts of a struct are unrolled up to this number of iterations."""
 
 
 def exposed_read(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> SourceRange | None:
-    """The first read of `object_` under `body` that may see a value from outside it or from another instance, if any."""
+    """The first read of `object_` in `body` that may see an outside or another instance's value."""
     flow = _Flow(object_, functions)
     flow.run(body, 0)
     return flow.exposed
 
 
 def assigned_bytes(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> int:
-    """The bytes of `object_` (`value_bytes`) that are surely assigned whenever `body` runs to its end."""
+    """The bytes of `object_` (`value_bytes`) that a complete run of `body` surely assigns."""
     return _Flow(object_, functions).run(body, 0)
 
 
 @dataclass(frozen=True)
 class ScalarEffect:
-    """What a piece of code does to scalars, by their names: those it may read before it assigns them, those it surely assigns."""
+    """The scalars, by name, that code may read before assigning them, or surely assigns."""
 
     reads: frozenset[str]
     assigns: frozenset[str]
 
     def before(self, live: frozenset[str]) -> frozenset[str]:
-        """The scalars that are wanted before the piece, given those wanted after it."""
+        """The live scalars before the code, given the live ones after it."""
         return self.reads | (live - self.assigns)
 
 
 def scalar_effect(node: Any, scalars: Iterable[DataObject], functions: tuple[Function, ...]) -> ScalarEffect:
     """The effect of `node` on `scalars`."""
     named = {use.object for use in (*uses(node, functions), *function_uses(functions))}
-    known: dict[int, tuple[Use, ...]] = {}
+    cache: dict[int, tuple[Use, ...]] = {}
     reads, assigns = set(), set()
     for scalar in scalars:
         if scalar in named:
-            flow = _Flow(scalar, functions, known)
+            flow = _Flow(scalar, functions, cache)
             if not object_bytes(scalar) & ~flow.run(node, 0):
                 assigns.add(scalar.name)
             if flow.exposed is not None:
@@ -83,12 +82,11 @@ def is_distributed(nest: TileNest) -> bool:
 
 
 class _Flow:
-    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not
-    surely assigned, `exposed_bytes` are those that ever are. What is assigned are bytes.
+    """One pass over a piece of code for one scalar, by bytes.
 
-    `known` has the uses of nodes by their identity, for passes over the same code. The object may
-    be a function's parameter; `arguments` are the numbers that it is called with, where they are
-    known.
+    `exposed` is the first read of bytes that are not surely assigned; `exposed_bytes` are all such
+    bytes. `known` caches the uses of nodes by identity, for passes over the same code. The object
+    may be a function's parameter; `arguments` are then the known numbers of the call.
     """
 
     def __init__(
@@ -105,13 +103,13 @@ class _Flow:
         self._is_parameter = arguments is not None
         self.exposed: SourceRange | None = None
         self.exposed_bytes = 0
-        #: Of the loops and switches around, innermost last: the bytes that are assigned wherever a
-        #: break leaves them, or a continue starts the next round.
+        #: For each loop and switch around, innermost last: the bytes assigned at every break that
+        #: leaves it, or continue that starts its next iteration.
         self._breaks: list[int] = []
         self._continues: list[int] = []
 
     def run(self, node: Any, assigned: int) -> int:
-        """The bytes that are surely assigned after `node`, given those before it."""
+        """The bytes surely assigned after `node`, given those before it."""
         if isinstance(node, Block):
             for statement in node.statements:
                 assigned = self.run(statement, assigned)
@@ -129,7 +127,7 @@ class _Flow:
             left = self._breaks if isinstance(node, Break) else self._continues
             if left:
                 left[-1] &= assigned
-            # What follows in this block is never reached from here.
+            # Code behind it in this block is unreachable.
             return EVERYTHING
         if isinstance(node, Loop):
             return self._loop(node, assigned)
@@ -153,13 +151,13 @@ class _Flow:
         for use in self._uses_of(node):
             if use.object is not self._object and use.object != self._object:
                 continue
-            meant, exact = bytes_of(use.object, use.subscripts, use.path, self._values)
+            accessed, exact = bytes_of(use.object, use.subscripts, use.path, self._values)
             if use.taker is not None:
-                read, written = self._taken(use, meant, *use.taker)
-                # What a function assigns is assigned where it returns, behind all arguments.
+                read, written = self._taken(use, accessed, *use.taker)
+                # A function's writes are done when it returns, behind all arguments.
                 after |= 0 if use.conditional else written
             else:
-                read, written = meant if use.reads else 0, meant if use.writes and exact else 0
+                read, written = accessed if use.reads else 0, accessed if use.writes and exact else 0
             self.exposed_bytes |= read & ~assigned
             if self.exposed_bytes and self.exposed is None:
                 self.exposed = use.range
@@ -172,41 +170,42 @@ class _Flow:
             self._known[id(node)] = tuple(uses(node, self._functions))
         return self._known[id(node)]
 
-    def _taken(self, use: Use, meant: int, call: Call, place: int) -> tuple[int, int]:
-        """The bytes that a function may read before it writes them, and those that it surely writes, of what it gets by address."""
+    def _taken(self, use: Use, accessed: int, call: Call, place: int) -> tuple[int, int]:
+        """Of bytes passed by address: those a call may read first, and those it surely writes."""
         function = next(function for function in self._functions if function.name == call.function)
         parameter = function.parameters[place]
-        if parameter.rank != 1 or parameter.storage is Storage.ROWS or any(isinstance(one, Index) for one in use.path):
+        indexed = any(isinstance(step, Index) for step in use.path)
+        if parameter.rank != 1 or parameter.storage is Storage.ROWS or indexed:
             return EVERYTHING, 0
         inside = _Flow(parameter, self._functions, arguments=self._arguments(function, call))
         end = 0
         for statement in function.body.statements:
             end = inside._evaluate(statement, end) if isinstance(statement, Return) else inside.run(statement, end)
-        if inside.exposed_bytes < 0 or not meant:
+        if inside.exposed_bytes < 0 or not accessed:
             return EVERYTHING, 0
-        start = (meant & -meant).bit_length() - 1
+        start = (accessed & -accessed).bit_length() - 1
         return inside.exposed_bytes << start, 0 if returns_early(function.body) else end << start
 
     def _arguments(self, function: Function, call: Call) -> dict[DataObject, int]:
-        """The numbers that the call passes on, of those parameters that the function leaves alone."""
+        """The call's numbers for parameters that the function does not change."""
         written = {use.object for use in self._uses_of(function.body) if use.writes}
-        found = {}
+        numbers = {}
         for parameter, argument in zip(function.parameters, call.arguments, strict=False):
             if parameter.storage is Storage.SCALAR and parameter not in written:
                 value = known_value(argument, self._values)
                 if value is not None:
-                    found[parameter] = value
-        return found
+                    numbers[parameter] = value
+        return numbers
 
     def _round(self, body: Any, assigned: int) -> tuple[int, int]:
-        """The states after one round of a loop's body, and wherever a break leaves it."""
+        """The states after one iteration of a loop's body, and at every break that leaves it."""
         self._breaks.append(EVERYTHING)
         self._continues.append(EVERYTHING)
         after = self.run(body, assigned)
         return after & self._continues.pop(), self._breaks.pop()
 
     def _repeat(self, body: Any, assigned: int) -> int:
-        """The state after a body that runs any number of times, which may undo what was assigned before it."""
+        """The state after any number of iterations, which may undo earlier assignments."""
         after, _ = self._round(body, assigned)
         if assigned & ~after:
             self._round(body, assigned & after)
@@ -228,15 +227,15 @@ class _Flow:
         return assigned
 
     def _rounds(self, node: Loop) -> range | None:
-        """The iterator's values where the loop, which has few iterations, goes through parts of the object."""
+        """The iterator's values if the loop, with few iterations, runs over parts of the object."""
         parts = any(
             use.object == self._object
-            and ((self._is_parameter and use.subscripts) or any(isinstance(one, Index) for one in use.path))
+            and ((self._is_parameter and use.subscripts) or any(isinstance(step, Index) for step in use.path))
             for use in self._uses_of(node.body)
         )
         if not parts or leaves_early(node.body):
             return None
-        lower, upper, step = (known_value(one, self._values) for one in (node.lower, node.upper, node.step))
+        lower, upper, step = (known_value(bound, self._values) for bound in (node.lower, node.upper, node.step))
         if lower is None or upper is None or not step:
             return None
         beyond = 0 if node.comparison in ("<", ">", "!=") else 1 if step > 0 else -1
@@ -258,7 +257,7 @@ class _Flow:
         return self._repeat(node.body, self._evaluate(node.condition, assigned))
 
     def _switch(self, node: Switch, assigned: int) -> int:
-        """Every label may be jumped to right behind the condition, and none has to be."""
+        """The state after a switch, which may jump to any label, or to none."""
         entry = state = self._evaluate(node.condition, assigned)
         self._breaks.append(EVERYTHING)
         for statement in node.body.statements:
@@ -267,13 +266,13 @@ class _Flow:
         return entry
 
     def _nest(self, node: TileNest, assigned: int) -> int:
-        own = any(tiled.loop.iterator == self._object for tiled in node.loops)
+        is_iterator = any(tiled.loop.iterator == self._object for tiled in node.loops)
         for tiled in node.loops:
             for bound in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step):
-                self._evaluate(bound, EVERYTHING if own else assigned)
-        if own:
+                self._evaluate(bound, EVERYTHING if is_iterator else assigned)
+        if is_iterator:
             self.run(node.body, EVERYTHING)
-            # Kernels do not keep the value that a tiled loop leaves in its iterator.
+            # Kernels drop the final value of a tiled loop's iterator.
             return 0
         if not is_distributed(node):
             return self._repeat(node.body, assigned)

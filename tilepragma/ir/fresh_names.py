@@ -1,4 +1,4 @@
-"""Names for objects that a plan adds to a region: none that the region or its functions use already."""
+"""Names for objects that a plan adds to a region, unused by the region and its functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilepragma.ir.types import LONG, ScalarType
 
 
 def names_in(kernel: Kernel, *bodies: Block) -> frozenset[str]:
-    """Every identifier that the region's own text mentions, its functions', and what was made of them."""
+    """Every identifier in the region's text, its functions, and the `bodies` made of them."""
     objects: set[DataObject] = set(kernel.objects)
     for body in (kernel.body, *bodies, *(function.body for function in kernel.functions)):
         for node in walk(body):
@@ -25,13 +25,13 @@ def names_in(kernel: Kernel, *bodies: Block) -> frozenset[str]:
 
 @dataclass
 class Names:
-    """Identifiers of new objects: `taken` are those that no new one may have."""
+    """Identifiers for new objects; `taken` ones are not available."""
 
     taken: set[str]
 
     def scalar(self, base: str, type_: ScalarType = LONG) -> DataObject:
-        """A new scalar of a type, scope LOCAL, whose name starts with `base`."""
+        """A new LOCAL scalar of a type, whose name starts with `base`."""
         free = (base if count == 1 else f"{base}_{count}" for count in itertools.count(1))
-        name = next(one for one in free if one not in self.taken)
+        name = next(candidate for candidate in free if candidate not in self.taken)
         self.taken.add(name)
         return DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL)

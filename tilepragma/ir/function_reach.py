@@ -1,4 +1,4 @@
-"""What functions touch around an element whose address they get: of `mean(&a[i])` with `p[0] + p[3]` in it, a[i] and a[i + 3]."""
+"""The elements a function touches around one it gets: a[i], a[i + 3] for p[0], p[3] and &a[i]."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ from tilepragma.ir.traversal import walk
 
 
 def with_reach(
-    found: Iterable[Use], functions: tuple[Function, ...], members: Mapping[str, DataObject] | None = None
+    accesses: Iterable[Use], functions: tuple[Function, ...], members: Mapping[str, DataObject] | None = None
 ) -> Iterator[Use]:
-    """The uses, with those that functions make in the place of elements whose addresses they get:
-    without subscripts where they are not known.
+    """The uses, with those inside functions in place of elements whose addresses the functions get.
 
-    `members`: the numbers that the region has from outside and leaves alone, by their names there
-    (`grid->n`).
+    A use has no subscripts if they are unknown. `members` are numbers from outside that the region
+    does not change, by their names (`grid->n`).
     """
-    for use in found:
+    for use in accesses:
         whole = not use.subscripts and use.object.rank == 1
         if use.taker is None or use.path or not (use.subscripts or whole):
             yield use
@@ -48,49 +47,49 @@ def with_reach(
             yield replace(use, subscripts=())
             continue
         *rows, last = (integer(0),) if whole else use.subscripts
-        for one in inner:
-            (distance,) = one.subscripts
+        for part in inner:
+            (distance,) = part.subscripts
             place = last if polynomial(distance) == number(0) else expression(polynomial(last) + polynomial(distance))
-            conditional = use.conditional or one.conditional
+            conditional = use.conditional or part.conditional
             yield replace(
                 use,
                 subscripts=(*rows, place),
-                path=one.path,
+                path=part.path,
                 conditional=conditional,
-                loops=(*use.loops, *one.loops),
+                loops=(*use.loops, *part.loops),
                 taker=None,
             )
 
 
 def touches_one_element(use: Use, functions: tuple[Function, ...]) -> bool:
-    """Whether a function that gets an element's address touches that element and no other around it."""
+    """Whether a function that gets an element's address touches only that element."""
     if use.taker is None or not use.subscripts or use.path:
         return False
     inside = _uses_inside(*use.taker, functions)
-    return inside is not None and all(polynomial(one.subscripts[0]) == number(0) for one in inside)
+    return inside is not None and all(polynomial(use_inside.subscripts[0]) == number(0) for use_inside in inside)
 
 
 def _uses_inside(
     call: Call, place: int, functions: tuple[Function, ...], members: Mapping[str, DataObject] = MappingProxyType({})
 ) -> tuple[Use, ...] | None:
-    """The uses of one of a function's parameters in it, in terms of the call's arguments; None where one has no element."""
+    """The uses of a parameter inside its function, in the call's terms; None without subscripts."""
     function = next(function for function in functions if function.name == call.function)
     parameter = function.parameters[place]
-    found = tuple(with_reach(uses(function.body, functions), functions))
-    inside = [use for use in found if use.object == parameter]
+    accesses = tuple(with_reach(uses(function.body, functions), functions))
+    inside = [use for use in accesses if use.object == parameter]
     if parameter.rank != 1 or any(len(use.subscripts) != 1 for use in inside):
         return None
-    written = {use.object for use in found if use.writes}
+    written = {use.object for use in accesses if use.writes}
     arguments = {
-        one: value
-        for one, value in zip(function.parameters, call.arguments, strict=False)
-        if one.storage is Storage.SCALAR and one not in written
+        parameter: value
+        for parameter, value in zip(function.parameters, call.arguments, strict=False)
+        if parameter.storage is Storage.SCALAR and parameter not in written
     }
-    arguments |= _set_once(function, found, arguments)
+    arguments |= _set_once(function, accesses, arguments)
     structs = {
-        one: value.object.host
-        for one, value in zip(function.parameters, call.arguments, strict=False)
-        if isinstance(value, Access) and not value.subscripts and not value.path and one not in written
+        parameter: value.object.host
+        for parameter, value in zip(function.parameters, call.arguments, strict=False)
+        if isinstance(value, Access) and not value.subscripts and not value.path and parameter not in written
     }
     seen = _seen_from_outside(function, arguments, structs, members)
     early = returns_early(function.body)
@@ -107,34 +106,34 @@ def _uses_inside(
 
 
 def _set_once(
-    function: Function, found: Iterable[Use], arguments: Mapping[DataObject, Expression]
+    function: Function, accesses: Iterable[Use], arguments: Mapping[DataObject, Expression]
 ) -> dict[DataObject, Expression]:
-    """The numbers that a function declares and never sets again, by what they are in terms of the call's arguments."""
-    writes = Counter(use.object for use in found if use.writes)
-    known = dict(arguments)
+    """The numbers that a function declares and never changes, in terms of the call's arguments."""
+    writes = Counter(use.object for use in accesses if use.writes)
+    numbers = dict(arguments)
     for node in walk(function.body):
-        for one in node.declarators if isinstance(node, Declaration) else ():
-            value = one.initializer
+        for declarator in node.declarators if isinstance(node, Declaration) else ():
+            value = declarator.initializer
             if (
-                writes[one.object] > 1
-                or one.object.storage is not Storage.SCALAR
+                writes[declarator.object] > 1
+                or declarator.object.storage is not Storage.SCALAR
                 or value is None
                 or isinstance(value, tuple)
             ):
                 continue
-            if all(_is_known(part, known) for part in walk(value)):
-                known[one.object] = Cast(one.object.element, with_accesses(value, _instead(known)))
-    return {one: value for one, value in known.items() if one not in arguments}
+            if all(_is_known(part, numbers) for part in walk(value)):
+                numbers[declarator.object] = Cast(declarator.object.element, with_accesses(value, _replacing(numbers)))
+    return {object_: value for object_, value in numbers.items() if object_ not in arguments}
 
 
-def _is_known(part: object, known: Mapping[DataObject, Expression]) -> bool:
+def _is_known(part: object, numbers: Mapping[DataObject, Expression]) -> bool:
     if isinstance(part, Access):
-        return part.object in known and not (part.subscripts or part.path)
+        return part.object in numbers and not (part.subscripts or part.path)
     return not isinstance(part, (Assignment, Increment, Call))
 
 
-def _instead(known: Mapping[DataObject, Expression]) -> Callable[[Access], Expression]:
-    return lambda access: known.get(access.object, access)
+def _replacing(numbers: Mapping[DataObject, Expression]) -> Callable[[Access], Expression]:
+    return lambda access: numbers.get(access.object, access)
 
 
 def _seen_from_outside(
@@ -143,24 +142,24 @@ def _seen_from_outside(
     structs: Mapping[DataObject, str],
     members: Mapping[str, DataObject],
 ) -> Callable[[Expression], Expression]:
-    """Arguments for parameters, and names for the function's own objects that nobody else has."""
+    """Replaces parameters by arguments, and names the function's own objects uniquely."""
 
     def instead(access: Access) -> Expression:
-        own = access.object
-        if own in arguments and not access.path:
-            return arguments[own]
-        if own in structs and access.subscripts in ((), (integer(0),)) and len(access.path) == 1:
+        object_ = access.object
+        if object_ in arguments and not access.path:
+            return arguments[object_]
+        if object_ in structs and access.subscripts in ((), (integer(0),)) and len(access.path) == 1:
             [step] = access.path
-            known = members.get(f"{structs[own]}->{step.name}") if isinstance(step, Member) else None
+            known = members.get(f"{structs[object_]}->{step.name}") if isinstance(step, Member) else None
             if known is not None:
                 return access_to(known)
-        return replace(access, object=_named_apart(own, function)) if own.scope is Scope.LOCAL else access
+        return replace(access, object=_named_apart(object_, function)) if object_.scope is Scope.LOCAL else access
 
     return lambda value: with_accesses(value, instead)
 
 
-def _named_apart(own: DataObject, function: Function) -> DataObject:
-    return replace(own, name=f"{own.name} of {function.name}")
+def _named_apart(object_: DataObject, function: Function) -> DataObject:
+    return replace(object_, name=f"{object_.name} of {function.name}")
 
 
 def _loop(loop: Loop, function: Function, seen: Callable[[Expression], Expression]) -> Loop:

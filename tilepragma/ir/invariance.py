@@ -1,4 +1,4 @@
-"""What the host can evaluate right before a launch, and whose value is then the same throughout the region."""
+"""What the host can evaluate right before a launch: its value is the same in the whole region."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ from tilepragma.ir.traversal import walk
 
 @once
 def written_objects(kernel: Kernel) -> frozenset[DataObject]:
-    """Every object that a statement of the region other than its own declarations writes."""
-    found: set[DataObject] = set()
+    """Every object that a statement of the region writes, other than by its declaration."""
+    written: set[DataObject] = set()
     for statement in kernel.body.statements:
         if not isinstance(statement, Declaration):
-            found |= {use.object for use in uses(statement, kernel.functions) if use.writes}
+            written |= {use.object for use in uses(statement, kernel.functions) if use.writes}
     for function in kernel.functions:
-        found |= {use.object for use in uses(function.body, kernel.functions) if use.writes}
-    return frozenset(found)
+        written |= {use.object for use in uses(function.body, kernel.functions) if use.writes}
+    return frozenset(written)
 
 
 def host_evaluable(written: Iterable[DataObject], known: Iterable[DataObject] = ()) -> Callable[[Expression], bool]:
-    """A predicate: the expression reads only outside scalars that the region does not write, and
-    has no side effect.
+    """A predicate: the expression reads only unwritten outside scalars, and has no side effect.
 
-    Array elements do not count: inside a data region the host's copy may be old. `known` are what
-    the host knows besides: iterators of its own loops, and tile sizes.
+    Array elements do not count: inside a data region the host's copy may be stale. The host also
+    knows the `known` objects: iterators of its loops, and tile sizes.
     """
     changing, given = frozenset(written), frozenset(known)
 
@@ -64,8 +63,8 @@ def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[D
     return True
 
 
-def steady_members(kernel: Kernel) -> dict[str, DataObject]:
-    """The members of structs from outside that the region reads as numbers and leaves alone, by their names."""
+def invariant_members(kernel: Kernel) -> dict[str, DataObject]:
+    """The outside structs' members that the region reads as numbers and never writes, by name."""
     written = written_objects(kernel)
     return {
         object_.host: object_

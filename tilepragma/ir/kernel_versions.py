@@ -1,4 +1,4 @@
-"""Versions of a kernel: other clauses in the place of its own."""
+"""Versions of a kernel: other clauses in place of its own."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from tilepragma.ir.traversal import loops_in, with_blocks
 
 @dataclass(frozen=True)
 class KernelVersion:
-    """What is said of a kernel instead: `counts` of the machine and `tiles` of loops by their
-    iterators' names, each in the place of all of the kernel's own where there are any; how often
-    its innermost loops are unrolled (None: as it is), and the tiles of time steps on cores. `text`
-    is how all that is written.
+    """Clauses for a kernel in place of its own.
+
+    `counts` replaces all counts of the machine, `tiles` (by iterators' names) all tiles of loops,
+    if not empty. `unroll` is for the innermost loops (None: no change), `temporal` are the time
+    tiles on cores. `text` spells the version.
     """
 
     text: str
@@ -27,11 +28,11 @@ class KernelVersion:
     temporal: TemporalTiles | None = None
 
     def of(self, kernel: Kernel, name: str) -> Kernel:
-        """The kernel as this version has it, under another name. Raises RefusalError where it has not the loops that are named."""
-        found = Counter(loop.iterator.host for loop in loops_in(kernel.body))
+        """The kernel in this version, under a new name. Raises RefusalError if it lacks a loop."""
+        loops = Counter(loop.iterator.host for loop in loops_in(kernel.body))
         for iterator, _ in self.tiles:
-            if found[iterator] != 1:
-                raise RefusalError(f"has {'several loops' if found[iterator] else 'no loop'} over '{iterator}'")
+            if loops[iterator] != 1:
+                raise RefusalError(f"has {'several loops' if loops[iterator] else 'no loop'} over '{iterator}'")
         directive = replace(kernel.directive, counts=self.counts) if self.counts else kernel.directive
         return replace(kernel, name=name, directive=directive, body=self._block(kernel.body))
 
@@ -43,12 +44,13 @@ class KernelVersion:
         return self._loop(changed) if isinstance(changed, Loop) else changed
 
     def _loop(self, loop: Loop) -> Loop:
-        said = loop.directive or LoopDirective(loop.header)
-        own = dict(self.tiles)
+        directive = loop.directive or LoopDirective(loop.header)
+        tiles = dict(self.tiles)
         if self.tiles:
-            said = replace(said, tiles=own.get(loop.iterator.host, ()))
+            directive = replace(directive, tiles=tiles.get(loop.iterator.host, ()))
         if self.unroll is not None and not any(loops_in(loop.body)):
-            if said.unroll is not None:
-                raise RefusalError("says itself how often a loop is unrolled")
-            said = replace(said, unroll=self.unroll)
-        return loop if loop.directive is None and said == LoopDirective(loop.header) else replace(loop, directive=said)
+            if directive.unroll is not None:
+                raise RefusalError("has an 'unroll' clause already")
+            directive = replace(directive, unroll=self.unroll)
+        unchanged = loop.directive is None and directive == LoopDirective(loop.header)
+        return loop if unchanged else replace(loop, directive=directive)

@@ -1,11 +1,10 @@
-"""Laurent polynomials over the reals: the collected form of floating-point expressions, in which
-coefficients can be read off and compared.
+"""Laurent polynomials over the reals: floating-point expressions with collected coefficients.
 
-    p = sum over terms of  number * product of atom^exponent        numbers are exact fractions, exponents integers other than 0
+    p = sum over terms of  number * product of atom^exponent
 
-An atom is what is no sum, product or quotient of single terms (a variable, an array element, a
-call, a divisor that is a sum). Expressions are taken as real numbers: what is equal here may differ
-by rounding there, so this is for recognising and explaining, never for emitting.
+Numbers are exact fractions, exponents integers other than 0. An atom is no sum, product or quotient
+of single terms: a variable, an array element, a call, a divisor that is a sum. Expressions count as
+real numbers. Equal polynomials may differ by rounding, so they never serve to emit code.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from tilepragma.ir.types import ScalarType
 Powers = tuple[tuple[Expression, int], ...]
 
 _MOST_TERMS = 1024
-#: Denominators up to which a number is shown as a fraction where decimals do not end.
+#: Numbers with greater denominators are shown as decimals.
 _GREATEST_DENOMINATOR = 1000
 
 
 class TooLongError(Exception):
-    """A sum or product has more terms than anyone writes a stencil in."""
+    """A sum or product has more terms than any stencil."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class LaurentPolynomial:
 
     @property
     def constant(self) -> Fraction | None:
-        """The value where it is a number, else None."""
+        """The value if the polynomial is a number, else None."""
         if not self.terms:
             return Fraction(0)
         powers, number = self.terms[0]
@@ -70,34 +69,34 @@ class LaurentPolynomial:
         return _collect((_product(a, b), x * y) for a, x in self.terms for b, y in other.terms)
 
     def inverse(self) -> LaurentPolynomial | None:
-        """1 / self where self is a single term, else None."""
+        """1 / self if self is a single term, else None."""
         if len(self.terms) != 1:
             return None
         ((powers, value),) = self.terms
         return LaurentPolynomial(((tuple((atom, -exponent) for atom, exponent in powers), 1 / value),))
 
     def quotient(self, divisor: LaurentPolynomial) -> LaurentPolynomial | None:
-        """q with self = q * divisor, where long division ends without a remainder; None where it does not, or the divisor is 0."""
+        """q with self = q * divisor; None if a remainder is left, or the divisor is 0."""
         if not divisor.terms:
             return None
         lead = LaurentPolynomial((_leading(divisor),)).inverse()
         assert lead is not None
-        rest, found = self, LaurentPolynomial()
+        rest, quotient = self, LaurentPolynomial()
         for _ in range(len(self.terms)):
             if not rest.terms:
                 break
             step = LaurentPolynomial((_leading(rest),)) * lead
-            rest, found = rest - step * divisor, found + step
-        return None if rest.terms else found
+            rest, quotient = rest - step * divisor, quotient + step
+        return None if rest.terms else quotient
 
     def split(self, chosen: Callable[[Expression], bool]) -> tuple[LaurentPolynomial, LaurentPolynomial]:
-        """(p, q) with self = p + q: the terms with a chosen atom in them, and those without."""
+        """(p, q) with self = p + q: the terms with a chosen atom, and those without."""
         marked = tuple(term for term in self.terms if any(chosen(atom) for atom, _ in term[0]))
         return LaurentPolynomial(marked), LaurentPolynomial(tuple(term for term in self.terms if term not in marked))
 
     @property
     def text(self) -> str:
-        """The polynomial as a user would write it: `1 - w`, `0.25*w`, `1/9`, `-h2*f[i][j]`, `w/h2`."""
+        """The polynomial as a user writes it: `1 - w`, `0.25*w`, `1/9`, `-h2*f[i][j]`, `w/h2`."""
         parts = [_term_text(powers, value) for powers, value in sorted(self.terms, key=_shown)]
         text = " + ".join(parts).replace("+ -", "- ")
         return text or "0"
@@ -114,7 +113,7 @@ def of_atom(atom: Expression, exponent: int = 1) -> LaurentPolynomial:
 
 
 class NotPolynomialError(Exception):
-    """Something that `atom_of` will not have as an atom; `range` says where it stands, the message what it is."""
+    """`atom_of` refuses a part as an atom; `range` is its place, the message names it."""
 
     def __init__(self, message: str, range_: SourceRange) -> None:
         super().__init__(message)
@@ -122,9 +121,10 @@ class NotPolynomialError(Exception):
 
 
 def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], LaurentPolynomial]) -> LaurentPolynomial:
-    """`expression` collected. `atom_of` gives the value of what is no sum, product or quotient:
-    `of_atom` of it, another value that is known for it, or NotPolynomialError. Conversions to
-    floating types are looked through; quotients of integers are atoms. Raises TooLongError too.
+    """`expression` with collected terms. Raises TooLongError, or NotPolynomialError of `atom_of`.
+
+    `atom_of` gives the value of a part that is no sum, product or quotient: `of_atom` of it, or a
+    known value. Conversions to floating types are skipped; quotients of integers are atoms.
     """
     if isinstance(expression, IntegerLiteral):
         return number(expression.value)
@@ -145,14 +145,14 @@ def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], L
         if not isinstance(expression.type, ScalarType) or expression.type.is_integer:
             return _integer_quotient(expression, left, right, atom_of)
         inverse = right.inverse()
-        if inverse is None:  # a sum; atom_of sees it, and may refuse what stands in it
+        if inverse is None:  # a sum, which atom_of may refuse for its parts
             inverse = atom_of(expression.right).inverse()
         return left * inverse if inverse is not None else atom_of(expression)
     return atom_of(expression)
 
 
 def _sum(expression: Binary, atom_of: Callable[[Expression], LaurentPolynomial]) -> LaurentPolynomial:
-    """A chain of sums and differences, collected once: term by term would take time by the square of their number."""
+    """A chain of sums and differences, collected once: term by term would take quadratic time."""
     first: Expression = expression
     added: list[tuple[str, Expression]] = []
     while isinstance(first, Binary) and first.operator in ("+", "-"):
@@ -175,23 +175,23 @@ def _integer_quotient(
     right: LaurentPolynomial,
     atom_of: Callable[[Expression], LaurentPolynomial],
 ) -> LaurentPolynomial:
-    """`1 / 4` is 0 in C."""
+    """A quotient of integers: `1 / 4` is 0 in C."""
     if left.constant is not None and right.constant:
         return number(int(left.constant / right.constant))
     return atom_of(quotient)
 
 
 def _decimal(literal: FloatingLiteral) -> Fraction:
-    """What the user wrote, 0.1 being a tenth; the value itself where that is no decimal number."""
+    """The user's decimal number (0.1 is a tenth); the value itself for other spellings."""
     try:
         return Fraction(literal.spelling.rstrip("fFlL"))
     except ValueError:
         return Fraction(literal.value)
 
 
-def _product(one: Powers, other: Powers) -> Powers:
-    exponents = dict(one)
-    for atom, exponent in other:
+def _product(left: Powers, right: Powers) -> Powers:
+    exponents = dict(left)
+    for atom, exponent in right:
         exponents[atom] = exponents.get(atom, 0) + exponent
     kept = [(atom, exponent) for atom, exponent in exponents.items() if exponent]
     return tuple(sorted(kept, key=lambda power: text_key(power[0])))
@@ -215,15 +215,15 @@ def _leading(value: LaurentPolynomial) -> tuple[Powers, Fraction]:
 
 
 def _shown(term: tuple[Powers, Fraction]) -> tuple[bool, int, list[str]]:
-    """Positive terms first, numbers before variables before elements."""
+    """The order of terms in texts: positive ones first, numbers, variables, elements."""
     powers, value = term
     return value < 0, len(powers), [_atom_text(atom) for atom in _written(powers)]
 
 
 def _written(powers: Powers) -> list[Expression]:
-    """Atoms in the order in which they are written: variables before elements and calls, by name."""
+    """Atoms in the order in which users write them: variables before elements and calls."""
     plain = (isinstance(atom, Access) and not atom.subscripts for atom, _ in powers)
-    ordered = sorted(zip(plain, powers, strict=True), key=lambda one: (not one[0], _atom_text(one[1][0])))
+    ordered = sorted(zip(plain, powers, strict=True), key=lambda pair: (not pair[0], _atom_text(pair[1][0])))
     return [power[0] for _, power in ordered]
 
 
@@ -241,7 +241,7 @@ def _term_text(powers: Powers, value: Fraction) -> str:
 
 
 def number_text(value: Fraction) -> str:
-    """`3`, `0.25`, `1/9`; the nearest decimals of what neither is short enough for."""
+    """`3`, `0.25`, `1/9`; the nearest decimals for longer numbers."""
     if value.denominator == 1:
         return str(value.numerator)
     rest = value.denominator

@@ -1,11 +1,10 @@
-"""The LoopTree: loops, conditions and statements of one kernel region, with the user's directives
-attached.
+"""The loop tree: loops, conditions and statements of one kernel region, with user directives.
 
-    Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
-               | TileNest | Barrier | Stage | PackedPanels          (made by the planner, never by the front end)
+    Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement
+               | Declaration | Return | Break | Continue
+               | TileNest | Barrier | Stage | PackedPanels      (made by the planner alone)
 
-It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new
-tree.
+The tree is syntax: it knows nothing of isl, targets or plans. Everything is frozen.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class ExpressionStatement:
 
 @dataclass(frozen=True)
 class Declarator:
-    """One declared variable; `initializer` is a tuple for `{a, b, …}` (nested tuples for nested braces), None where absent."""
+    """One declared variable; `initializer` is a tuple for `{a, b, …}`, nested for nested braces."""
 
     object: DataObject
     initializer: Initializer | None
@@ -61,7 +60,7 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Block:
-    """`{ … }`; the bodies of loops and conditions are blocks even where the user left the braces out."""
+    """`{ … }`; bodies of loops and conditions are blocks even if the user wrote no braces."""
 
     statements: tuple[Statement, ...]
     range: SourceRange = field(default=NOWHERE, compare=False)
@@ -69,11 +68,10 @@ class Block:
 
 @dataclass(frozen=True)
 class If:
-    """`if (condition) then else otherwise`; `otherwise` is None where absent.
+    """`if (condition) then else otherwise`; `otherwise` is None if absent.
 
-    `padded`: without the condition `then` would do no more than what nobody sees: it writes padding
-    of buffers alone (`Panel.padded`), and reads that and what is read anyway. Inside these buffers
-    it is left out.
+    `padded`: without the condition `then` would only write padding of buffers (`Panel.padded`), and
+    read that and elements that are read anyway. Inside these buffers the condition is left out.
     """
 
     condition: Expression
@@ -87,12 +85,12 @@ class If:
 class Loop:
     """A canonical loop: `iterator` runs from `lower` by `step` while `iterator comparison upper`.
 
-    Trip count: N = max(0, ceil((upper - lower) / step)) for `<` and `>`, one more where `<=` or
+    Trip count: N = max(0, ceil((upper - lower) / step)) for `<` and `>`, one more if `<=` or
     `>=` is reached exactly, exact division for `!=`. The iterator stands on the left of
-    `comparison` (the front end turns `n > i` round), one of < <= > >= !=. `step` is signed: `i
-    -= s` gives the expression `-s`; `decreasing` is true where the loop counts down (by the
-    comparison, or for != by the step, ±1). `declares_iterator`: `for (int i = …`. `index` numbers
-    the loops of the region in textual order, from 0.
+    `comparison` (the front end turns `n > i` round), one of < <= > >= !=. `step` is signed: `i -=
+    s` gives the expression `-s`; `decreasing` is true if the loop counts down (by the comparison,
+    or for != by the step, ±1). `declares_iterator`: `for (int i = …`. `index` numbers the loops of
+    the region in textual order, from 0.
     """
 
     index: int
@@ -110,17 +108,15 @@ class Loop:
 
     @property
     def holds_inside(self) -> str:
-        """The comparison with `upper` that holds of the iterator in all iterations of a loop that ends: an order for != too."""
+        """The comparison with `upper` that holds in all iterations of an ending loop, never !=."""
         return self.comparison if self.comparison != "!=" else ">" if self.decreasing else "<"
 
 
 @dataclass(frozen=True)
 class ForLoop:
-    """A `for` that is not canonical (or whose iterator is changed in its body): executed as
-    written, never tiled.
+    """A `for` that is not canonical, or whose body changes the iterator: runs as written, untiled.
 
-    `reason` says why it is not canonical and `reason_range` where, for the error where a directive
-    asks to tile it.
+    `reason` and `reason_range` tell why and where, for the error if a directive asks for tiles.
     """
 
     initialization: Declaration | Expression | None
@@ -145,7 +141,7 @@ class While:
 
 @dataclass(frozen=True)
 class Switch:
-    """`switch (condition) body`; its CaseLabels stand among the statements of `body` itself, which declares nothing."""
+    """`switch (condition) body`; `body` has CaseLabels as direct statements, no declarations."""
 
     condition: Expression
     body: Block
@@ -154,7 +150,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class CaseLabel:
-    """`case value:`, or `default:` where `value` is None."""
+    """`case value:`, or `default:` if `value` is None."""
 
     value: Expression | None
     range: SourceRange = field(default=NOWHERE, compare=False)
@@ -176,7 +172,7 @@ class Continue:
 
 @dataclass(frozen=True)
 class Return:
-    """`return value;`, inside functions called from kernels only."""
+    """`return value;`, in functions that kernels call only."""
 
     value: Expression | None
     range: SourceRange = field(default=NOWHERE, compare=False)
@@ -192,10 +188,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Tile:
-    """One tile of one loop. `position` counts in declaration order from 0 (outermost); `axis` is
-    set iff distributed.
+    """One tile of one loop.
 
-    `argument` is the count (static) or the extent (size), evaluated on the host at launch.
+    `position` counts in declaration order from 0 (outermost); `axis` is set iff distributed.
+    `argument` is the count (static) or the extent (size), which the host evaluates at launch.
     """
 
     loop: int
@@ -208,12 +204,11 @@ class Tile:
 
 @dataclass(frozen=True)
 class TiledLoop:
-    """A loop of a TileNest. `symbol` is the prefix, unique in the region, of its numbers in kernels
-    (`i` in `i_stride0`).
+    """A loop of a TileNest; `symbol`, unique in the region, prefixes its numbers (`i_stride0`).
 
     `launch_bounds`: bounds and step are invariant in the kernel, so trip, counts and strides come
-    from the launch. Otherwise they depend on outer iterators (a triangular nest) and Algorithm 1 is
-    evaluated in the kernel where the loop is entered.
+    from the launch. Otherwise they depend on outer iterators (a triangular nest), and the kernel
+    evaluates Algorithm 1 where it enters the loop.
     """
 
     loop: Loop
@@ -222,8 +217,8 @@ class TiledLoop:
     launch_bounds: bool
 
     @property
-    def dealing(self) -> tuple[object, ...]:
-        """What says which instance has which iteration: loops of which it is the same are dealt out alike where their bounds have the same values."""
+    def distribution_key(self) -> tuple[object, ...]:
+        """What distributes iterations: loops with equal keys and bounds are distributed alike."""
         loop = self.loop
         tiles = tuple((tile.kind, tile.argument and tile.argument.text, tile.axis) for tile in self.tiles)
         return loop.lower, loop.comparison, loop.upper, loop.step, tiles, self.launch_bounds
@@ -231,19 +226,18 @@ class TiledLoop:
 
 @dataclass(frozen=True)
 class TileNest:
-    """A maximal perfectly nested chain of loops taken apart into tiles (the paper's Figure 5).
+    """A maximal chain of perfectly nested loops, decomposed into tiles (the paper's Figure 5).
 
-    `order` holds all tiles of `loops` in execution order, outermost first, distributed tiles at the
-    place they sort to. At any point, iterator of loop l = lower + step * (sum of its tile
-    iterators), tile iterators counting iterations in multiples of their stride. The last
-    undistributed tile of a loop in `order` is its point loop: it declares the iterator and is
-    clipped by the loop's trip count; a loop all of whose tiles are distributed is guarded instead.
+    `order` holds all tiles of `loops` in execution order, outermost first, distributed tiles where
+    they sort to. At any point, iterator of loop l = lower + step * (sum of its tile iterators);
+    tile iterators count iterations in multiples of their stride. The last undistributed tile of a
+    loop in `order` is its point loop: it declares the iterator and is clipped by the loop's trip
+    count. A loop whose tiles are all distributed is guarded instead.
 
-    `uniform`: all workers of a gang go through the body equally often; one that has no iteration
-    there does nothing but meet the barriers and stages, which stand in blocks, loops and Buffereds
-    of the body alone. What a loop has between its gangs and its workers, a static tile whose count
-    is a literal, are *points* of a worker: it does for each of them what a worker by itself would
-    do, between one barrier and the next in any order.
+    `uniform`: all workers of a gang run the body equally often. A worker without an iteration only
+    meets the barriers and stages, which are in blocks, loops and PackedPanels of the body. A static
+    tile with a literal count, between a loop's gangs and workers, holds the *points* of a worker:
+    between two barriers, the worker runs them in any order.
     """
 
     loops: tuple[TiledLoop, ...]
@@ -255,16 +249,15 @@ class TileNest:
 
 @dataclass(frozen=True)
 class Panel:
-    """Elements of an array that a local one holds meanwhile: a register tile, or a panel packed in
-    the order in which it is read.
+    """Elements of an array in a local array: a register tile, or a panel packed in reading order.
 
     `object` is the local array, LOCAL and CONTIGUOUS with literal lengths, or a LOCAL scalar for
-    one element. In every iteration of `loops` (outermost first, their bodies empty), after
+    one element. In every iteration of `loops` (outermost first, with empty bodies), after
     `declarations`, `object[subscripts]` stands for the element `access`: it is read before the body
-    and, where `stored`, written after. In the body every access to `access.object` with the same
-    subscripts means the local element: `declarations` and `loops` give the objects in them the
-    names that they have there. Where one of `conditions` is 0 nothing is held: they are read in
-    their order, after `declarations`. `padded`: such places have a 0 before the body.
+    and, if `stored`, written after. Every access in the body to `access.object` with the same
+    subscripts means the local element; `declarations` and `loops` name objects as the body does.
+    Nothing is held where one of `conditions`, which are read in order after `declarations`, is 0.
+    `padded`: such places hold 0 before the body.
     """
 
     object: DataObject
@@ -279,7 +272,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class PackedPanels:
-    """`body`, while elements that it comes back to are in buffers. It runs as it stands, were there no buffers."""
+    """`body`, with elements that it reuses in buffers; it would run alike without them."""
 
     buffers: tuple[Panel, ...]
     body: Block
@@ -287,13 +280,15 @@ class PackedPanels:
 
 @dataclass(frozen=True)
 class Barrier:
-    """All workers of a gang wait for each other, between sibling worker-distributed nests and round stages; nothing where workers are loops."""
+    """The workers of a gang wait for each other. Nothing happens if workers are loops."""
 
 
 @dataclass(frozen=True)
 class StagedTerm:
-    """`coefficient * iterator` in a subscript. In one tile of a gang the iterator takes consecutive
-    values: `points` for each worker that an axis has, or a number, at most.
+    """`coefficient * iterator` in a subscript.
+
+    In a gang's tile the iterator has consecutive values, at most `extent`: `points` for each worker
+    of an axis, or a number.
     """
 
     iterator: DataObject
@@ -304,12 +299,11 @@ class StagedTerm:
 
 @dataclass(frozen=True)
 class StagedSide:
-    """One dimension of a box that is staged, f being the first and l the last value of an iterator
-    in the gang's tile:
+    """One dimension of an array tile: with f, l for an iterator's first and last value in the tile,
 
-        { x : least + sum min(c f, c l) <= x <= least + width + sum max(c f, c l) }    over the terms c * iterator
+        { x : least + sum min(c f, c l) <= x <= least + width + sum max(c f, c l) }
 
-    `least` is the same for all workers.
+    where the sums are over `terms`, c * iterator. All workers have the same `least`.
     """
 
     terms: tuple[StagedTerm, ...]
@@ -319,13 +313,14 @@ class StagedSide:
 
 @dataclass(frozen=True)
 class Staged:
-    """A box of an array, one side a dimension, for the accesses whose subscripts have the texts
-    `reads` (`subscripts_text`); others read the array itself. `odd`: whether its rows are kept an
-    odd number of elements apart, or an even one, since workers that are neighbours read down its
-    columns, or diagonals (None: as they come). `before`, `after`: of an array that is seen by rows,
-    by how many subscripts the first element that is read lies behind the first of the box, and the
-    last one before the last of it (none: not at all): what is beyond may be none of the user's
-    array, and is not copied.
+    """An array tile in shared memory, one side a dimension.
+
+    It serves the accesses whose subscripts have the texts `reads` (`subscripts_text`); others read
+    the array itself. `odd`: whether its rows lie an odd or even number of elements apart, so that
+    neighbouring workers read columns or diagonals without bank conflicts (None: no padding). For a
+    delinearised array, elements beyond those that are read may not exist and are not copied.
+    `before` and `after` tell how many subscripts the first element read lies behind the tile's
+    first, and the last before its last (empty: none).
     """
 
     object: DataObject
@@ -338,12 +333,11 @@ class Staged:
 
 @dataclass(frozen=True)
 class RegisterQueue:
-    """What workers keep in registers of a scratchpad that is a ring along its first dimension: each the
-    elements that it writes itself, where `planes` of them fit.
+    """Elements of a scratchpad that workers keep in registers: each its own, if `planes` fit.
 
-    `object` is the scratchpad by another name: of an element that is read by it, the worker that reads
-    is the one that wrote it. At a round of the loop over `position`, which counts up by 1, the
-    planes of elements that are so read, or written, are position - planes + 1, ..., position.
+    The scratchpad is a circular buffer along its first dimension. `object` is the scratchpad by
+    another name, for elements that the reading worker wrote itself. In an iteration of the loop
+    over `position`, which counts up by 1, these are of planes position - planes + 1, ..., position.
     """
 
     object: DataObject
@@ -353,15 +347,14 @@ class RegisterQueue:
 
 @dataclass(frozen=True)
 class Scratchpad:
-    """A box of an array that a gang keeps in memory of its own while it computes several steps of
-    it.
+    """An array tile that a gang keeps in shared memory while it computes several time steps.
 
     `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x -
-    origin]`, each subscript spelled so. `origin` are scalars, one a dimension, that the launch
-    declares for each tile of its gangs. None of a dimension that the gang walks along: there the
-    scratchpad is a ring whose length is a power of two, which has at `x & (length - 1)` what was
-    touched last of such elements. Nothing is copied but by statements of the launch. `column`: what
-    workers have of it in registers too.
+    origin]`, with each subscript spelled so. `origin` has a scalar for each dimension, which the
+    launch declares for each tile of its gangs. It is None for a dimension along which the gang
+    moves. There the scratchpad is a circular buffer of a power of two: `x & (length - 1)` holds the
+    element of that place that was touched last. Only statements of the launch copy. `column`: the
+    part that workers also keep in registers.
     """
 
     object: DataObject
@@ -377,12 +370,13 @@ class Scratchpad:
 
 @dataclass(frozen=True)
 class Stage:
-    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the
-    gang: accesses behind it in its block find them there. It stands in the body of a uniform nest,
-    or in a loop there; nothing where workers are loops.
+    """The workers of a gang copy array tiles, which the launch only reads, to shared memory.
 
-    `ahead`: of a loop `for (…) { stage; barrier; …; barrier }` the boxes of the next iteration may
-    be copied while this one is computed, into memory beside this one's.
+    Later accesses in its block read them there. It stands in the body of a uniform nest, or in a
+    loop there; nothing happens if workers are loops.
+
+    `ahead`: double buffering. In `for (…) { stage; barrier; …; barrier }` the tiles of the next
+    iteration may be copied, into other memory, while this one is computed.
     """
 
     arrays: tuple[Staged, ...]
@@ -422,7 +416,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of the user's function around a region; `type` is None where it is none that kernels could hold."""
+    """A parameter of the user's function around a region; `type` is None if kernels reject it."""
 
     name: str
     type: Type | None
@@ -430,9 +424,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Enclosing:
-    """Where a region stands: the function around it. `insertion` is the byte offset in the file
-    where code of file scope may be put so that it sees what the region sees (the start of the
-    function's declaration). `parameters` are those of the function, for kernels only.
+    """The function around a region.
+
+    `insertion` is the byte offset in the file for code of file scope that sees what the region
+    sees: the start of the function's declaration. `parameters`: for kernels only.
     """
 
     function: str
@@ -443,18 +438,14 @@ class Enclosing:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel region. `range` covers the statement the directive stands before (the region),
-    without the directive.
+    """One kernel region; `range` covers its statement without the directive.
 
     `body` holds the statements of the region: those of the block, or the one loop. `objects` are
     the EXTERNAL and REGION objects used, in order of first use. `functions` come callee first,
-    `records` dependencies first. `read_after` names the EXTERNAL scalars (loop iterators among
-    them) whose value may be read after the region before being written (conservatively: mentioned
-    textually later in the function, or the region stands in a loop that mentions them outside the
-    region, or they are not automatic variables of the function, or their address is taken).
-    `forgotten` names the arrays, automatic ones of the function, whose elements nobody can read
-    after the region. `swept`: where the region goes through a mesh in another order than the user
-    wrote, the loops that were written, that over the sweeps first.
+    `records` dependencies first. `read_after` names the live-out EXTERNAL scalars, loop iterators
+    included; it is conservative (frontend/clang/liveness.py). `dead_arrays` names automatic arrays
+    that are dead after the region. `original_sweeps` are the loops as written, over sweeps first,
+    if the region sweeps a mesh in another order.
     """
 
     name: str
@@ -466,30 +457,29 @@ class Kernel:
     read_after: frozenset[str]
     enclosing: Enclosing
     range: SourceRange
-    forgotten: frozenset[str] = frozenset()
-    swept: tuple[Loop, ...] = ()
+    dead_arrays: frozenset[str] = frozenset()
+    original_sweeps: tuple[Loop, ...] = ()
     parts: Parts | None = None
-    in_the_way: Diagnostic | None = None
-    """why there are no `parts`, where loops of the region end with conditions"""
+    split_refusal: Diagnostic | None = None
+    """why `parts` is None, if loops of the region end with conditions"""
 
     def by_name(self, numbers: Mapping[str, int]) -> dict[str, int]:
-        """The numbers of the user's names by those that objects have inside the engine; names that the kernel does not have are left out."""
+        """The user's numbers by the names of objects inside the engine; drops unknown names."""
         return {object_.name: numbers[object_.host] for object_ in self.objects if object_.host in numbers}
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A region whose outer loops end with conditions, as the host may go through it: the user's own
-    text, with `kernels` in it in textual order.
+    """A split region: its outer loops end with conditions and run on the host around `kernels`.
 
-    `alone`: the region can run in no other way, as what the host does in it cannot stand in a
-    kernel. `data` is a kernel of all their statements, which says what arrays they need; what may
-    be left out stands in a While there. `changed` are its scalars that do not keep their values
-    throughout the region, and its arrays that are declared in it.
+    The rest is the user's own text. `kernels` are in textual order. `required`: the region runs in
+    no other way, as host text cannot be in a kernel. `data` is a kernel of all statements, which
+    tells what arrays they need; statements that may not run are in a While there. `changed` are
+    scalars whose values change in the region, and arrays declared in it.
     """
 
     kernels: tuple[Kernel, ...]
-    alone: bool
+    required: bool
     data: Kernel
     changed: frozenset[DataObject]
     exchanged: tuple[Exchanged, ...]
@@ -499,19 +489,18 @@ class Parts:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """Arrays that are pointers set to each other in a region: those that its kernels use, and those that have values where it begins."""
+    """Arrays with pointers set to each other: those of kernels, and those live at the start."""
 
     used: tuple[DataObject, ...]
-    there: tuple[DataObject, ...]
+    live_in: tuple[DataObject, ...]
 
 
 @dataclass(frozen=True)
 class DataRegion:
-    """`#pragma tilek data …` over a statement, or a standalone `enter data`, `exit data`, `update`,
-    `wait`.
+    """`#pragma tilek data …` over a statement, or `enter data`, `exit data`, `update`, `wait`.
 
-    `objects` maps each section's path to its object. `range` is the statement of a `data` region;
-    for standalone directives, an empty range at the directive.
+    `objects` maps each section's path to its object. `range` is the statement of a `data` region,
+    or an empty range at a standalone directive.
     """
 
     directive: DataDirective | WaitDirective
@@ -522,10 +511,9 @@ class DataRegion:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file with constructs of ours: the main file, or a header that the main file includes
-    (directly or not).
+    """A file with tilek directives: the main file, or a header of it.
 
-    `pragmas` are the byte ranges of our directives' text, which the host rewriting blanks out.
+    `pragmas` are the byte ranges of the directives, which host rewriting blanks out.
     """
 
     path: str
@@ -535,7 +523,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Inclusion:
-    """An `#include` line of `file` (whole directive: `range`) that brings in `included`, one of the unit's SourceFiles."""
+    """An `#include` directive (its whole `range`) that brings in the SourceFile `included`."""
 
     range: SourceRange
     included: str
@@ -543,12 +531,12 @@ class Inclusion:
 
 @dataclass(frozen=True)
 class TranslationUnit:
-    """What the front end hands on. `files[0]` is the main file. `floating` says what the compile
-    flags allow on devices, `vectors` which registers they name on the host.
+    """The front end's result. `files[0]` is the main file.
 
-    `dependencies` are the main file and the user's headers, `system_dependencies` the headers of
-    the system; `macros` has the names of the user's macros, those of options among them, and the
-    text of all definitions of each. `c90`: the flags ask for C as it was before C99.
+    `floating` tells what the compile flags allow on devices, `vectors` which registers they name on
+    the host. `dependencies` are the main file and the user's headers, `system_dependencies` system
+    headers. `macros` has the names of the user's macros, also from options, with the text of all
+    definitions. `c90`: the flags ask for C before C99.
     """
 
     files: tuple[SourceFile, ...]
@@ -572,5 +560,5 @@ class FloatingRules:
 
 
 def asks_for_layers(kernel: Kernel) -> bool:
-    """Whether the user says `sor(multilayer)`."""
+    """Whether the user asks for `sor(multilayer)`."""
     return kernel.directive.sor is not None and kernel.directive.sor.method is SorMethod.MULTILAYER

@@ -1,4 +1,4 @@
-"""Readable text of LoopTrees, for `explain`, debugging and tests. It is C-like, and meant for eyes only."""
+"""Readable, C-like text of loop trees, for `explain`, debugging and tests only."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def expression_text(node: Any) -> str:
 
 
 def plain_text(node: Any) -> str:
-    """An expression made by us, as a user would write it: without casts to long, and with `min` and `max` for the helpers."""
+    """A generated expression as a user writes it: no casts to long, `min` and `max` for helpers."""
     return expression_text(_plain(node))
 
 
@@ -105,7 +105,7 @@ def _plain(node: Any) -> Any:
 
 
 def type_text(type_: Type) -> str:
-    """A type's name, as C where that is one word."""
+    """A type's name, as C if it is one word."""
     if isinstance(type_, (ScalarType, RecordType)):
         return type_.spelling
     if isinstance(type_, PointerType):
@@ -116,12 +116,12 @@ def type_text(type_: Type) -> str:
 
 
 def statement_text(node: Any) -> str:
-    """One statement and all below it, a line each, indented by two spaces a level."""
+    """One statement with all below it, a line each, indented by two spaces a level."""
     return "\n".join(_lines(node, 0)) + "\n"
 
 
 def tile_text(tile: Tile, symbol: str) -> str:
-    """`i.0 static 4`, `j.1 gang 0`: a tile with its loop's symbol and its place in declaration order."""
+    """`i.0 static 4`, `j.1 gang 0`: a tile with its loop's symbol and its position."""
     if tile.axis is not None:
         return f"{symbol}.{tile.position} {tile.kind.value} {tile.axis.dimension}"
     argument = "" if tile.argument is None else f" {tile.argument.text}"
@@ -136,7 +136,7 @@ def _access(node: Access) -> str:
 
 
 def _operand(node: Any, chained: str | None = None) -> str:
-    """`chained`: the operator whose left operand this is; chains of it need no parentheses."""
+    """The text of an operand, bare as left operand of the same `chained` operator."""
     text = expression_text(node)
     simple = isinstance(node, (Access, IntegerLiteral, FloatingLiteral, Call, Cast, Conditional, Comma))
     additive = ("+", "-")
@@ -209,7 +209,7 @@ def subscripts_text(subscripts: Iterable[Expression]) -> str:
 
 
 def staged_text(staged: Staged) -> str:
-    """`A[i - 1 : 3][j : 1]`: of each dimension the least index for the tile's first iteration, and how many one iteration has."""
+    """`A[i - 1 : 3][j : 1]`: for each dimension the least index and the count of one iteration."""
     return staged.object.host + "".join(f"[{_side(side)}]" for side in staged.sides)
 
 
@@ -247,6 +247,6 @@ def _nest(nest: TileNest, depth: int) -> Iterator[str]:
     uniform = ", uniform" if nest.uniform else ""
     yield f"{pad}nest {', '.join(tile_text(tile, symbols[tile.loop]) for tile in nest.order)}{uniform}"
     for tiled in nest.loops:
-        known = "" if tiled.launch_bounds else ", bounds known in the kernel"
-        yield f"{pad}  {tiled.symbol}: {_header(tiled.loop)}{known}"
+        note = "" if tiled.launch_bounds else ", bounds known in the kernel"
+        yield f"{pad}  {tiled.symbol}: {_header(tiled.loop)}{note}"
     yield from _lines(nest.body, depth + 1)

@@ -1,4 +1,4 @@
-"""What accesses mean while elements are in buffers."""
+"""Where accesses find elements that are in packed panels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from tilepragma.ir.traversal import walk
 def place_in_buffer(
     object_: DataObject, subscripts: tuple[Expression, ...], buffer: Panel
 ) -> tuple[Expression, ...] | None:
-    """Where in the buffer the element is that an access inside means; None where the access is not
-    spelled like the buffer's, save that an iterator may be a constant there.
+    """The subscripts in the buffer for an access to an element.
+
+    None if the access is not spelled like the buffer's; only iterators may be constants there.
     """
     if object_ != buffer.access.object or len(subscripts) != len(buffer.access.subscripts):
         return None

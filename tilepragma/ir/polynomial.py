@@ -1,9 +1,7 @@
-"""Integer polynomials over atoms: the collected form of subscripts and loop bounds, and the way
-back to C.
+"""Integer polynomials over atoms: collected subscripts and loop bounds, and their way back to C.
 
-An atom is an expression that is not a sum or product (a scalar, a quotient, a call); iterators are
-atoms like any other. `p - q` of two values that differ by a constant *is* that constant, which lets
-bounds be compared at translation time.
+An atom is an expression that is no sum or product: a scalar, such as an iterator, a quotient, a
+call. If two values differ by a constant, `p - q` *is* that constant, which compares bounds.
 """
 
 from __future__ import annotations
@@ -29,8 +27,7 @@ from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
 #: A product of atoms, in a fixed order; empty for the constant term.
 Monomial = tuple[Expression, ...]
 
-#: A polynomial is divided in at most this many steps; more terms than that no hand-written
-#: subscript has.
+#: Division takes at most so many steps; no hand-written subscript has more terms.
 _MOST_STEPS = 64
 
 
@@ -42,7 +39,7 @@ class Polynomial:
 
     @property
     def constant(self) -> int | None:
-        """The value where it is a number, else None."""
+        """The value if the polynomial is a number, else None."""
         if not self.terms:
             return 0
         (monomial, coefficient) = self.terms[0]
@@ -70,7 +67,7 @@ class Polynomial:
         )
 
     def split(self, atom: Expression) -> tuple[Polynomial, Polynomial] | None:
-        """(coefficient, rest) with self = coefficient * atom + rest, `atom` in neither; None where it is not linear in `atom`."""
+        """(coefficient, rest) with self = coefficient * atom + rest; None if it is not linear."""
         coefficient, rest = [], []
         for monomial, factor in self.terms:
             if monomial.count(atom) > 1:
@@ -100,11 +97,10 @@ def of_atom(atom: Expression) -> Polynomial:
 
 
 def polynomial(expression: Expression) -> Polynomial:
-    """`expression` collected; parts that are no sum, difference, negation or product of integers
-    become atoms.
+    """`expression` with collected terms; parts that are no sum or product of integers become atoms.
 
-    Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), are looked through:
-    the mathematical value is meant, as the language leaves signed overflow undefined.
+    Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), are skipped. Values
+    are mathematical, as the language leaves signed overflow undefined.
     """
     if isinstance(expression, IntegerLiteral):
         return number(expression.value)
@@ -122,7 +118,7 @@ def polynomial(expression: Expression) -> Polynomial:
 
 
 def _sum(value: Expression) -> Polynomial:
-    """A chain of sums and differences, collected once: term by term would take time by the square of their number."""
+    """A chain of sums and differences, collected once: term by term would take quadratic time."""
     terms: list[tuple[Monomial, int]] = []
     while isinstance(value, Binary) and value.operator in ("+", "-") and _is_integer(value):
         right = polynomial(value.right)
@@ -132,7 +128,7 @@ def _sum(value: Expression) -> Polynomial:
 
 
 def collected_parts(value: Expression) -> tuple[Expression, ...]:
-    """What `polynomial` looks for terms in; nothing where the value is a number or an atom."""
+    """The parts in which `polynomial` looks for terms; none for a number or an atom."""
     if isinstance(value, Unary) and value.operator in ("+", "-"):
         return (value.operand,)
     if isinstance(value, Cast) and keeps_value(value):
@@ -150,7 +146,7 @@ def combination(parts: Iterable[tuple[int, Polynomial]]) -> Polynomial:
 
 
 def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """(q, r) with value = q * by + r, no term of r being a multiple of the leading term of `by`."""
+    """(q, r) with value = q * by + r; no term of r is a multiple of the leading term of `by`."""
     lead, factor = max(by.terms, key=lambda term: (len(term[0]), repr(term[0])))
     quotient = number(0)
     for _ in range(_MOST_STEPS):
@@ -180,17 +176,17 @@ def _over(monomial: Monomial, lead: Monomial) -> Monomial | None:
 
 
 def minimum(values: Iterable[Polynomial]) -> Polynomial:
-    """The least of the values: a number or one of them where that is known, else a call of tilek_minimum."""
+    """The least value: a number or one of the values if that is known, else a helper's call."""
     return _extreme(values, "tilek_minimum", -1)
 
 
 def maximum(values: Iterable[Polynomial]) -> Polynomial:
-    """The greatest of the values, as `minimum`."""
+    """The greatest value, as `minimum`."""
     return _extreme(values, "tilek_maximum", 1)
 
 
 def expression(value: Polynomial, type_: ScalarType = LONG) -> Expression:
-    """C of that type, which must hold all parts of the sum, with the polynomial's value; positive terms come first."""
+    """C for the polynomial in a type that holds all parts of the sum; positive terms come first."""
     result: Expression | None = None
     for monomial, coefficient in sorted(value.terms, key=lambda term: (term[1] < 0, not term[0])):
         term = _product(monomial, abs(coefficient), type_)
@@ -208,7 +204,7 @@ def not_negative(value: Polynomial) -> Expression:
 
 
 def select(condition: Expression | None, value: Polynomial, otherwise: Polynomial) -> Polynomial:
-    """`condition ? value : otherwise`; `value` where there is no condition."""
+    """`condition ? value : otherwise`; `value` if the condition is None."""
     if condition is None or value == otherwise:
         return value
     return of_atom(Conditional(condition, expression(value), expression(otherwise), LONG))
@@ -226,10 +222,10 @@ def _product(monomial: Monomial, coefficient: int, type_: ScalarType) -> Express
 def _extreme(values: Iterable[Polynomial], function: str, sign: int) -> Polynomial:
     kept: list[Polynomial] = []
     for value in values:
-        for place, other in enumerate(kept):
-            difference = (value - other).constant
+        for place, candidate in enumerate(kept):
+            difference = (value - candidate).constant
             if difference is not None:
-                kept[place] = value if difference * sign > 0 else other
+                kept[place] = value if difference * sign > 0 else candidate
                 break
         else:
             kept.append(value)
@@ -252,7 +248,7 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
 
 
 def _place(term: tuple[Monomial, int]) -> list[tuple[bool, TextKey | None]]:
-    """What products are sorted by: the texts of their atoms. A longer one goes before its own beginning."""
+    """The sort key of a product: its atoms' texts. A longer product goes before its prefix."""
     return [*((False, text_key(atom)) for atom in term[0]), (True, None)]
 
 

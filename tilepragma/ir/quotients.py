@@ -1,11 +1,10 @@
-"""Quotients that are evaluated before it is known whether the user's program divides at all: where
-a launch begins, or around a loop.
+"""Guards quotients that run earlier than the user's division: where a launch or loop begins.
 
-    if (d > 0) for (j = 0; j < n / d; j++) a[i + n / d] = …;        what is touched of a, and the trip of the loop, are computed even where d is 0
+    if (d > 0) for (j = 0; j < n / d; j++) a[i + n / d] = …;
 
-There they are 0 where the divisor is, and where it is -1 and the dividend the least number of its
-type, whose quotient the type does not have (both trap on many processors). What their value is does
-not matter: nothing that runs then asks for it.
+The launch computes the trip and the touched part of a even for d = 0. The guarded quotient is then
+0, also for divisor -1 and the least dividend, whose quotient does not exist. Many processors trap
+on both. The value does not matter, since nothing that runs then uses it.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ T = TypeVar("T")
 
 
 def with_guarded_quotients(value: T) -> T:
-    """The same with `d && (d != -1 || n >= -INT_MAX) ? n / d : 0` (LONG_MAX for longs, `d ? n / d :
-    0` where numbers have no sign) in the place of quotients and remainders of integers whose
-    divisor is no number. What is guarded already stays as it is.
+    """`value` with guards at all integer quotients and remainders by a divisor that is no number.
+
+    A guard is `d && (d != -1 || n >= -INT_MAX) ? n / d : 0`, with LONG_MAX for longs, and
+    `d ? n / d : 0` for unsigned numbers. Guarded quotients stay.
     """
     return with_each(with_each(value, Conditional, _quotient), Binary, _guarded)
 
 
 def unguarded(value: Expression) -> Expression:
-    """The quotient of such a choice, and of such in it; any other expression as it is."""
+    """The quotient inside such a guard, without inner guards; other expressions unchanged."""
     if not isinstance(value, Conditional):
         return value
     inner: Expression = with_each(value, Conditional, _quotient)
@@ -48,14 +48,14 @@ def _guarded(value: Binary) -> Expression:
 
 
 def _divides(value: Binary) -> tuple[Expression, ...]:
-    """What has to hold where the quotient is computed."""
+    """The conditions under which the quotient is computed."""
     type_ = value.type
     signed = is_signed_int(type_) and is_signed(value.right.type)
     if not isinstance(type_, ScalarType) or not signed or polynomial(value.left).constant is not None:
         return (value.right,)
     greatest = (1 << (type_.bits - 1)) - 1
-    other = Binary("!=", value.right, integer(-1), INT)
-    return value.right, Binary("||", other, Binary(">=", value.left, integer(-greatest, type_), INT), INT)
+    not_minus_one = Binary("!=", value.right, integer(-1), INT)
+    return value.right, Binary("||", not_minus_one, Binary(">=", value.left, integer(-greatest, type_), INT), INT)
 
 
 def _is_never_zero(divisor: Expression) -> bool:

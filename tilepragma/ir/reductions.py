@@ -1,16 +1,14 @@
-"""`reduction(op: x)`: is x used only in updates with op, so that instances may work on partial
-values? And do these give C's bits?
+"""Reductions: is x used only in updates with op, so that instances may use partial values?
 
 An update assigns to x, of type T, a value that C computes in other types. It may work on partial
-values iff it is an operation of T: C's conversions decide. Sums, products and bits of integers are
-taken modulo 2^n where no step is narrower than T, or of floating type; _Bool has truth alone. A
-minimum or maximum is one where what is compared is what is assigned, and T's values keep their
-order in the type of the comparison.
+values iff it is an operation of T, by C's conversions. Sums, products and bit operations of
+integers are modulo 2^n if no step is narrower than T, or floating; _Bool has only truth values. A
+minimum or maximum qualifies if it assigns what it compares, in a type that keeps the order of T.
 
-Whether any order gives the same bits is another question, of floating types: sums are rounded; of
-minima and maxima a NaN may be passed over or stay, and zeros of both signs are equal. Of a -0.0 and
-a 0.0 C leaves open which fmin and fmax give, so that what matters of them are the signs of the
-terms alone: compilers exchange their arguments.
+Whether any order gives the same bits is another question, for floating types. Sums are rounded.
+Minima and maxima may drop or keep a NaN, and zeros of both signs are equal. C does not say which of
+-0.0 and 0.0 fmin and fmax return, and compilers exchange their arguments. So only the signs of the
+terms matter for them.
 """
 
 from __future__ import annotations
@@ -54,12 +52,11 @@ _WORDS = {"+": "sum", "*": "product"}
 
 @dataclass(frozen=True)
 class Updates:
-    """What the uses of a scalar amount to, where they are updates with one operator.
+    """The uses of a scalar as updates with one operator.
 
-    `operator`: what its partial values are combined with; `fmin` and `fmax` pass over NaNs, as the
-    functions do, also of the value before. `ordered` goes on after "the loop keeps": an order that
-    changes bits, and what would free the loop of it; empty where none does. `orders_zeros`: any
-    order gives the same bits but for the sign where the result is a zero.
+    `operator` combines partial values; `fmin` and `fmax` drop NaNs, as the functions do, also of
+    the value before. `ordered` goes on after "the loop keeps": an order that changes bits, and a
+    remedy; empty if no order does. `orders_zeros`: the order only decides the sign of a zero.
     """
 
     operator: str
@@ -74,7 +71,7 @@ class Updates:
 
 @dataclass(frozen=True)
 class NoReduction:
-    """Where a scalar is used otherwise: `reason` where it looks like an update, but C's conversions are in the way."""
+    """A use that is no update; with a `reason` if only C's conversions keep it from being one."""
 
     range: SourceRange
     reason: str = ""
@@ -83,8 +80,9 @@ class NoReduction:
 
 @dataclass(frozen=True)
 class _Update:
-    """An update; `parts` are what it consists of besides the scalar. `family` is "fmin" or "fmax"
-    where a call does it. `orders_zeros`: its order decides the sign of a zero, and nothing else.
+    """An update; `parts` are its operands besides the scalar.
+
+    `family` is "fmin" or "fmax" for a call. `orders_zeros`: the order only decides a zero's sign.
     """
 
     parts: tuple[Any, ...]
@@ -96,9 +94,9 @@ class _Update:
 def check_reduction(
     object_: DataObject, clause: ReductionClause, body: Any, floating: FloatingRules, diagnostics: Diagnostics
 ) -> str:
-    """Report every use of `object_` under `body` that is no update with the clause's operator, and
-    types that do not reduce. The operator that combines partial values: the clause's, or the
-    function that the updates call.
+    """Report uses of `object_` in `body` that are no such updates, and bad types.
+
+    Returns the operator that combines partial values: the clause's, or the function of the updates.
     """
     if not isinstance(object_.element, ScalarType) or object_.rank:
         diagnostics.error(
@@ -129,14 +127,14 @@ def check_reduction(
     return clause.operator
 
 
-#: What users write in clauses, by what the planner says.
+#: The clause operators of the planner's operators.
 _CLAUSES = {"fmin": "min", "fmax": "max"}
 
 
 def reduction_updates(
     object_: DataObject, body: Any, floating: FloatingRules = _STRICT, signs: Signs | None = None
 ) -> Updates | NoReduction:
-    """The updates that all uses of `object_` under `body` are. `signs` are those of the code around; without them no order is looked for."""
+    """The updates that all uses of `object_` in `body` are; `signs` tell if their order matters."""
     element = object_.element
     best = NoReduction(object_.range)
     if not isinstance(element, ScalarType) or object_.rank:
@@ -153,7 +151,7 @@ def reduction_updates(
 
 
 def is_ordered(object_: DataObject, operator: str, body: Any, floating: FloatingRules, signs: Signs) -> bool:
-    """Whether updates of `object_` with this operator under `body`, where it may be used otherwise too, keep their order."""
+    """Whether updates of `object_` with this operator keep their order; other uses are allowed."""
     element = object_.element
     assert isinstance(element, ScalarType), "reductions are over numbers"
     uses = _Uses(object_, element, _CLAUSES.get(operator, operator), floating, signs)
@@ -170,7 +168,7 @@ def _remedy(name: str, operator: str) -> str:
 
 @dataclass(frozen=True)
 class _Uses:
-    """The uses of one scalar as updates with one operator. `signs` are asked whether the order matters; without them the user vouches."""
+    """The uses of one scalar as updates with one operator; `signs` tell if their order matters."""
 
     object: DataObject
     type: ScalarType
@@ -179,7 +177,7 @@ class _Uses:
     signs: Signs | None = None
 
     def together(self, body: Any) -> Updates | NoReduction:
-        """What the uses under `body` amount to."""
+        """The updates in `body` together, or a use that is none."""
         updates = list[_Update]()
         for update in self.updates(body):
             if isinstance(update, NoReduction):
@@ -188,9 +186,9 @@ class _Uses:
         return self.joined(updates)
 
     def joined(self, updates: list[_Update]) -> Updates:
-        """What these updates together are."""
+        """These updates together."""
         if self.floating.fast:
-            return Updates(self.operator)  # there are no NaNs, and signs of zeros do not matter
+            return Updates(self.operator)  # no NaNs, and signs of zeros do not matter
         families = {update.family for update in updates} or {""}
         ordered = next((update.ordered for update in updates if update.ordered), "")
         if len(families) > 1:
@@ -207,7 +205,7 @@ class _Uses:
         return Updates(family or self.operator, ordered, orders_zeros)
 
     def updates(self, node: Any) -> Iterator[_Update | NoReduction]:
-        """The updates under `node`, and the other uses of the scalar."""
+        """The updates in `node`, and other uses of the scalar."""
         update = self._update(node)
         if update is not None:
             yield update
@@ -251,9 +249,10 @@ class _Uses:
         return self._in_type(node, tuple(types), tuple(terms), minus) or _Update(tuple(terms))
 
     def _chain(self, value: Expression, terms: list[Expression], types: list[ScalarType]) -> bool | None:
-        """Goes from what is assigned down to the scalar; adds what it meets: the other operands,
-        and the types in which C computes. Whether something is subtracted on the way; None where
-        the scalar is not reached by operations with the operator alone.
+        """Walks from the assigned value down to the scalar.
+
+        Adds other operands to `terms` and C's types to `types`. Returns whether C subtracts, or
+        None if the operator alone does not lead to the scalar.
         """
         minus = False
         while not self._is(value):
@@ -279,7 +278,7 @@ class _Uses:
     def _in_type(
         self, node: Assignment, types: tuple[ScalarType, ...], terms: tuple[Expression, ...], minus: bool
     ) -> NoReduction | None:
-        """Why steps that C computes in `types` are no operation of the scalar's own type; None where they are."""
+        """Why steps in `types` are no operation of the scalar's type, or None."""
         if self.operator in _LOGICAL:
             return None
         name, spelling = self.object.host, self.type.spelling
@@ -299,18 +298,18 @@ class _Uses:
                 node, f"each step is computed in {floating.spelling} and converted to {spelling}", remedy
             )
         if self._is_truth:
-            # A product or & with false is false, | with true is true; others are operations on
-            # truths only of truths.
+            # A product or & with false is false, | with true is true. Other operators need truth
+            # values.
             truths = not minus and all(_is_truth(term) for term in terms)
             if self.operator in ("*", "&", "|") or truths:
                 return None
-            other = "^" if minus else "|"
+            equivalent = "^" if minus else "|"
             return self._converted(
                 node,
                 "each step is converted to _Bool, which is no sum"
                 if self.operator == "+"
                 else "each step is converted to _Bool",
-                f"use truths, as in {name} {other if self.operator == '+' else self.operator}= (value != 0)",
+                f"use truths, as in {name} {equivalent if self.operator == '+' else self.operator}= (value != 0)",
             )
         narrow = next(
             (type_ for type_ in types if type_.bits < self.type.bits or type_.kind is ScalarKind.BOOLEAN), None
@@ -324,7 +323,7 @@ class _Uses:
     # -- minima and maxima
 
     def _guarded(self, node: If) -> _Update | NoReduction | None:
-        """`if (e < x) x = e;`"""
+        """The update `if (e < x) x = e;`, if it is one."""
         if self.operator not in ("min", "max") or node.otherwise is not None:
             return None
         comparison = self._comparison(node.condition, self.operator)
@@ -337,7 +336,7 @@ class _Uses:
         return self._compared(assignment, comparison, assignment.value, (), takes=True)
 
     def _selected(self, node: Assignment) -> _Update | NoReduction | None:
-        """`x = fmin(x, e)`, `x = e < x ? e : x` and their mirror images."""
+        """The update `x = fmin(x, e)` or `x = e < x ? e : x` or a mirror image, if it is one."""
         value, types = node.value, list[ScalarType]()
         while isinstance(value, Cast) and isinstance(value.type, ScalarType):
             types.append(value.type)
@@ -374,7 +373,7 @@ class _Uses:
     def _compared(
         self, node: Assignment, comparison: Binary, new: Expression, types: tuple[ScalarType, ...], *, takes: bool
     ) -> _Update | NoReduction | None:
-        """The update that assigns `new`, converted to each of `types` in turn, the innermost last, where the comparison says so."""
+        """The update that assigns `new` by a comparison, converted to `types`, innermost last."""
         left, right = comparison.left.type, comparison.right.type
         if not isinstance(left, ScalarType) or not isinstance(right, ScalarType):
             return None
@@ -402,7 +401,7 @@ class _Uses:
         return self._of_either_zero(new, assigned)
 
     def _of_either_zero(self, new: Expression, assigned: Expression, family: str = "") -> _Update:
-        """An update of which the order matters only where what is assigned may be a zero of either sign."""
+        """An update whose order matters only if it may assign a zero of either sign."""
         if self.signs is None or self.signs.never_negative_zero(assigned):
             return _Update((new,), "", family)
         ordered = (
@@ -424,7 +423,7 @@ class _Uses:
         return f"reduction({self.operator}: {self.object.host})"
 
     def _comparison(self, condition: Expression, operator: str) -> Binary | None:
-        """The comparison, where `condition` holds iff the other value would become the new minimum (maximum)."""
+        """The comparison if it tells that the other value becomes the new minimum (maximum)."""
         condition = _exact(condition)
         if not isinstance(condition, Binary):
             return None
@@ -447,7 +446,7 @@ class _Uses:
         return isinstance(value, Access) and value.object == self.object and not value.path
 
     def _is_itself(self, value: Expression) -> bool:
-        """Whether it is the scalar, converted to types that have its values."""
+        """Whether it is the scalar, perhaps converted to types with all its values."""
         return self._is(_exact(value))
 
 
@@ -466,7 +465,7 @@ def _opposite(operator: str) -> str:
 
 
 def _as(*types_and_value: Any) -> Expression:
-    """The value converted to the types before it, the innermost last, without conversions that change nothing."""
+    """The value converted to the types before it (innermost last), without idle conversions."""
     *types, value = types_and_value
     made: Expression = _exact(value)
     for type_ in reversed(types):
@@ -489,18 +488,18 @@ def _bare(value: Expression) -> Expression:
 
 def _lies_in(value: Expression, type_: ScalarType) -> bool:
     """Whether the type has all values that the expression may have."""
-    own = value.type
-    if not isinstance(own, ScalarType):
+    value_type = value.type
+    if not isinstance(value_type, ScalarType):
         return False
-    if holds(type_, own) or _is_truth(value):
+    if holds(type_, value_type) or _is_truth(value):
         return True
     if isinstance(value, IntegerLiteral):
         return has_integer(type_, value.value)
     if isinstance(value, Cast):
-        return _lies_in(value.operand, own) and _lies_in(value.operand, type_)
+        return _lies_in(value.operand, value_type) and _lies_in(value.operand, type_)
     if isinstance(value, Conditional):
         return _lies_in(value.then, type_) and _lies_in(value.otherwise, type_)
-    if not (type_.is_floating and own.is_floating):
+    if not (type_.is_floating and value_type.is_floating):
         return False
     if isinstance(value, FloatingLiteral):
         return type_ == DOUBLE or (type_ == FLOAT and _as_float(value.value) == value.value)

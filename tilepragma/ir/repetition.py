@@ -1,4 +1,4 @@
-"""Whether a kernel does as much work whatever its arrays hold, so that it can be repeated on what it left."""
+"""Whether a kernel's work does not depend on array values, so that it can be repeated."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from tilepragma.ir.traversal import walk
 _DECIDING = (Break, ForLoop, If, Loop, Switch, While)
 
 
-def is_as_much_work_again(kernel: Kernel) -> bool:
-    """Whether what runs, and where it reads and writes, depends on iterators and on numbers that
-    the kernel leaves alone. May say no of kernels of which it does.
-    """
+def has_fixed_work(kernel: Kernel) -> bool:
+    """Whether control and accesses surely depend only on iterators and unchanged numbers."""
     values = _values(kernel)
     called = (node for function in kernel.functions for node in walk(function.body))
     return not (
@@ -24,18 +22,18 @@ def is_as_much_work_again(kernel: Kernel) -> bool:
 
 
 def _values(kernel: Kernel) -> set[DataObject]:
-    """The scalars that have what comes of elements, and those from outside that the kernel changes."""
-    assigned = [one for node in walk(kernel.body) for one in _assigned(node)]
-    found = {target for target, _ in assigned if target.scope is not Scope.LOCAL}
+    """The scalars that depend on array elements, and outside scalars that the kernel changes."""
+    assigned = [assignment for node in walk(kernel.body) for assignment in _assigned(node)]
+    dependent = {target for target, _ in assigned if target.scope is not Scope.LOCAL}
     while True:
-        further = {target for target, value in assigned if target not in found and _has_values(value, found)}
+        further = {target for target, value in assigned if target not in dependent and _has_values(value, dependent)}
         if not further:
-            return found
-        found |= further
+            return dependent
+        dependent |= further
 
 
 def _assigned(node: Any) -> Iterator[tuple[DataObject, Any]]:
-    """What a node gives a value, and the value; loops give their iterators none."""
+    """What a node assigns, with the value; a loop does not count as assigning its iterator."""
     match node:
         case Declaration():
             yield from ((declarator.object, declarator.initializer) for declarator in node.declarators)
@@ -46,7 +44,7 @@ def _assigned(node: Any) -> Iterator[tuple[DataObject, Any]]:
 
 
 def _decides(node: Any, values: set[DataObject]) -> bool:
-    """Whether a node runs otherwise, or means another element, for other values."""
+    """Whether the node runs otherwise, or accesses another element, for other values."""
     match node:
         case ForLoop() | While() | Break() | Return():
             return True

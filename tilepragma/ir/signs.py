@@ -1,8 +1,7 @@
-"""Which floating values are never -0.0, which orders nothing against +0.0: of two such zeros a
-minimum or maximum keeps the first or the last.
+"""Which floating values are never -0.0: a minimum or maximum of both zeros keeps either.
 
-Nothing is known of arrays, of parameters and of variables from outside the code looked at. What is
-known of a variable is so of everything that the code assigns to it.
+Arrays, parameters and outside variables are unknown. A fact about a variable must hold for all
+values that the code assigns to it.
 """
 
 from __future__ import annotations
@@ -41,8 +40,9 @@ _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 @dataclass(frozen=True)
 class Signs:
-    """The signs of what `body`, with the functions that it calls, computes. For `settled`, which
-    are minima and maxima, launches correct the sign of a zero: no order is kept for it.
+    """The signs of values in `body` and the functions that it calls.
+
+    For the minima and maxima `settled`, launches correct the sign of a zero, so they need no order.
     """
 
     body: Any
@@ -50,15 +50,15 @@ class Signs:
     settled: frozenset[DataObject] = frozenset()
 
     def never_negative_zero(self, value: Expression) -> bool:
-        """Whether the value of an expression, where it is 0, is +0.0 (or an integer)."""
+        """Whether the expression's value, if it is 0, is +0.0 or an integer."""
         return _Question(self, False).holds(value)
 
 
 @dataclass(frozen=True)
 class _Question:
-    """Is a value never -0.0; `strict`: has it never the sign of a negative number, NaNs aside?
-    `asked`: the variables on the way here, of which it may be assumed, since it holds of all that
-    they are assigned if it holds of what they held before.
+    """Is a value never -0.0, or with `strict` never of negative sign, NaNs aside?
+
+    `asked` are the variables on the way here. They may be assumed, by induction.
     """
 
     signs: Signs
@@ -125,7 +125,9 @@ class _Question:
             return False
         inside = _Question(Signs(function.body, self.signs.functions), self.strict)
         returned = [node.value for node in walk(function.body) if isinstance(node, Return)]
-        return bool(returned) and all(one is not None and inside.holds(Cast(function.result, one)) for one in returned)
+        return bool(returned) and all(
+            value is not None and inside.holds(Cast(function.result, value)) for value in returned
+        )
 
     def _kept(self, access: Access) -> bool:
         object_ = access.object
@@ -147,7 +149,7 @@ class _Question:
 
 
 def _assigned(body: Any, object_: DataObject) -> Iterator[Expression]:
-    """What a variable is set to; nothing for other changes of it."""
+    """The values that a variable is set to; nothing for its other changes."""
     for node in walk(body):
         if isinstance(node, Declarator) and node.object == object_ and isinstance(node.initializer, Expression):
             yield node.initializer
@@ -156,5 +158,5 @@ def _assigned(body: Any, object_: DataObject) -> Iterator[Expression]:
 
 
 def _fused(*operands: Expression) -> bool:
-    """Whether an operand is a product, which compilers may add unrounded."""
+    """Whether an operand is a product, which compilers may add without rounding."""
     return any(isinstance(operand, Binary) and operand.operator == "*" for operand in operands)

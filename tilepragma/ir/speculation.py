@@ -1,18 +1,10 @@
-"""What may run on any numbers: it neither fails nor changes anything but what it assigns to."""
+"""Code that may run speculatively, on any numbers: it never fails, and only assigns."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tilepragma.ir.expressions import (
-    Access,
-    Assignment,
-    Binary,
-    Cast,
-    FloatingLiteral,
-    IntegerLiteral,
-    Unary,
-)
+from tilepragma.ir.expressions import Access, Assignment, Binary, Cast, FloatingLiteral, IntegerLiteral, Unary
 from tilepragma.ir.loop_tree import Block, ExpressionStatement
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
@@ -22,7 +14,7 @@ _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*="))
 
 
 def is_harmless(node: Any) -> bool:
-    """Whether it is made of assignments, sums, differences and products of numbers alone. No division, which may be by 0; no call."""
+    """Whether `node` has only assignments, sums, differences and products; no division, no call."""
     return all(map(_is_harmless, walk(node)))
 
 

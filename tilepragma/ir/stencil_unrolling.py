@@ -1,9 +1,8 @@
-"""Short loops over a stencil's points, inside the loops over a mesh, with their rounds written out.
+"""Unrolls short loops over a stencil's points, inside the loops over a mesh.
 
-    for (dy = -1; dy <= 1; dy++) if (dy) s += u[y + dy];        becomes        s += u[y - 1]; s += u[y + 1];
+    for (dy = -1; dy <= 1; dy++) if (dy) s += u[y + dy];  →  s += u[y - 1]; s += u[y + 1];
 
-Loops whose bounds are numbers, that only update numbers. Each round does the same in the same
-order; what a condition on the loop's own iterator leaves out is left out.
+These loops have numbers as bounds, and only update numbers. Order stays; conditions are decided.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tilepragma.ir.traversal import flat, loops_in, walk, with_blocks
 from tilepragma.ir.types import ScalarType
 
 _MOST_ROUNDS, _MOST_STATEMENTS = 7, 64
-"""Of one loop, and of all that comes of one."""
+"""of one loop, and of the statements that one loop becomes"""
 
 _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
@@ -33,8 +32,8 @@ _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
 }
 
 
-def with_short_loops_written_out(kernel: Kernel) -> Kernel:
-    """The kernel without such loops; the very same object where there are none. Those whose iterator someone may read behind them stay."""
+def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
+    """The kernel without such loops, or the same object. Loops with live-out iterators stay."""
     wanted = frozenset(
         loop.iterator
         for loop in loops_in(kernel.body)
@@ -43,12 +42,12 @@ def with_short_loops_written_out(kernel: Kernel) -> Kernel:
     )
 
     def block(inside: Block) -> Block:
-        parts = (one for statement in inside.statements for one in part(statement))
+        parts = (unrolled for statement in inside.statements for unrolled in part(statement))
         return replace(inside, statements=tuple(parts))
 
     def part(statement: Statement) -> Iterator[Statement]:
         if isinstance(statement, Loop):
-            yield written_out(statement, kernel.functions, wanted)
+            yield with_unrolled_loops(statement, kernel.functions, wanted)
         else:
             yield with_blocks(statement, block)
 
@@ -58,18 +57,21 @@ def with_short_loops_written_out(kernel: Kernel) -> Kernel:
 
 def _is_read_outside(loop: Loop, body: Block) -> bool:
     return any(
-        use.object == loop.iterator and use.reads and all(one.iterator != loop.iterator for one in use.loops)
+        use.object == loop.iterator and use.reads and all(around.iterator != loop.iterator for around in use.loops)
         for use in uses(body)
     )
 
 
-def written_out(loop: Loop, functions: tuple[Function, ...] = (), wanted: frozenset[DataObject] = frozenset()) -> Loop:
-    """A loop over a mesh with the short ones in its body, at any depth, written out, but for those
-    over iterators that are `wanted`; the very same object where there are none.
+def with_unrolled_loops(
+    loop: Loop, functions: tuple[Function, ...] = (), wanted: frozenset[DataObject] = frozenset()
+) -> Loop:
+    """A loop over a mesh with the short loops in its body unrolled, at any depth.
+
+    Loops over `wanted` iterators stay. The same object if there are no others.
     """
 
     def block(inside: Block) -> Block:
-        parts = tuple(one for statement in inside.statements for one in part(statement))
+        parts = tuple(unrolled for statement in inside.statements for unrolled in part(statement))
         same = len(parts) == len(inside.statements) and all(map(operator.is_, parts, inside.statements))
         return inside if same else replace(inside, statements=parts)
 
@@ -86,7 +88,7 @@ def written_out(loop: Loop, functions: tuple[Function, ...] = (), wanted: frozen
 
 
 def _rounds(loop: Loop, functions: tuple[Function, ...], wanted: frozenset[DataObject]) -> list[Statement] | None:
-    """The statements of all rounds; None where they are too many, or no such updates."""
+    """The statements of all iterations; None if there are too many, or other statements."""
     values = None if loop.iterator in wanted else _values(loop)
     if (
         values is None
@@ -97,38 +99,40 @@ def _rounds(loop: Loop, functions: tuple[Function, ...], wanted: frozenset[DataO
     body: list[Statement] = []
     for statement in flat(loop.body.statements):
         inner = _rounds(statement, functions, wanted) if isinstance(statement, Loop) else [statement]
-        if inner is None or any(isinstance(node, (Declaration, ForLoop, While)) for one in inner for node in walk(one)):
+        if inner is None or any(
+            isinstance(node, (Declaration, ForLoop, While)) for body_statement in inner for node in walk(body_statement)
+        ):
             return None
         body += inner
-    if any(any(loops_in(one)) for one in body) or len(values) * len(body) > _MOST_STATEMENTS:
+    if any(any(loops_in(statement)) for statement in body) or len(values) * len(body) > _MOST_STATEMENTS:
         return None
-    return [one for value in values for statement in body for one in _with_value(statement, loop, value)]
+    return [unrolled for value in values for statement in body for unrolled in _with_value(statement, loop, value)]
 
 
 def _values(loop: Loop) -> tuple[int, ...] | None:
-    """The iterator's values in turn, where they are few and known."""
-    first, last, step = (polynomial(one).constant for one in (loop.lower, loop.upper, loop.step))
+    """The iterator's values in turn, if they are few and known."""
+    first, last, step = (polynomial(bound).constant for bound in (loop.lower, loop.upper, loop.step))
     element = loop.iterator.element
     if first is None or last is None or not step or not isinstance(element, ScalarType) or not element.signed:
         return None
-    found, holds = [], _COMPARED[loop.comparison]
+    values, holds = [], _COMPARED[loop.comparison]
     while holds(first, last):
-        found.append(first)
+        values.append(first)
         first += step
-        if len(found) > _MOST_ROUNDS:
+        if len(values) > _MOST_ROUNDS:
             return None
-    return tuple(found)
+    return tuple(values)
 
 
 def _with_value(statement: Statement, loop: Loop, value: int) -> Iterator[Statement]:
-    """The statement in the round where the iterator has this value; of conditions that are decided there what is left of them."""
+    """The statement for this value of the iterator, with decided conditions."""
 
-    def change(one: Access) -> Expression:
-        if one.object == loop.iterator:
-            return replace(integer(value), range=one.range)
-        known = [polynomial(subscript).constant for subscript in one.subscripts]
-        parts = (old if new is None else integer(new) for new, old in zip(known, one.subscripts, strict=True))
-        return one if known.count(None) == len(known) else replace(one, subscripts=tuple(parts))
+    def change(access: Access) -> Expression:
+        if access.object == loop.iterator:
+            return replace(integer(value), range=access.range)
+        known = [polynomial(subscript).constant for subscript in access.subscripts]
+        parts = (old if new is None else integer(new) for new, old in zip(known, access.subscripts, strict=True))
+        return access if known.count(None) == len(known) else replace(access, subscripts=tuple(parts))
 
     changed: Statement = with_accesses(statement, change)
     yield from _decided(changed)
@@ -139,18 +143,18 @@ def _decided(statement: Statement) -> Iterator[Statement]:
     if not isinstance(statement, If) or known is None:
         yield statement
     elif known:
-        yield from (one for inner in flat(statement.then.statements) for one in _decided(inner))
+        yield from (part for inner in flat(statement.then.statements) for part in _decided(inner))
     elif statement.otherwise is not None:
-        yield from (one for inner in flat(statement.otherwise.statements) for one in _decided(inner))
+        yield from (part for inner in flat(statement.otherwise.statements) for part in _decided(inner))
 
 
 def _number(value: Expression) -> int | None:
-    """The value of a condition on numbers, where nothing else stands in it that matters."""
+    """The value of a condition on numbers, if it is decided."""
     if isinstance(value, Unary) and value.operator == "!":
         known = _number(value.operand)
         return None if known is None else int(not known)
     if isinstance(value, Binary) and value.operator in ("&&", "||"):
-        sides = [_number(one) for one in (value.left, value.right)]
+        sides = [_number(side) for side in (value.left, value.right)]
         decisive = int(value.operator == "||")
         if any(side is not None and bool(side) == bool(decisive) for side in sides):
             return decisive

@@ -1,4 +1,4 @@
-"""One object in place of another throughout a piece of LoopTree."""
+"""Replaces objects and nodes in a piece of the loop tree; shares unchanged parts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ N = TypeVar("N")
 
 
 def with_objects(node: T, instead: Mapping[DataObject, DataObject]) -> T:
-    """`node`, a statement or expression, with the objects that `instead` gives; untouched parts are shared, not copied."""
+    """`node`, a statement or expression, with the objects that `instead` gives."""
     return _changed(node, instead) if instead else node
 
 
 def _changed(node: Any, instead: Mapping[DataObject, DataObject]) -> Any:
     if isinstance(node, DataObject):
-        found = instead.get(node)
-        if found is not None:
-            return found
+        replacement = instead.get(node)
+        if replacement is not None:
+            return replacement
     if type(node) is tuple:
         parts = tuple(_changed(part, instead) for part in node)
         return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
@@ -39,13 +39,13 @@ def _changed(node: Any, instead: Mapping[DataObject, DataObject]) -> Any:
 
 
 def with_accesses(node: T, change: Callable[[Access], Expression]) -> T:
-    """`node` with `change` made to every access, those in subscripts first; untouched parts are shared, not copied."""
+    """`node` with `change` applied to every access, those in subscripts first."""
     result: T = _with_kind(node, Access, change)
     return result
 
 
 def with_each(node: T, kind: type[N], change: Callable[[N], Any]) -> T:
-    """`node` with `change` made to every node of the kind, inner ones first; untouched parts are shared, not copied."""
+    """`node` with `change` applied to every node of the kind, inner ones first."""
     result: T = _with_kind(node, kind, change)
     return result
 
@@ -56,9 +56,9 @@ def _with_kind(node: Any, kind: type, change: Callable[[Any], Any]) -> Any:
         return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
     if isinstance(node, DataObject):
         return node
-    own: Any = type(node)
+    node_type: Any = type(node)
     changes = {}
-    for name in _fields(own):
+    for name in _fields(node_type):
         old = getattr(node, name)
         new = _with_kind(old, kind, change)
         if new is not old:
@@ -68,7 +68,7 @@ def _with_kind(node: Any, kind: type, change: Callable[[Any], Any]) -> Any:
 
 
 def with_node(node: T, old: Expression, new: Expression) -> T:
-    """`node` with `new` in the place of every expression that equals `old`; untouched parts are shared, not copied."""
+    """`node` with `new` in place of every expression that equals `old`."""
     result: T = _with_node(node, old, new)
     return result
 
@@ -76,7 +76,7 @@ def with_node(node: T, old: Expression, new: Expression) -> T:
 def _with_node(node: Any, old: Expression, new: Expression) -> Any:
     if type(node) is tuple:
         parts = tuple(_with_node(part, old, new) for part in node)
-        return node if all(one is other for one, other in zip(parts, node, strict=True)) else parts
+        return node if all(changed is unchanged for changed, unchanged in zip(parts, node, strict=True)) else parts
     if type(node) is type(old) and node == old:
         return new
     if isinstance(node, DataObject):
@@ -93,7 +93,7 @@ def _with_node(node: Any, old: Expression, new: Expression) -> Any:
 
 @functools.cache
 def _fields(kind: type) -> tuple[str, ...]:
-    """Where objects may stand in nodes of a kind; none for what is no node."""
+    """The fields of a kind of node in which objects may be; none if it is no node."""
     plain = (SourceRange, ScalarType, RecordType, VoidType)
     if not dataclasses.is_dataclass(kind) or issubclass(kind, plain) or kind.__module__ == "tilepragma.ir.directives":
         return ()

@@ -1,4 +1,4 @@
-"""The points that each worker of a uniform nest has of a loop: those of a static tile between its gangs and its workers."""
+"""Thread coarsening: a worker's points are a static tile between a loop's gangs and workers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from tilepragma.ir.loop_tree import Tile, TiledLoop
 
 
 def points_tile(tiled: TiledLoop) -> Tile | None:
-    """The tile of the points; None where each worker has one."""
+    """The tile of the points; None if each worker has one point."""
     return next((tile for tile in tiled.tiles if tile.kind is TileKind.STATIC), None)
 
 
 def points_of(tiled: TiledLoop) -> int:
-    """How many points a worker has in a round, as many workers' iterations apart as there are workers; 0 where it is no literal."""
+    """The points of a worker, apart by the number of workers; 0 if the count is no literal."""
     tile = points_tile(tiled)
     if tile is None:
         return 1

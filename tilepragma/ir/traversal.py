@@ -1,4 +1,4 @@
-"""Walks over the LoopTree, generic over node types, so that no pass writes its own."""
+"""Walks over the loop tree, generic over node types, so that passes need none of their own."""
 
 from __future__ import annotations
 
@@ -21,20 +21,17 @@ _LEAVES = (SourceRange, DataObject, ScalarType, RecordType, PointerType, ArrayTy
 
 
 def children(node: Any) -> tuple[Any, ...]:
-    """The direct sub-nodes of an expression, statement, declarator or initializer, in textual
-    order.
+    """The direct sub-nodes of an expression, statement, declarator or initializer, in order.
 
-    Types, ranges, data objects and directives are not nodes. Of a TileNest these are the bounds and
-    steps of its loops and its body: the loops' own bodies are the nest seen a second time. Buffers
-    are accesses of their body seen a second time.
+    Types, ranges, data objects and directives are no nodes. A TileNest has the bounds and steps of
+    its loops and its body; the loops' bodies repeat the nest. Buffers repeat accesses.
     """
     fields = vars(node)
-    found: tuple[Any, ...] | None = fields.get(_CHILDREN)
-    if found is None:
-        # Nodes never change: what was found stays beside the fields, where comparisons and copies
-        # do not see it.
-        found = fields[_CHILDREN] = tuple(_children(node))
-    return found
+    cached: tuple[Any, ...] | None = fields.get(_CHILDREN)
+    if cached is None:
+        # Nodes never change. Comparisons and copies do not see a value beside the fields.
+        cached = fields[_CHILDREN] = tuple(_children(node))
+    return cached
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -51,12 +48,12 @@ def walk(node: Any) -> Iterator[Any]:
 
 
 def statements_of(node: Any) -> list[Any]:
-    """The direct sub-nodes that are no expressions: no statement stands in one."""
+    """The direct sub-nodes that are no expressions; expressions contain no statements."""
     return [child for child in children(node) if not isinstance(child, _EXPRESSIONS)]
 
 
 def without_expressions(node: Any) -> Iterator[Any]:
-    """As `walk`, but for expressions and what is below them."""
+    """Like `walk`, but without expressions."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -65,12 +62,12 @@ def without_expressions(node: Any) -> Iterator[Any]:
 
 
 def loops_in(node: Any) -> Iterator[Loop]:
-    """The canonical loops that `node` is and has below it, in pre-order; not those of tile nests."""
+    """The canonical loops at and below `node`, in pre-order, without those of tile nests."""
     return (expression for expression in without_expressions(node) if isinstance(expression, Loop))
 
 
 def loops_and_tiled(node: Any) -> Iterator[Loop]:
-    """As `loops_in`, and the loops of tile nests, which stand there as they were written."""
+    """Like `loops_in`, with the loops of tile nests as they were written."""
     for expression in without_expressions(node):
         if isinstance(expression, TileNest):
             yield from (tiled.loop for tiled in expression.loops)
@@ -79,29 +76,29 @@ def loops_and_tiled(node: Any) -> Iterator[Loop]:
 
 
 def loop_directives(node: Any) -> list[LoopDirective]:
-    """What the user says of the loops of `node`, tiled or not, in pre-order."""
+    """The user's directives for the loops of `node`, tiled or not, in pre-order."""
     return [loop.directive for loop in loops_and_tiled(node) if loop.directive is not None]
 
 
 def workers_meet(node: Any) -> bool:
-    """Whether the workers of a gang meet at it or in it: at a barrier, or at a copy of their tile."""
+    """Whether the workers of a gang synchronise in `node`, at a barrier or a copy of their tile."""
     return any(isinstance(expression, (Barrier, Stage)) for expression in without_expressions(node))
 
 
 def mentions(node: Any, object_: DataObject) -> bool:
-    """Whether an access to the object stands in `node`."""
+    """Whether `node` contains an access to the object."""
     return any(isinstance(node, Access) and node.object == object_ for node in walk(node))
 
 
 def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:
-    """`statement` with `change` applied to every block that is a direct part of it (bodies and branches)."""
+    """`statement` with `change` applied to its direct blocks (bodies and branches)."""
     parts = {field.name: getattr(statement, field.name) for field in dataclasses.fields(statement)}
     changed: dict[str, Any] = {name: change(part) for name, part in parts.items() if isinstance(part, Block)}
     return dataclasses.replace(statement, **changed) if changed else statement
 
 
 def flat(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """The statements with braces looked through: every local has a name of its own."""
+    """The statements without braces; every local has a unique name."""
     for statement in statements:
         if isinstance(statement, Block):
             yield from flat(statement.statements)
@@ -134,11 +131,11 @@ def _children(node: Any) -> Iterator[Any]:
             yield value
 
 
-# Walks are where planning spends its time: what holds for all nodes of a type is found out once.
+# Planning spends most time in walks, so facts about node types are cached.
 
 
 def _kind(value: Any) -> Any:
-    """Its type, as a key that type checkers know to be hashable."""
+    """The type, as a key that type checkers accept as hashable."""
     return type(value)
 
 
@@ -157,7 +154,7 @@ def _is_directive(kind: type) -> bool:
 
 
 def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
-    """What `private`, `firstprivate` and `reduction` clauses name."""
+    """The names in `private`, `firstprivate` and `reduction` clauses."""
     directives: list[KernelDirective | LoopDirective] = [kernel, *loop_directives(body)]
     privates = [name for directive in directives for clause in directive.privates for name in clause.names]
     reductions = [name for directive in directives for clause in directive.reductions for name in clause.names]

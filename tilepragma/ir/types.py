@@ -1,4 +1,4 @@
-"""C types as the host compiler sees them: kinds, sizes and signedness are the host's, never a guess."""
+"""C types as the host compiler sees them, with the host's kinds, sizes and signedness."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilepragma.base.memoization import hashed_once
 
 
 class ScalarKind(Enum):
-    """The family of an arithmetic type; width and signedness stand beside it in ScalarType."""
+    """The family of an arithmetic type; ScalarType adds width and signedness."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
@@ -52,9 +52,10 @@ class Field:
 
 @dataclass(frozen=True)
 class RecordType:
-    """A struct or union. `spelling` names it in the user's C ("struct point", or a typedef's name
-    "point_t"); `tag` is an identifier that names it in kernels ("point"). `size` and `alignment`
-    are in bytes.
+    """A struct or union.
+
+    `spelling` names it in the user's C ("struct point", or a typedef's name "point_t"); `tag` is an
+    identifier that names it in kernels ("point"). `size` and `alignment` are in bytes.
     """
 
     spelling: str
@@ -67,7 +68,7 @@ class RecordType:
 
 @dataclass(frozen=True)
 class PointerType:
-    """A pointer; the qualifiers are those of the pointer itself (`restrict`) and of what it points to (`const`)."""
+    """A pointer; `restrict` qualifies the pointer itself, `const` what it points to."""
 
     pointee: Type
     const: bool = False
@@ -76,9 +77,7 @@ class PointerType:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array; `length` is None where C leaves it open (`a[]`), an Expression for fixed and
-    variable lengths. Types stand below expressions, which name them, so its type is not said here.
-    """
+    """An array; `length` is an Expression (typed `object` here), or None if open (`a[]`)."""
 
     element: Type
     length: object | None
@@ -94,9 +93,8 @@ Type = ScalarType | RecordType | PointerType | ArrayType | VoidType
 INT = ScalarType(ScalarKind.INTEGER, 32, True, "int")
 LONG = ScalarType(ScalarKind.INTEGER, 64, True, "long")
 INDEX = ScalarType(ScalarKind.INTEGER, 32, True, "tilek_index")
-"""Of positions in arrays, in programs for devices: 64 bits, or 32 where all that a call has lies
-within 2^30 elements. What becomes one of a wider type is cut off at 2^30 there (`tilek_short`), so
-that it compares with positions as before.
+"""The type of array positions on devices: 64 bits, or 32 if all arrays of a call have at most 2^30
+elements. Wider numbers are then cut off at 2^30 (`tilek_short`), and compare as before.
 """
 UNSIGNED_LONG = ScalarType(ScalarKind.INTEGER, 64, False, "unsigned long")
 FLOAT = ScalarType(ScalarKind.FLOATING, 32, True, "float")
@@ -105,33 +103,33 @@ VOID = VoidType()
 
 
 def is_signed(type_: object) -> bool:
-    """Whether it is a type of integers with a sign."""
+    """Whether it is a signed integer type."""
     return isinstance(type_, ScalarType) and type_.is_integer and type_.signed
 
 
 def is_signed_int(type_: object) -> bool:
-    """Whether it is one of those that has an int's values at least: arithmetic in it neither wraps nor is promoted."""
+    """Whether it is a signed type at least as wide as int, which neither wraps nor is promoted."""
     return isinstance(type_, ScalarType) and is_signed(type_) and type_.bits >= INT.bits
 
 
 def usual_type(left: ScalarType, right: ScalarType) -> ScalarType:
-    """The type in which C computes with two numbers: the usual arithmetic conversions (C99 6.3.1.8)."""
-    floating = [one for one in (left, right) if one.is_floating]
+    """The type in which C computes with two numbers: usual arithmetic conversions (C99 6.3.1.8)."""
+    floating = [type_ for type_ in (left, right) if type_.is_floating]
     if floating:
-        return max(floating, key=lambda one: one.bits)
+        return max(floating, key=lambda type_: type_.bits)
     left, right = promoted(left), promoted(right)
     if left.bits != right.bits:
-        return max(left, right, key=lambda one: one.bits)
+        return max(left, right, key=lambda type_: type_.bits)
     return right if left.signed else left
 
 
 def promoted(type_: ScalarType) -> ScalarType:
-    """The type after the integer promotions (C99 6.3.1.1): an int has all values of the types narrower than it."""
+    """The type after the integer promotions (C99 6.3.1.1): int replaces narrower types."""
     return INT if type_.bits < INT.bits else type_
 
 
 def holds(type_: ScalarType, other: ScalarType) -> bool:
-    """Whether every value of `other` is one of `type_`, so that a conversion there and back changes nothing."""
+    """Whether `type_` has every value of `other`, so that a conversion there and back is exact."""
     if other.is_floating:
         return type_.is_floating and type_.bits >= other.bits
     if type_.is_floating:
@@ -147,8 +145,7 @@ def has_integer(type_: ScalarType, value: int) -> bool:
     return (-limit if type_.signed else 0) <= value < limit
 
 
-#: Binary digits of float and double; a long double, whatever its storage, has 64 at least or is a
-#: double.
+#: Binary digits of float and double. A long double has at least 64, or is a double.
 _SIGNIFICAND = {32: 24, 64: 53}
 
 

@@ -1,4 +1,4 @@
-"""Which bytes of an object an access means, as bits of a number: bit k is byte k. Padding is no part of a value."""
+"""The bytes of an object that an access means: bit k of a number is byte k; no padding."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def type_size(type_: Type) -> int:
 
 
 def value_bytes(type_: Type) -> int:
-    """The bytes of a value of the type. Those of a union are all bytes of it."""
+    """The bytes of a value of the type; all bytes for a union."""
     match type_:
         case RecordType(is_union=False):
-            found = 0
+            mask = 0
             for field in type_.fields:
-                found |= value_bytes(field.type) << field.offset
-            return found
+                mask |= value_bytes(field.type) << field.offset
+            return mask
         case ArrayType(element, IntegerLiteral(value)):
-            size, one, found = type_size(element), value_bytes(element), 0
+            size, element_mask, mask = type_size(element), value_bytes(element), 0
             for place in range(value):
-                found |= one << (place * size)
-            return found
+                mask |= element_mask << (place * size)
+            return mask
         case _:
             return (1 << type_size(type_)) - 1
 
 
 def object_bytes(object_: DataObject) -> int:
-    """The bytes of an object's values; EVERYTHING where its lengths are no numbers."""
+    """The bytes of an object's values; EVERYTHING if its lengths are no numbers."""
     type_: Type = object_.element
     for length in reversed(object_.lengths):
         if not isinstance(length, IntegerLiteral):
@@ -58,7 +58,7 @@ def object_bytes(object_: DataObject) -> int:
 def bytes_of(
     object_: DataObject, subscripts: tuple[Expression, ...], path: Path, values: Mapping[DataObject, int]
 ) -> tuple[int, bool]:
-    """The bytes that an access may mean, and whether it means all of them; `values` are those of iterators."""
+    """The bytes of an access, and whether they are exact; `values` are those of iterators."""
     offset, type_ = 0, object_.element
     if object_.rank:
         size = type_size(type_)
@@ -86,7 +86,7 @@ def bytes_of(
 
 
 def leaves(type_: Type, path: Path = (), offset: int = 0) -> Iterator[tuple[Path, Type, int]]:
-    """The parts of a value that are assigned one by one, each with its type and its bytes: numbers and unions."""
+    """The parts of a value that are assigned separately, numbers and unions, with their bytes."""
     match type_:
         case RecordType(is_union=False):
             for field in type_.fields:
@@ -99,7 +99,7 @@ def leaves(type_: Type, path: Path = (), offset: int = 0) -> Iterator[tuple[Path
 
 
 def known_value(index: Expression, values: Mapping[DataObject, int]) -> int | None:
-    """The value of an integer expression, given those of some numbers; None where it is not known."""
+    """The value of an integer expression, given the values of some objects, or None."""
 
     def known(access: Access) -> Expression:
         plain = access.object in values and not access.subscripts and not access.path

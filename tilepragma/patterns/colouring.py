@@ -1,13 +1,13 @@
-"""Which points of a mesh a relaxation may compute at once, point by point: the colours of red-black
-and multi-colour orders.
+"""Colours of red-black and multi-colour relaxation: mesh points of one colour are independent.
 
 With x' = x - the mesh's first point, and m the modulus,
 
-    class of x = (x'_1 mod m, …, x'_d mod m),          m the least number >= 2 of which no neighbour's offset o != 0 is a multiple
+    class of x = (x'_1 mod m, …, x'_d mod m)
 
-so that no point has a neighbour in its own class. Stars whose neighbours all have an odd sum of
-offsets have two colours, each of 2^(d-1) classes: red, where the sum of x' is even, and black.
-Others have as many colours as classes. The mesh's first point has the first colour.
+where m >= 2 is the least number of which no neighbour's offset o != 0 is a multiple. So no point
+has a neighbour in its own class. If all neighbours of a star have an odd sum of offsets, there are
+two colours, each of 2^(d-1) classes: red, with an even sum of x', and black. Otherwise each class
+is a colour. The mesh's first point has the first colour.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.patterns.mesh_offsets import Offset
 from tilepragma.patterns.relaxation import Direction, Sweep
 
-#: Classes of points up to which a sweep is taken apart: each becomes a nest of its own.
+#: A sweep is split into at most so many classes: each becomes a nest.
 MOST_CLASSES = 16
 
 PointClass = tuple[int, ...]
@@ -27,7 +27,7 @@ PointClass = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Colouring:
-    """`colours` in their order, each with its classes; points of one colour do not see each other."""
+    """`colours` in order, each with its classes; points of one colour are independent."""
 
     modulus: int
     colours: tuple[tuple[PointClass, ...], ...]
@@ -39,7 +39,7 @@ class Colouring:
 
 
 def colouring(sweep: Sweep) -> Colouring | None:
-    """The colours of a sweep, those of a backward one in the opposite order; None where the stencil needs more than MOST_CLASSES classes."""
+    """The colours of a sweep, reversed if backward; None for more than MOST_CLASSES classes."""
     centre = (0,) * len(sweep.axes)
     offsets = [neighbour.offset for neighbour in sweep.neighbours if neighbour.offset != centre]
     modulus = next(

@@ -1,4 +1,4 @@
-"""Whether a statement of a kernel region is a relaxation in place (`SorNest`), or why it is none."""
+"""Recognises a statement as a relaxation in place (`SorNest`), or tells why it is none."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from tilepragma.patterns.sweep_values import assignments_in
 
 @once
 def relaxations(kernel: Kernel) -> tuple[SorNest | Mismatch, ...]:
-    """What those statements of a region are that have loops, in their order."""
+    """The result for each statement of a region that has loops, in order."""
     return tuple(
-        sor_nest(one, kernel.functions)
-        for one in flat(kernel.body.statements)
-        if any(isinstance(node, (Loop, ForLoop, While)) for node in walk(one))
+        sor_nest(statement, kernel.functions)
+        for statement in flat(kernel.body.statements)
+        if any(isinstance(node, (Loop, ForLoop, While)) for node in walk(statement))
     )
 
 
 def sor_nest(statement: Statement, functions: tuple[Function, ...] = ()) -> SorNest | Mismatch:
-    """The relaxation in place that a statement is: a nest that sweeps over a mesh, or a loop around such nests."""
+    """The relaxation in place that a statement is: a nest that sweeps a mesh, or a loop around."""
     try:
         return _recognised(statement, functions)
     except NoSweepError as error:
@@ -59,7 +59,7 @@ def sor_nest(statement: Statement, functions: tuple[Function, ...] = ()) -> SorN
 
 
 def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNest:
-    """Raises NoSweepError."""
+    """The relaxation; raises NoSweepError."""
     around = _Round(functions, frozenset(use.object for use in uses(statement, functions) if use.writes))
     if not isinstance(statement, (Loop, ForLoop, While)):
         raise NoSweepError("this is no loop", statement_range(statement))
@@ -67,8 +67,8 @@ def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNes
     if isinstance(statement, Loop) and statement.iterator in _placing(statement):
         around.sweep(statement)
     else:
-        for one in flat(statement.body.statements):
-            around.take(one)
+        for part in flat(statement.body.statements):
+            around.take(part)
         loop = _sweep_loop(statement, around.stops)
     if not around.sweeps:
         raise (
@@ -79,25 +79,20 @@ def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNes
     first = around.sweeps[0]
     around.check_alike()
     around.check_borders()
+    accumulated = frozenset(accumulation.object for accumulation in around.accumulations)
     return SorNest(
         array=first.array,
         sweep_loop=loop,
         sweeps=tuple(around.sweeps),
         accumulations=tuple(dict.fromkeys(around.accumulations)),
-        varying=tuple(
-            dict.fromkeys(
-                _varying(
-                    first, around.changing, frozenset(accumulation.object for accumulation in around.accumulations)
-                )
-            )
-        ),
+        varying=tuple(dict.fromkeys(_varying(first, around.changing, accumulated))),
         range=statement.range,
-        borders=tuple(statement_range(one) for one, _ in around.borders),
+        borders=tuple(statement_range(border) for border, _ in around.borders),
     )
 
 
 def _placing(statement: Statement) -> frozenset[DataObject]:
-    """The objects that decide which elements of arrays are written, through variables that they are assigned to as well."""
+    """The objects that decide, perhaps through variables, which array elements are written."""
     pending = [
         node.object
         for use in uses(statement)
@@ -110,19 +105,19 @@ def _placing(statement: Statement) -> frozenset[DataObject]:
     for node in walk(statement):
         for target, _, value in assignments_in(node):
             defined.setdefault(target.object, []).append(value)
-    found: set[DataObject] = set()
+    deciding: set[DataObject] = set()
     while pending:
         object_ = pending.pop()
-        if object_ not in found:
-            found.add(object_)
+        if object_ not in deciding:
+            deciding.add(object_)
             values = defined.get(object_, ())
             pending += [node.object for value in values for node in walk(value) if isinstance(node, Access)]
-    return frozenset(found)
+    return frozenset(deciding)
 
 
 @dataclass
 class _Round:
-    """What is done in one round of the loop around the sweeps. `changing` is all that the whole statement writes."""
+    """One iteration of the loop around the sweeps; the statement writes all of `changing`."""
 
     functions: tuple[Function, ...]
     changing: frozenset[DataObject]
@@ -130,10 +125,10 @@ class _Round:
     accumulations: list[Accumulation] = field(default_factory=list)
     stops: list[Expression] = field(default_factory=list)
     borders: list[tuple[Statement, NoSweepError]] = field(default_factory=list)
-    """statements that may set elements at the mesh's border, and why they are no sweeps"""
+    """statements that may set the mesh's border, and why they are no sweeps"""
 
     def take(self, statement: Statement) -> None:
-        """One statement of the round. Raises NoSweepError."""
+        """Classify one statement of the iteration. Raises NoSweepError."""
         if isinstance(statement, Loop):
             if _has_array_writes(statement) and statement.iterator not in _placing(statement):
                 raise NoSweepError(
@@ -156,19 +151,19 @@ class _Round:
             raise NoSweepError("this is neither a sweep nor a computation with numbers", statement_range(statement))
 
     def sweep(self, nest: Loop) -> None:
-        """A nest of the round: a sweep, or loops that compute a residual."""
-        found = sweep_of(nest, self.functions, self.changing)
-        if isinstance(found, Sweep) and self.sweeps:
+        """Classify a nest: a sweep, or loops that compute a residual."""
+        result = sweep_of(nest, self.functions, self.changing)
+        if isinstance(result, Sweep) and self.sweeps:
             names = {
-                there.iterator: here.iterator
-                for there, here in zip(found.axes, self.sweeps[0].axes, strict=False)
-                if there.iterator != here.iterator
+                theirs.iterator: ours.iterator
+                for theirs, ours in zip(result.axes, self.sweeps[0].axes, strict=False)
+                if theirs.iterator != ours.iterator
             }
-            renamed = sweep_of(with_objects(nest, names), self.functions, self.changing) if names else found
-            found = renamed if isinstance(renamed, Sweep) else found
-        if isinstance(found, Sweep):
-            self.sweeps.append(found)
-        self.accumulations += found.accumulations if isinstance(found, Sweep) else found
+            renamed = sweep_of(with_objects(nest, names), self.functions, self.changing) if names else result
+            result = renamed if isinstance(renamed, Sweep) else result
+        if isinstance(result, Sweep):
+            self.sweeps.append(result)
+        self.accumulations += result.accumulations if isinstance(result, Sweep) else result
 
     def _beside(self, statement: Statement) -> None:
         for node in walk(statement):
@@ -180,7 +175,7 @@ class _Round:
                 self.borders.append((statement, error))
 
     def check_borders(self) -> None:
-        """What is no sweep must go along fewer dimensions than the sweeps, and set their array alone. Raises NoSweepError."""
+        """Borders must have fewer dimensions, and set only the array. Raises NoSweepError."""
         array, dimensions = self.sweeps[0].array, len(self.sweeps[0].axes)
         for statement, error in self.borders:
             written = [use for use in uses(statement, self.functions) if use.writes and use.object.rank]
@@ -190,18 +185,18 @@ class _Round:
     def check_alike(self) -> None:
         """All sweeps must do the same to the same mesh. Raises NoSweepError."""
         first = self.sweeps[0]
-        for other in self.sweeps[1:]:
+        for sweep in self.sweeps[1:]:
             line = first.range.start.line
-            if other.array != first.array:
+            if sweep.array != first.array:
                 raise NoSweepError(
-                    f"'{other.array.host}' is relaxed in turn with '{first.array.host}' (line {line})", other.range
+                    f"'{sweep.array.host}' is relaxed in turn with '{first.array.host}' (line {line})", sweep.range
                 )
-            if (other.first, other.last) != (first.first, first.last):
+            if (sweep.first, sweep.last) != (first.first, first.last):
                 raise NoSweepError(
-                    f"this sweep goes over another part of the mesh than that of line {line}", other.range
+                    f"this sweep goes over another part of the mesh than that of line {line}", sweep.range
                 )
-            if (other.neighbours, other.right_hand_side) != (first.neighbours, first.right_hand_side):
-                raise NoSweepError(f"this sweep computes something else than that of line {line}", other.range)
+            if (sweep.neighbours, sweep.right_hand_side) != (first.neighbours, first.right_hand_side):
+                raise NoSweepError(f"this sweep computes something else than that of line {line}", sweep.range)
 
 
 def _has_array_writes(statement: Statement) -> bool:
@@ -216,7 +211,7 @@ def _sweep_loop(statement: Loop | ForLoop | While, stops: list[Expression]) -> S
 
 
 def _varying(sweep: Sweep, changing: frozenset[DataObject], accumulated: frozenset[DataObject]) -> Iterator[Varying]:
-    """What is no constant in the coefficients. Raises NoSweepError where that is a number which the sweep itself changes."""
+    """What varies in the coefficients. Raises NoSweepError for numbers that the sweep changes."""
     iterators = {axis.iterator for axis in sweep.axes}
     for neighbour in sweep.neighbours:
         for atom in neighbour.coefficient.atoms:
@@ -230,26 +225,28 @@ def _varying(sweep: Sweep, changing: frozenset[DataObject], accumulated: frozens
                 if any(mentions(node, iterator) for iterator in iterators):
                     yield Varying(node, Variation.SPACE, node.range)
                     break  # its subscripts are parts of it
-                if node.object in changing or any(mentions(node, one) for one in changing):
+                if node.object in changing or any(mentions(node, object_) for object_ in changing):
                     yield Varying(node, Variation.SWEEP, node.range)
                     break
 
 
 def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
-    """Whether an element of some array of floating-point numbers is written where two others that lie opposite of it are read."""
-    found = list(
+    """Whether a floating-point element is written and two elements opposite of it are read."""
+    distinct = list(
         {
             (use.object, use.subscripts, tuple(loop.index for loop in use.loops), use.reads, use.writes): use
             for use in uses(statement, functions)
             if _is_floating_element(use)
-        }.values()  # of thousands of uses alike one
+        }.values()  # equal uses of thousands once
     )
-    for one in found:
-        if one.writes:
+    for written in distinct:
+        if written.writes:
             others = [
-                other for other in found if other.reads and other.object == one.object and other.loops == one.loops
+                read
+                for read in distinct
+                if read.reads and read.object == written.object and read.loops == written.loops
             ]
-            distances = {distance for other in others if (distance := _distance(one, other)) is not None}
+            distances = {distance for read in others if (distance := _distance(written, read)) is not None}
             if any(tuple(-part for part in distance) in distances for distance in distances):
                 return True
     return False
@@ -261,12 +258,13 @@ def _is_floating_element(use: Use) -> bool:
 
 
 def _distance(written: Use, read: Use) -> Subscripts | None:
-    """How far the element read lies from the one written; None for the same one, and where that differs from iteration to iteration."""
+    """The distance from the element written to the one read; None if it is 0, or varies."""
     if len(written.subscripts) != len(read.subscripts):
         return None
     iterators = {loop.iterator for loop in read.loops}
     distance = tuple(
-        polynomial(one) - polynomial(other) for one, other in zip(read.subscripts, written.subscripts, strict=True)
+        polynomial(read_part) - polynomial(written_part)
+        for read_part, written_part in zip(read.subscripts, written.subscripts, strict=True)
     )
     fixed = not any(mentions(atom, iterator) for part in distance for atom in part.atoms for iterator in iterators)
     return distance if fixed and any(part.terms for part in distance) else None

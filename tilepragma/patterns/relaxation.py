@@ -1,14 +1,12 @@
-"""What a relaxation in place is (Gauss-Seidel, SOR, symmetric SOR), as it is recognised in a user's
-loops.
+"""Relaxations in place (Gauss-Seidel, SOR, symmetric SOR) as recognised in a user's loops.
 
-A sweep replaces each element of a mesh, one after the other, by a linear form of its neighbours as
-they are at that moment:
+A sweep replaces each element of a mesh, in turn, by a linear form of its current neighbours:
 
-    u[x] = sum over offsets o of  c_o * u[x + o]  +  r,        with a neighbour before and behind x along each dimension
+    u[x] = sum over offsets o of  c_o * u[x + o]  +  r
 
-thesis (6.4) for a forward sweep over five points with c_0 = 1 - w and c_o = w/4, (6.5) for a
-backward one. With w = 1 - c_0 that is u[x] = (1 - w) * u[x] + w * (...): w is the relaxation factor
-where it divides all other terms.
+with a neighbour before and behind x along each dimension. This is thesis (6.4) for a forward sweep
+over five points with c_0 = 1 - w and c_o = w/4, and (6.5) for a backward one. With w = 1 - c_0 it
+is u[x] = (1 - w) * u[x] + w * (...): w is the relaxation factor if it divides all other terms.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts
 
 
 class Direction(Enum):
-    """Which way a sweep goes through the mesh."""
+    """The direction of a sweep through the mesh."""
 
     FORWARD = "forward"
     """along each dimension from the first element to the last"""
@@ -36,26 +34,26 @@ class Direction(Enum):
 
 
 class Repetition(Enum):
-    """How it is decided how many sweeps there are."""
+    """What decides the number of sweeps."""
 
     FIXED = "fixed"
     """a loop whose trip count is known when it begins"""
     CONVERGENCE = "convergence"
-    """a loop that ends when a condition on what was computed says so"""
+    """a loop that ends by a condition on computed values"""
 
 
 class Variation(Enum):
-    """What a coefficient depends on that is no constant."""
+    """What a varying coefficient depends on."""
 
     SPACE = "space"
-    """where in the mesh the element lies"""
+    """the element's place in the mesh"""
     SWEEP = "sweep"
-    """which sweep it is"""
+    """the number of the sweep"""
 
 
 @dataclass(frozen=True)
 class SweepLoop:
-    """The loop around the sweeps. `condition` is that of a convergence loop: of a `while`, of a `for`, or of an `if (…) break;` in it."""
+    """The loop around the sweeps; `condition` is that of a convergence loop, or of its `break`."""
 
     repetition: Repetition
     statement: Loop | ForLoop | While
@@ -64,8 +62,9 @@ class SweepLoop:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The element at an offset (one entry a dimension, in the order of the array's subscripts), and
-    what it is multiplied by; 0 is the element itself.
+    """The element at an offset, and its coefficient; offset 0 is the element itself.
+
+    An offset has one entry a dimension, in the order of the array's subscripts.
     """
 
     offset: Offset
@@ -76,7 +75,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Accumulation:
-    """A number that all points add to, or of which the greatest or least is kept: a residual. `operator` is that of a `reduction` clause."""
+    """A residual: a sum, greatest or least value of all points; `operator` is a reduction's."""
 
     object: DataObject
     operator: str
@@ -84,7 +83,7 @@ class Accumulation:
 
 @dataclass(frozen=True)
 class Varying:
-    """What makes coefficients vary, an access or an iterator, and over what."""
+    """An access or iterator that makes coefficients vary, and over what."""
 
     expression: Expression
     over: Variation
@@ -96,13 +95,12 @@ class Sweep:
     """One sweep over the mesh of `array`.
 
     `loops` are its loops, outermost first, `order` the dimensions that they run along, `steps`
-    which way: 1 or -1 a dimension. `axes` has the dimensions in the array's order. `first` and
-    `last` are the subscripts of the elements with least and greatest iterators, so to speak the
-    mesh's corners. `neighbours` are sorted by their offsets; a centre that the new value does not
-    depend on has no entry. `relaxation` is w = 1 - c_0, None where it does not divide the other
-    terms. `range` is that of the assignment. Elements for which one of `masks` is 0 keep their
-    values. `wraps`: where a neighbour is read that at the mesh's end lies at its other end (a
-    periodic mesh).
+    their directions: 1 or -1 a dimension. `axes` has the dimensions in the array's order. `first`
+    and `last` are the subscripts of the mesh's corners, with least and greatest iterators.
+    `neighbours` are sorted by offset; the centre has no entry if the new value does not depend on
+    it. `relaxation` is w = 1 - c_0, or None if it does not divide the other terms. `range` is that
+    of the assignment. Elements keep their values if one of `masks` is 0. `wraps`: the range of a
+    neighbour that, at the mesh's end, is at its other end (a periodic mesh).
     """
 
     array: DataObject
@@ -122,19 +120,19 @@ class Sweep:
 
     @property
     def direction(self) -> Direction:
-        """Which way the sweep goes."""
+        """The direction of the sweep."""
         if len(set(self.steps)) > 1:
             return Direction.MIXED
         return Direction.FORWARD if self.steps[0] > 0 else Direction.BACKWARD
 
     @property
     def points(self) -> int:
-        """The points of the stencil, the element itself among them."""
+        """The points of the stencil, including the element itself."""
         return len({neighbour.offset for neighbour in self.neighbours} | {(0,) * len(self.axes)})
 
     @property
     def radius(self) -> int:
-        """How far along a dimension the farthest neighbour lies."""
+        """The distance of the farthest neighbour along a dimension."""
         return max(abs(part) for neighbour in self.neighbours for part in neighbour.offset)
 
 
@@ -142,11 +140,10 @@ class Sweep:
 class SorNest:
     """A relaxation in place of `array`, whose dimensions (1 to 3) are those of the mesh.
 
-    `sweeps` are done in turn in each round of `sweep_loop` (None: once, what repeats them is not
-    seen). All have the same neighbours with the same coefficients. `accumulations` are those of the
-    sweeps and of loops beside them that compute a residual. `varying` says which parts of
-    coefficients are no constants. `range` is that of the whole statement. `borders` is where
-    elements at the mesh's border are set beside sweeps.
+    Each iteration of `sweep_loop` does `sweeps` in turn (None: once, with no visible repetition).
+    All have the same neighbours with the same coefficients. `accumulations` are those of the sweeps
+    and of residual loops beside them. `varying` has the non-constant parts of coefficients. `range`
+    is that of the whole statement. `borders` are places beside sweeps that set the mesh's border.
     """
 
     array: DataObject
@@ -164,7 +161,7 @@ class SorNest:
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """Of the sweeps, in turn."""
+        """The directions of the sweeps, in turn."""
         return tuple(sweep.direction for sweep in self.sweeps)
 
     @property
@@ -175,9 +172,9 @@ class SorNest:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Why a statement is no relaxation in place, and where that stands. `near`: it does update an
-    element of an array of floating-point numbers from others that lie opposite of it, so that the
-    user may have meant one.
+    """Why a statement is no relaxation in place, and where.
+
+    `near`: it updates a floating-point element from elements opposite of it: perhaps meant.
     """
 
     reason: str

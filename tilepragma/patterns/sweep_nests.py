@@ -1,8 +1,7 @@
-"""One nest of loops that sweeps over a mesh: what it does to each element, or why it is no sweep.
+"""One nest of loops that sweeps over a mesh: its work on each element, or why it is no sweep.
 
-A nest is a chain of loops, each over one dimension of one array and by one element at a time,
-between bounds that no sweep changes; its body computes variables, assigns one element, and adds to
-numbers that outlive it (residuals).
+A nest is a chain of loops, each over one dimension of one array with step 1, between bounds that no
+sweep changes. Its body computes variables, assigns one element, and updates residuals.
 """
 
 from __future__ import annotations
@@ -32,22 +31,21 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.polynomial import number as whole
 from tilepragma.ir.reductions import Updates, reduction_updates
-from tilepragma.ir.stencil_unrolling import written_out
+from tilepragma.ir.stencil_unrolling import with_unrolled_loops
 from tilepragma.ir.traversal import flat, loops_in, walk, without_expressions
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
 from tilepragma.patterns.relaxation import Accumulation, Neighbour, Sweep
 from tilepragma.patterns.sweep_values import Integers, SweepValues, assignments_in, offset_of
 
-#: Statements of a nest that is looked at: nobody computes an element in more, and each of them may
-#: have to be seen with all others.
+#: Larger nests are not examined: no element takes more statements, and time may be quadratic.
 _MOST_STATEMENTS = 500
 _MOST_DIMENSIONS = 3
 _LAST = {"<": -1, "<=": 0, ">": 1, ">=": 0}
 
 
 class NoSweepError(Exception):
-    """A nest is no sweep; the message says why, `range` where."""
+    """A nest is no sweep; the message tells why, `range` where."""
 
     def __init__(self, reason: str, range_: SourceRange) -> None:
         super().__init__(reason)
@@ -56,7 +54,7 @@ class NoSweepError(Exception):
 
 @dataclass(frozen=True)
 class _Nest:
-    """The loops, outermost first; the statements before inner loops, and those of the innermost body; the numbers that outlive the nest."""
+    """The loops, outermost first; statements before inner loops; the innermost body; residuals."""
 
     loops: tuple[Loop, ...]
     before: tuple[Statement, ...]
@@ -72,14 +70,13 @@ class _Nest:
 def sweep_of(
     loop: Loop, functions: tuple[Function, ...], changing: frozenset[DataObject]
 ) -> Sweep | tuple[Accumulation, ...]:
-    """The sweep that a nest is, or what it accumulates where it writes no array. `changing` are the
-    objects that anything around it writes.
+    """The sweep that a nest is, or its accumulations if it writes no array. Raises NoSweepError.
 
-    Raises NoSweepError.
+    `changing` are the objects that the code around writes.
     """
     if sum(1 for _ in islice(without_expressions(loop), _MOST_STATEMENTS + 1)) > _MOST_STATEMENTS:
         raise NoSweepError(f"it has more than {_MOST_STATEMENTS} statements", loop.range)
-    nest = _nest(written_out(loop, functions), functions)
+    nest = _nest(with_unrolled_loops(loop, functions), functions)
     originals = {loop.index: loop for loop in loops_in(loop)}
     targets = [node.target for node in walk(loop.body) if isinstance(node, Assignment) and node.target.object.rank]
     if not targets:
@@ -135,7 +132,7 @@ def sweep_of(
 def _nest(loop: Loop, functions: tuple[Function, ...]) -> _Nest:
     loops, before = [loop], list[Statement]()
     body = tuple(flat(loop.body.statements))
-    while inner := [one for one in body if isinstance(one, Loop)]:
+    while inner := [part for part in body if isinstance(part, Loop)]:
         for statement in body:
             if statement is not inner[0] and not _may_stand_before(
                 statement, body.index(inner[0]) > body.index(statement)
@@ -155,49 +152,50 @@ def _may_stand_before(statement: Statement, is_before: bool) -> bool:
 
 
 def statement_range(statement: Statement) -> SourceRange:
-    """Where a statement that a user wrote stands; of a loop its header."""
+    """The range of a user's statement; a loop's header."""
     if isinstance(statement, Loop):
         return statement.header
-    found = getattr(statement, "range", None)
-    assert isinstance(found, SourceRange)  # of all statements that users write
-    return found
+    range_ = getattr(statement, "range", None)
+    assert isinstance(range_, SourceRange)  # statements of users have it
+    return range_
 
 
 def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumulation, ...]:
-    """The numbers from outside that the nest updates; variables that it computes anew for each element are none."""
+    """The outside numbers that the nest updates; variables set anew for each element are none."""
     iterators = {loop.iterator for loop in loops_in(loop)}
     declared = {node.object for node in walk(loop) if isinstance(node, Declarator)}
     written = [use.object for use in uses(loop.body, functions) if use.writes and not use.object.rank]
-    found = []
+    accumulations = []
     for object_ in dict.fromkeys(written):
         if object_ in iterators or object_ in declared:
             continue
         updates = reduction_updates(object_, loop.body)
         if isinstance(updates, Updates):
-            found.append(Accumulation(object_, updates.clause))
+            accumulations.append(Accumulation(object_, updates.clause))
             continue
         exposed = exposed_read(loop.body, object_, functions)
         if exposed is not None:
             raise NoSweepError(
-                f"'{object_.host}' goes from one element to the next, and is no sum, least or greatest value", exposed
+                f"'{object_.host}' carries a value from one element to the next, and is no sum, minimum or maximum",
+                exposed,
             )
-    return tuple(found)
+    return tuple(accumulations)
 
 
 def _written(target: Access, nest: _Nest) -> Subscripts:
-    """The subscripts of what is written, with what was assigned to integers before. Raises NotPolynomialError."""
+    """The written subscripts, with integers put in. Raises NotPolynomialError."""
     integers = Integers()
     _integers_before(target, (*nest.before, *nest.body), integers)
     return integers.subscripts(target)
 
 
 def _integers_before(target: Access, statements: Iterable[Statement], integers: Integers) -> None:
-    """What is assigned to integers on the way to the element; those that other conditions choose are not followed."""
+    """Take the integer assignments on the way to the element, but none in other branches."""
     for statement in statements:
         if any(node is target for node in walk(statement)):
             if isinstance(statement, If):
-                inside = [one for one in (statement.then, statement.otherwise) if one is not None]
-                branch = next(one for one in inside if any(node is target for node in walk(one)))
+                blocks = [block for block in (statement.then, statement.otherwise) if block is not None]
+                branch = next(block for block in blocks if any(node is target for node in walk(block)))
                 _integers_before(target, flat(branch.statements), integers)
             return
         for assignment in assignments_in(statement):
@@ -220,7 +218,8 @@ def _axes(target: Access, written: Subscripts, nest: _Nest) -> tuple[MeshAxis, .
         step = polynomial(loop.step)
         if step.constant not in (1, -1):
             raise NoSweepError(
-                f"the loop over {loop.iterator.host} counts in steps of {expression_text(loop.step)}, so that it leaves elements out",
+                f"the loop over {loop.iterator.host} counts in steps of {expression_text(loop.step)}, "
+                "so that it leaves elements out",
                 loop.header,
             )
     if len(axes) > _MOST_DIMENSIONS:
@@ -234,7 +233,8 @@ def _ends(loop: Loop, changing: frozenset[DataObject]) -> tuple[Polynomial, Poly
         for node in walk(bound):
             if isinstance(node, Access) and node.object in changing:
                 raise NoSweepError(
-                    f"the bounds of the loop over {loop.iterator.host} depend on '{node.object.host}', so that the mesh is no box",
+                    f"the bounds of the loop over {loop.iterator.host} depend on '{node.object.host}', "
+                    "so that the mesh is no box",
                     loop.header,
                 )
     last = polynomial(loop.upper) + whole(_LAST[loop.holds_inside])
@@ -243,7 +243,7 @@ def _ends(loop: Loop, changing: frozenset[DataObject]) -> tuple[Polynomial, Poly
 
 
 def _corner(written: Subscripts, axes: tuple[MeshAxis, ...], values: dict[DataObject, Polynomial]) -> Subscripts:
-    """The subscripts where each iterator has the value given for it."""
+    """The subscripts for these values of the iterators."""
     corner = list(written)
     for axis in axes:
         corner[axis.subscript] = corner[axis.subscript].substitute(access_to(axis.iterator), values[axis.iterator])
@@ -254,7 +254,7 @@ def _corner(written: Subscripts, axes: tuple[MeshAxis, ...], values: dict[DataOb
 
 
 def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
-    """One statement of the body. Raises NoSweepError, NotPolynomialError, TooLongError."""
+    """Run one statement of the body. Raises NoSweepError, NotPolynomialError, TooLongError."""
     changed = {use.object for use in uses(statement, nest.functions) if use.writes}
     if isinstance(statement, If):
         _run_condition(statement, changed <= nest.accumulated, values, nest)
@@ -264,18 +264,16 @@ def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
     if isinstance(statement, ForLoop):
         raise NoSweepError(f"this loop is not of the form that sweeps have: {statement.reason}", statement.reason_range)
     if isinstance(statement, Declaration):
-        meant = {one.object for one in statement.declarators}
+        targets = {declarator.object for declarator in statement.declarators}
         for declarator in statement.declarators:
             if declarator.object.rank or isinstance(declarator.initializer, tuple):
-                raise NoSweepError(
-                    f"'{declarator.object.host}' is an array of its own for each element", statement.range
-                )
+                raise NoSweepError(f"'{declarator.object.host}' is a separate array for each element", statement.range)
     elif isinstance(statement, ExpressionStatement) and isinstance(statement.expression, Assignment):
-        meant = {statement.expression.target.object}
+        targets = {statement.expression.target.object}
     else:
-        raise NoSweepError("this is nothing that a sweep does to an element", statement_range(statement))
-    if changed - meant:
-        name = min(one.host for one in changed - meant)
+        raise NoSweepError("a sweep does not do this to an element", statement_range(statement))
+    if changed - targets:
+        name = min(object_.host for object_ in changed - targets)
         raise NoSweepError(f"this changes '{name}' within an expression", statement_range(statement))
     for target, operator, value in assignments_in(statement):
         inner = next((node for node in walk(value) if isinstance(node, (Assignment, Increment))), None)
@@ -283,23 +281,23 @@ def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
             raise NoSweepError(f"this changes '{inner.target.object.host}' within an expression", inner.range)
         if target.object != values.array:
             values.change(target, operator, value)
-    if isinstance(statement, ExpressionStatement) and values.array in meant:
+    if isinstance(statement, ExpressionStatement) and values.array in targets:
         _update(statement.expression, values)
 
 
 def _run_condition(statement: If, counts_only: bool, values: SweepValues, nest: _Nest) -> None:
-    """A condition on an element; `counts_only`: nothing is changed under it but numbers that outlive the nest. Raises what `_run` raises."""
+    """Run a condition, as `_run`; `counts_only`: it only changes numbers that outlive the nest."""
     if any(isinstance(node, Continue) for node in walk(statement)):
         skipped = tuple(flat(statement.then.statements))
         if statement.otherwise is not None or not (len(skipped) == 1 and isinstance(skipped[0], Continue)):
-            raise NoSweepError("this is nothing that a sweep does to an element", statement_range(statement))
+            raise NoSweepError("a sweep does not do this to an element", statement_range(statement))
         values.mask(statement.condition, holds=False)
     elif not counts_only:
 
         def branch(block: Block | None) -> Callable[[], None]:
             def run() -> None:
-                for one in () if block is None else flat(block.statements):
-                    _run(one, values, nest)
+                for inner in () if block is None else flat(block.statements):
+                    _run(inner, values, nest)
 
             return run
 
@@ -318,11 +316,11 @@ Coefficients = dict[Offset, LaurentPolynomial]
 
 
 def _linear(values: SweepValues, target: Access) -> tuple[Coefficients, LaurentPolynomial]:
-    """({ o -> c_o }, r) of what the element is assigned. Raises NotPolynomialError."""
+    """({ o -> c_o }, r) of the element's new value. Raises NotPolynomialError."""
     if values.updated is None:
         raise NotPolynomialError(f"{values.element} is assigned in no plain statement", target.range)
     parts, right = values.updated.split(values.is_element)
-    found: Coefficients = {}
+    coefficients: Coefficients = {}
     for powers, value in parts.terms:
         elements = [(atom, exponent) for atom, exponent in powers if values.is_element(atom)]
         if len(elements) != 1 or elements[0][1] != 1:
@@ -332,8 +330,8 @@ def _linear(values: SweepValues, target: Access) -> tuple[Coefficients, LaurentP
             )
         offset = offset_of(elements[0][0])
         rest = tuple(power for power in powers if not values.is_element(power[0]))
-        found[offset] = found.get(offset, LaurentPolynomial()) + LaurentPolynomial(((rest, value),))
-    return found, right
+        coefficients[offset] = coefficients.get(offset, LaurentPolynomial()) + LaurentPolynomial(((rest, value),))
+    return coefficients, right
 
 
 def _check_sides(coefficients: Coefficients, axes: tuple[MeshAxis, ...], target: Access) -> None:
@@ -347,14 +345,15 @@ def _check_sides(coefficients: Coefficients, axes: tuple[MeshAxis, ...], target:
         if not (before and behind):
             side = "no neighbour" if not before and not behind else "neighbours on one side only"
             raise NoSweepError(
-                f"along {axis.iterator.host}, {expression_text(target)} is computed from {side}; a relaxation has them on both",
+                f"along {axis.iterator.host}, {expression_text(target)} is computed from {side}; "
+                "a relaxation has them on both",
                 target.range,
             )
 
 
 def _relaxation(coefficients: Coefficients, centre: Offset, right: LaurentPolynomial) -> LaurentPolynomial | None:
-    """w = 1 - c_0, where it divides the other terms."""
+    """w = 1 - c_0 if it divides the other terms, else None."""
     factor = number(1) - coefficients.get(centre, LaurentPolynomial())
     others = [value for offset, value in coefficients.items() if offset != centre]
-    divides = all(one.quotient(factor) is not None for one in (*others, right))
+    divides = all(term.quotient(factor) is not None for term in (*others, right))
     return factor if divides else None

@@ -1,8 +1,8 @@
-"""What a sweep's body assigns to an element, as a linear form of the array's elements around it.
+"""The element's new value in a sweep's body, as a linear form of elements around it.
 
-Variables of the body stand for what was assigned to them (`double r = …; u[i][j] += w * r;`),
-integers in subscripts too (`int c = i * n + j; u[c] = …`). Elements of the array are atoms
-`u[o_1]…[o_d]` whose subscripts are their offsets.
+Variables stand for what the body assigned to them (`double r = …; u[i][j] += w * r;`), integers in
+subscripts too (`int c = i * n + j; u[c] = …`). Elements of the array are atoms `u[o_1]…[o_d]`,
+whose subscripts are offsets.
 """
 
 from __future__ import annotations
@@ -37,49 +37,49 @@ from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, offse
 
 T = TypeVar("T")
 
-#: Nodes of an expression up to which an integer may be a subscript, or a part of one.
+#: Greatest number of nodes of an integer expression in a subscript.
 _LONGEST_INTEGER = 64
-#: Nodes of an expression up to which it stands for the variable that holds it, where that divides.
+#: Greatest number of nodes of an expression that replaces its variable in a divisor.
 _LONGEST_NUMBER = 256
 
 
 @dataclass
 class Integers:
-    """The integer variables of a body, with what they were assigned in terms of iterators and of what is outside of it."""
+    """The integer variables of a body, in terms of iterators and outside objects."""
 
     values: dict[DataObject, Expression] = field(default_factory=dict)
 
     def take(self, target: Access, operator: str, value: Expression) -> None:
-        """`target operator value`. Raises NotPolynomialError where that is too long to be a subscript."""
+        """Record `target operator value`. Raises NotPolynomialError if it is too long."""
         object_ = target.object
         if object_.rank or not isinstance(object_.element, ScalarType) or not object_.element.is_integer:
             return
-        found: Expression = self.instead(value)
+        new: Expression = self.instead(value)
         if operator != "=":
-            found = Binary(operator[:-1], self.instead(target), found, object_.element)
-        if not _is_short(found, _LONGEST_INTEGER):
+            new = Binary(operator[:-1], self.instead(target), new, object_.element)
+        if not _is_short(new, _LONGEST_INTEGER):
             raise NotPolynomialError(f"'{object_.host}' is computed in too many steps", value.range)
-        self.values[object_] = found
+        self.values[object_] = new
 
     def choose(self, object_: DataObject, condition: Expression, otherwise: Expression) -> None:
-        """The variable has this value where the condition does not hold. Raises NotPolynomialError where that is too long."""
+        """Record the present value for a false condition. Raises NotPolynomialError if too long."""
         then = self.values.get(object_, otherwise)
-        found = then if then == otherwise else Conditional(condition, then, otherwise, object_.element)
-        if not _is_short(found, _LONGEST_INTEGER):
+        choice = then if then == otherwise else Conditional(condition, then, otherwise, object_.element)
+        if not _is_short(choice, _LONGEST_INTEGER):
             raise NotPolynomialError(f"'{object_.host}' is computed in too many steps", condition.range)
-        self.values[object_] = found
+        self.values[object_] = choice
 
     def instead(self, node: T) -> T:
-        """`node`, expressions, with what was assigned to variables in their place."""
+        """`node`, expressions, with the variables' values in place of the variables."""
         return with_accesses(node, self._value)
 
     def subscripts(self, access: Access) -> Subscripts:
-        """The subscripts of an element, collected."""
-        return tuple(polynomial(one) for one in self.instead(access.subscripts))
+        """The subscripts of an element, as polynomials."""
+        return tuple(polynomial(subscript) for subscript in self.instead(access.subscripts))
 
     def _value(self, access: Access) -> Expression:
-        found = self.values.get(access.object)
-        return access if found is None or access.path else found
+        value = self.values.get(access.object)
+        return access if value is None or access.path else value
 
 
 def _is_short(value: Expression, most: int) -> bool:
@@ -87,7 +87,7 @@ def _is_short(value: Expression, most: int) -> bool:
 
 
 def assignments_in(statement: object) -> Iterator[tuple[Access, str, Expression]]:
-    """(target, operator, value) of a declaration's initialised variables, or of an assignment that is a statement."""
+    """(target, operator, value) of initialised variables, or of an assignment statement."""
     if isinstance(statement, Declaration):
         for declarator in statement.declarators:
             if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
@@ -98,7 +98,7 @@ def assignments_in(statement: object) -> Iterator[tuple[Access, str, Expression]
 
 @dataclass
 class SweepValues:
-    """The state of one point's computation: values of variables, the element's new value once it is assigned, and where elements are read."""
+    """The state at one point: variables' values, the element's new value, and elements read."""
 
     array: DataObject
     written: Subscripts
@@ -109,7 +109,7 @@ class SweepValues:
     integers: Integers = field(default_factory=Integers)
     numbers: dict[DataObject, LaurentPolynomial | NotPolynomialError] = field(default_factory=dict)
     expressions: dict[DataObject, Expression] = field(default_factory=dict)
-    """what such variables hold, as it is written"""
+    """the expressions that such variables hold"""
     updated: LaurentPolynomial | None = None
     reads: dict[Offset, SourceRange] = field(default_factory=dict)
     masks: list[Expression] = field(default_factory=list)
@@ -117,7 +117,7 @@ class SweepValues:
     wraps: SourceRange | None = None
 
     def assigned(self, before: LaurentPolynomial, operator: str, value: Expression) -> LaurentPolynomial:
-        """What is in a place with the value `before` after an assignment. Raises NotPolynomialError."""
+        """The value after an assignment, from `before`. Raises NotPolynomialError."""
         number = self.of(value)
         if operator == "=":
             return number
@@ -131,8 +131,10 @@ class SweepValues:
         return before * inverse
 
     def change(self, target: Access, operator: str, value: Expression) -> None:
-        """A variable is assigned. What is no linear form is an error only if the element's new
-        value needs it. Raises NotPolynomialError where an integer is too long.
+        """Assign a variable.
+
+        A value that is no linear form is an error only if the element's new value needs it. Raises
+        NotPolynomialError if an integer is too long.
         """
         try:
             before = LaurentPolynomial() if operator == "=" else self._variable(target)
@@ -147,7 +149,7 @@ class SweepValues:
             self.expressions.pop(target.object, None)
 
     def update(self, node: Assignment) -> None:
-        """The element is assigned. Raises NotPolynomialError."""
+        """Assign the element. Raises NotPolynomialError."""
         self.updated = self.assigned(self._element(node.target), node.operator, node.value)
 
     def of(self, value: Expression) -> LaurentPolynomial:
@@ -155,7 +157,7 @@ class SweepValues:
         return laurent_polynomial(value, self._atom)
 
     def offset(self, access: Access) -> Offset | None:
-        """Where an element of the array lies, as seen from the one that is written; None where that is not the same for all points."""
+        """The offset of an array element from the written one; None if it varies between points."""
         return None if access.path else offset_between(self.integers.subscripts(access), self.written, self.axes)
 
     def is_element(self, atom: Expression) -> bool:
@@ -173,7 +175,7 @@ class SweepValues:
         return of_atom(self._written_out(value))
 
     def _quotient(self, value: Expression) -> LaurentPolynomial:
-        """Elements divided by a variable that holds a sum of other things. Raises NotPolynomialError for all else."""
+        """Elements divided by a sum of non-elements. Raises NotPolynomialError."""
         if isinstance(value, Binary) and value.operator == "/":
             inside = (node for node in walk(value.right) if isinstance(node, Access))
             if not any(map(self._depends, inside)):
@@ -184,22 +186,24 @@ class SweepValues:
         )
 
     def _written_out(self, value: Expression) -> Expression:
-        """The value with what variables hold in their place."""
-        numbers = with_accesses(value, lambda one: one if one.path else self.expressions.get(one.object, one))
+        """The value with variables replaced by what they hold."""
+        numbers = with_accesses(value, lambda read: read if read.path else self.expressions.get(read.object, read))
         return self.integers.instead(numbers)
 
     def _depends(self, access: Access) -> bool:
         if access.object == self.array:
             return True
-        known = self.numbers.get(access.object)
-        return isinstance(known, NotPolynomialError) or (known is not None and any(map(self.is_element, known.atoms)))
+        number = self.numbers.get(access.object)
+        return isinstance(number, NotPolynomialError) or (
+            number is not None and any(map(self.is_element, number.atoms))
+        )
 
     def _variable(self, access: Access) -> LaurentPolynomial:
-        known = None if access.subscripts or access.path else self.numbers.get(access.object)
-        if isinstance(known, NotPolynomialError):
-            raise known
-        if known is not None:
-            return known
+        number = None if access.subscripts or access.path else self.numbers.get(access.object)
+        if isinstance(number, NotPolynomialError):
+            raise number
+        if number is not None:
+            return number
         if any(isinstance(node, Access) and self._depends(node) for part in access.subscripts for node in walk(part)):
             text = expression_text(access)
             raise NotPolynomialError(f"{text} is chosen by elements of '{self.array.host}'", access.range)
@@ -214,14 +218,14 @@ class SweepValues:
     # -- conditions
 
     def mask(self, condition: Expression, *, holds: bool) -> None:
-        """The element is computed only where the condition holds, or where it does not. Raises NotPolynomialError."""
-        said = self._condition(condition)
-        self.masks.append(said if holds else _negated(said))
+        """The element is computed if the condition has this truth. Raises NotPolynomialError."""
+        mask = self._condition(condition)
+        self.masks.append(mask if holds else _negated(mask))
 
     def choice(self, condition: Expression, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
-        """What is assigned in two branches. Under a condition that says nothing which a linear form
-        could, that is an error only if the element's new value needs it. Raises NotPolynomialError,
-        and what the branches raise.
+        """Run two branches. Raises NotPolynomialError, and what the branches raise.
+
+        If no linear form can express the condition, only an element that needs it fails.
         """
         before = self._state()
         then()
@@ -230,29 +234,32 @@ class SweepValues:
         otherwise()
         second = self._state()
         try:
-            said = self._condition(condition)
+            chosen = self._condition(condition)
         except NotPolynomialError as error:
             self._forget(before, first, second, error)
             return
         self._restore(first)
         for integer_, value in second[0].items():
-            self.integers.choose(integer_, said, value)
-        for object_, other in second[1].items():
-            own = self.numbers.get(object_, other)
-            self.numbers[object_] = _either(said, own, other)
+            self.integers.choose(integer_, chosen, value)
+        for object_, second_number in second[1].items():
+            first_number = self.numbers.get(object_, second_number)
+            self.numbers[object_] = _either(chosen, first_number, second_number)
         for object_, written in second[2].items():
-            mine = self.expressions.get(object_, written)
-            self.expressions[object_] = mine if mine == written else Conditional(said, mine, written, mine.type)
+            first_value = self.expressions.get(object_, written)
+            same = first_value == written
+            self.expressions[object_] = (
+                first_value if same else Conditional(chosen, first_value, written, first_value.type)
+            )
         if before[3] is None and (first[3] is None) != (second[3] is None):
-            self.masks.append(said if second[3] is None else _negated(said))
+            self.masks.append(chosen if second[3] is None else _negated(chosen))
             self.updated = first[3] or second[3]
         elif first[3] is not None and second[3] is not None:
-            found = _either(said, first[3], second[3])
-            assert isinstance(found, LaurentPolynomial)  # as both are
-            self.updated = found
+            updated = _either(chosen, first[3], second[3])
+            assert isinstance(updated, LaurentPolynomial)  # both are polynomials
+            self.updated = updated
 
     def _forget(self, before: _State, first: _State, second: _State, error: NotPolynomialError) -> None:
-        """Nobody knows which branch was taken. Raises the error where the element hangs on that."""
+        """The branch is unknown. Raises the error if the element's new value depends on it."""
         if not first[3] == second[3] == before[3]:
             raise error
         self._restore(before)
@@ -271,7 +278,7 @@ class SweepValues:
         self.updated = state[3]
 
     def _condition(self, condition: Expression) -> Expression:
-        """The condition with what variables hold in their place, an expression of value 0 or 1. Raises NotPolynomialError."""
+        """The condition with variables replaced, of value 0 or 1. Raises NotPolynomialError."""
         if any(isinstance(node, Access) and self._depends(node) for node in walk(condition)):
             raise NotPolynomialError(
                 f"a condition on elements of '{self.array.host}' decides what {self.element} becomes", condition.range
@@ -281,57 +288,56 @@ class SweepValues:
             isinstance(node, Access) and node.subscripts for node in walk(written)
         ):
             raise NotPolynomialError(
-                f"the condition {_what(condition)} leaves elements out by their places",
-                condition.range,
+                f"the condition {_what(condition)} skips elements by their position", condition.range
             )
         return written
 
     def _chosen(self, access: Access) -> LaurentPolynomial:
-        """An element whose subscripts are chosen by a condition, or wrap around. Raises NotPolynomialError."""
+        """An element with conditional or wrapping subscripts. Raises NotPolynomialError."""
         subscripts = self.integers.instead(access.subscripts)
         for node in walk(Access(access.object, subscripts, (), access.type, access.range)):
             if isinstance(node, Conditional):
-                said = self._condition(node.condition)
+                condition = self._condition(node.condition)
                 parts = [
                     replace(access, subscripts=with_node(subscripts, node, part))
                     for part in (node.then, node.otherwise)
                 ]
-                return self._either_element(said, *parts)
+                return self._either_element(condition, *parts)
             if isinstance(node, Binary) and node.operator == "%":
                 inside = replace(access, subscripts=with_node(subscripts, node, node.left))
                 around = [
                     inside,
                     *(replace(access, subscripts=with_node(subscripts, node, part)) for part in _turned(node)),
                 ]
-                offset = next((one for one in map(self.offset, around) if one is not None), None)
+                offset = next((candidate for candidate in map(self.offset, around) if candidate is not None), None)
                 if offset is not None:
                     self.wraps = self.wraps or access.range
                     return self._at(offset, access)
         raise NotPolynomialError(
-            f"{expression_text(access)} does not lie at the same distance from {self.element} everywhere",
-            access.range,
+            f"{expression_text(access)} does not lie at the same distance from {self.element} everywhere", access.range
         )
 
     def _either_element(self, condition: Expression, then: Access, otherwise: Access) -> LaurentPolynomial:
-        """One of two elements. Where one of them lies at a distance that is the same at the mesh's
-        end only, that is its distance; where it is not even that, the mesh is taken to go on there.
-        Raises NotPolynomialError.
+        """One of two elements. Raises NotPolynomialError.
+
+        If one has a constant offset at the mesh's end only, that counts; if it has none even there,
+        the mesh is assumed to be periodic.
         """
         parts = []
-        for one, other in ((then, otherwise), (otherwise, then)):
-            offset, towards = self.offset(one), self.offset(other)
+        for element, alternative in ((then, otherwise), (otherwise, then)):
+            offset, towards = self.offset(element), self.offset(alternative)
             if offset is None and towards is not None:
-                offset = self._offset_at_the_end(one, towards)
+                offset = self._offset_at_the_end(element, towards)
                 if offset is None:
-                    self.wraps = self.wraps or one.range
+                    self.wraps = self.wraps or element.range
                     offset = towards
-            parts.append(self._element(one) if offset is None else self._at(offset, one))
-        found = _either(condition, *parts)
-        assert isinstance(found, LaurentPolynomial)  # as both are
-        return found
+            parts.append(self._element(element) if offset is None else self._at(offset, element))
+        chosen = _either(condition, *parts)
+        assert isinstance(chosen, LaurentPolynomial)  # both are polynomials
+        return chosen
 
     def _offset_at_the_end(self, access: Access, towards: Offset) -> Offset | None:
-        """The offset of an element from the one written last in a direction; None where that is no vector of integers."""
+        """The offset of an element from the last one in a direction; None if not integral."""
         read, written = self.integers.subscripts(access), self.written
         for axis, part in zip(self.axes, towards, strict=True):
             if part and axis.iterator in self.ends:
@@ -359,14 +365,14 @@ _State = tuple[
 
 
 def _either(
-    condition: Expression, one: LaurentPolynomial | NotPolynomialError, other: LaurentPolynomial | NotPolynomialError
+    condition: Expression, first: LaurentPolynomial | NotPolynomialError, second: LaurentPolynomial | NotPolynomialError
 ) -> LaurentPolynomial | NotPolynomialError:
-    """c * one + (1 - c) * other, c being 1 where the condition holds and 0 elsewhere."""
-    if isinstance(one, NotPolynomialError):
-        return one
-    if isinstance(other, NotPolynomialError) or one == other:
-        return other
-    return other + of_atom(condition) * (one - other)
+    """c * first + (1 - c) * second, with c = 1 if the condition holds and 0 otherwise."""
+    if isinstance(first, NotPolynomialError):
+        return first
+    if isinstance(second, NotPolynomialError) or first == second:
+        return second
+    return second + of_atom(condition) * (first - second)
 
 
 def _negated(condition: Expression) -> Expression:
@@ -376,12 +382,12 @@ def _negated(condition: Expression) -> Expression:
 
 
 def _turned(remainder: Binary) -> Iterator[Expression]:
-    """(a + n) % n without what makes a negative a positive."""
+    """(a + n) % n without the addition that makes a negative a positive."""
     yield Binary("-", remainder.left, remainder.right, remainder.type, remainder.range)
 
 
 def offset_of(atom: Expression) -> Offset:
-    """The offset that an atom for an element stands for."""
+    """The offset that an element's atom stands for."""
     assert isinstance(atom, Access)
     return tuple(part.value for part in atom.subscripts if isinstance(part, IntegerLiteral))
 

@@ -17,7 +17,7 @@ def one_sweep(kernel: Kernel, group: Statement) -> Block:
     """The user's loops over the mesh around a copy of the first statements of the region's loop
     over groups of sweeps, in which a place of the first subdomain is the column of it.
     """
-    _, *rows, columns = kernel.swept
+    _, *rows, columns = kernel.original_sweeps
     chain = list(_chain(group))
     place, own, over = chain[-1], chain[-1 - len(rows) : -1], chain[1 : 2 + len(rows)]
     counts = {loop.iterator for loop in over}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.ir.directives import Target
 from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.traversal import loops_in
 
@@ -11,7 +10,7 @@ from tilepragma.ir.traversal import loops_in
 def warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> None:
     """What the user asked for and does not get is never quietly dropped."""
     directive = kernel.directive
-    if any(target not in (Target.AUTO, Target.SERIAL) for target in directive.targets):
+    if any(target.is_parallel for target in directive.targets):
         diagnostics.warning(
             directive.range,
             f"the kernel runs the original loops, on one core: {reason}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tilepragma.arguments.ownership import held_arrays
+from tilepragma.arguments.ownership import resident_arrays
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.loop_tree import ForLoop, Kernel, Loop, Parts, While
@@ -38,7 +38,7 @@ def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned
         made = _whole(kernel, make, diagnostics)
         return PlannedRegion((kernel,), () if made is None else (made,))
     own = Diagnostics()
-    made = None if parts.alone else make(kernel, own)
+    made = None if parts.required else make(kernel, own)
     whole = PlannedRegion((kernel,), () if made is None else (made,))
     if made is not None and not own.has_errors and not _runs_in_order(made.plan):
         diagnostics.add_all(own)
@@ -46,7 +46,7 @@ def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned
     found = Diagnostics()
     apart = _apart(kernel, parts, make, found)
     gains = any(one.plan.as_written is None for one in apart.planned)
-    if not parts.alone and not own.has_errors and not gains and not found.has_errors:
+    if not parts.required and not own.has_errors and not gains and not found.has_errors:
         diagnostics.add_all(own)
         return whole
     diagnostics.add_all(found)
@@ -55,7 +55,7 @@ def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned
 
 def _whole(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned | None:
     made = make(kernel, diagnostics)
-    why = kernel.in_the_way
+    why = kernel.split_refusal
     if why is not None and made is not None and _runs_in_order(made.plan):
         diagnostics.warning(
             why.range,
@@ -82,10 +82,13 @@ def _apart(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
     check_names(parts.data, diagnostics)
     regions = [plan_region(one, make, diagnostics) for one in _with_condition(kernel, _with_method(parts.kernels))]
     needed = [array for region in regions for each in region.planned for array in each.plan.arrays]
-    held = HeldRegion(kernel, held_arrays(parts, needed), parts.reads)
+    held = HeldRegion(kernel, resident_arrays(parts, needed), parts.reads)
     names = frozenset(array.object.host for array in held.arrays)
     names |= {
-        one.host for group in parts.exchanged for one in group.used if names & {there.host for there in group.there}
+        one.host
+        for group in parts.exchanged
+        for one in group.used
+        if names & {pointer.host for pointer in group.live_in}
     }
     return PlannedRegion(
         tuple(kernel for region in regions for kernel in region.kernels),

@@ -16,7 +16,7 @@ from tilepragma.cost.host_prediction import is_double
 from tilepragma.cost.model_work import shared_bytes, staged_bytes
 from tilepragma.cost.operation_counts import operations_in
 from tilepragma.cost.register_counts import gang_bytes, gang_workers_by_dimension, likely_workers, register_use
-from tilepragma.ir.directives import Target
+from tilepragma.ir.directives import DEVICE_TARGETS
 from tilepragma.ir.loop_tree import ExpressionStatement, Loop, Stage
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Gpu
@@ -32,7 +32,7 @@ from tilepragma.verify.rules import PlanFault, verify
 #: Points along the axis of neighbours, and along the next one, that are tried besides POINTS.
 OTHERS = ((8, 8), (8, 4), (4, 4), (2, 8), (4, 2), (2, 4), (2, 2), (1, 1))
 
-_DEVICES = frozenset((Target.OPENCL, Target.CUDA))
+_DEVICES = frozenset(DEVICE_TARGETS)
 
 #: What a compiler makes of the device launches of a plan.
 Compiler = Callable[[KernelPlan], RegisterCounts]

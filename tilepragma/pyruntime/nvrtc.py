@@ -1,7 +1,6 @@
-"""What ptxas makes of CUDA programs, by NVRTC, which has it inside: registers of a thread and what
-is spilled of them. No GPU is needed.
+"""Registers and spills of CUDA programs by ptxas, which is part of NVRTC; needs no GPU.
 
-Answers are kept in the cache folder, so that a program is compiled once for an architecture.
+The cache folder keeps answers, so each program is compiled once for an architecture.
 """
 
 from __future__ import annotations
@@ -19,14 +18,8 @@ from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.wheels import wheel_library
 
-#: As in runtime/cuda_api.c.
-_NAMES = (
-    "libnvrtc.so.13",
-    "libnvrtc.so.12",
-    "libnvrtc.so.11.2",
-    "libnvrtc.so",
-    "/usr/local/cuda/lib64/libnvrtc.so",
-)
+#: As in runtime/device/cuda/cuda_api.c.
+_NAMES = ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so")
 _USED = re.compile(
     r"Compiling entry function '(?P<entry>\w+)'.*?(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
     r".*?Used (?P<registers>\d+) registers",
@@ -35,14 +28,12 @@ _USED = re.compile(
 
 
 class NvrtcError(Exception):
-    """There is no answer; the message is a clause that says why."""
+    """There is no answer; the message is a clause that tells why."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Of an entry point: 32-bit registers of a thread, and the bytes of them that it spills: those
-    stored, or those loaded again where these are more.
-    """
+    """An entry point's 32-bit registers per thread, and its spilled bytes (stores or reloads)."""
 
     registers: int
     spilled: int
@@ -56,20 +47,19 @@ class Nvrtc:
     version: str
 
     def compiled(self, text: str, architecture: int, options: Sequence[str] = ()) -> Mapping[str, Compiled]:
-        """What becomes of each entry point of a program for compute capability `architecture` (90:
-        9.0).
+        """The entry points of a program for compute capability `architecture` (90 means 9.0).
 
-        Raises NvrtcError where NVRTC does not know the architecture, or does not take the program.
+        Raises NvrtcError if NVRTC does not know the architecture, or rejects the program.
         """
         words = (f"--gpu-architecture=sm_{architecture}", "--ptxas-options=-v", *options)
         key = hashlib.blake2b("\0".join((self.version, *words, text)).encode(), digest_size=16).hexdigest()
-        kept = _read(key)
-        if kept is None:
+        entries = _read(key)
+        if entries is None:
             if architecture not in self._architectures():
                 raise NvrtcError(f"NVRTC {self.version} does not compile for sm_{architecture}")
-            kept = _found(self._log(text, words))
-            _write(key, kept)
-        return kept
+            entries = _entry_points(self._log(text, words))
+            _write(key, entries)
+        return entries
 
     def _architectures(self) -> Sequence[int]:
         count = ctypes.c_int()
@@ -79,23 +69,23 @@ class Nvrtc:
         return list(known)
 
     def _log(self, text: str, words: Sequence[str]) -> str:
-        """What the compiler says of a program. Raises NvrtcError where it refuses it."""
+        """The compiler's log for a program. Raises NvrtcError if it rejects the program."""
         program = ctypes.c_void_p()
         options = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
         self.library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
         try:
             status = self.library.nvrtcCompileProgram(program, len(words), options)
-            said = _text(self.library.nvrtcGetProgramLogSize, self.library.nvrtcGetProgramLog, program)
+            log = _text(self.library.nvrtcGetProgramLogSize, self.library.nvrtcGetProgramLog, program)
         finally:
             self.library.nvrtcDestroyProgram(ctypes.byref(program))
         if status != 0:
-            first = next((line for line in said.splitlines() if "error" in line), f"status {status}")
+            first = next((line for line in log.splitlines() if "error" in line), f"status {status}")
             raise NvrtcError(f"NVRTC {self.version} does not take the program: {first}")
-        return said
+        return log
 
 
 def open_nvrtc() -> Nvrtc:
-    """The library that TILEK_NVRTC_LIBRARY names, else the system's, else that of a wheel. Raises NvrtcError where there is none."""
+    """The library of TILEK_NVRTC_LIBRARY, the system or a wheel. Raises NvrtcError without one."""
     chosen = os.environ.get("TILEK_NVRTC_LIBRARY")
     wheel = wheel_library("TILEK_WHEEL_NVRTC")
     for name in (chosen,) if chosen else (*_NAMES, *((str(wheel),) if wheel is not None else ())):
@@ -121,29 +111,29 @@ def _text(size_of: Callable[..., int], get: Callable[..., int], program: ctypes.
     return text.value.decode(errors="replace")
 
 
-def _found(log: str) -> Mapping[str, Compiled]:
-    """Raises NvrtcError where the log says nothing of registers."""
-    found = {
+def _entry_points(log: str) -> Mapping[str, Compiled]:
+    """The entry points in a log. Raises NvrtcError if it does not mention registers."""
+    entries = {
         match["entry"]: Compiled(int(match["registers"]), max(int(match["stores"]), int(match["loads"])))
         for match in _USED.finditer(log)
     }
-    if not found:
+    if not entries:
         raise NvrtcError("NVRTC says nothing of registers")
-    return found
+    return entries
 
 
 def _read(key: str) -> Mapping[str, Compiled] | None:
-    """What was kept; None where nothing was, or it is damaged."""
+    """The cached entry points; None if there are none, or the file is damaged."""
     try:
-        kept = json.loads(file_bytes(cache_folder(create=False) / f"registers-{key}.json"))
-        return {str(name): Compiled(int(one["registers"]), int(one["spilled"])) for name, one in kept.items()}
+        stored = json.loads(file_bytes(cache_folder(create=False) / f"registers-{key}.json"))
+        return {str(name): Compiled(int(entry["registers"]), int(entry["spilled"])) for name, entry in stored.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def _write(key: str, found: Mapping[str, Compiled]) -> None:
-    """Keeps it where that is possible: without, the program is compiled again the next time."""
-    text = json.dumps({name: asdict(one) for name, one in found.items()})
+def _write(key: str, entries: Mapping[str, Compiled]) -> None:
+    """Cache the entry points if possible; otherwise the next run compiles again."""
+    text = json.dumps({name: asdict(entry) for name, entry in entries.items()})
     try:
         write_atomically(cache_folder() / f"registers-{key}.json", text.encode())
     except OSError:

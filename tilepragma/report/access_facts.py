@@ -29,10 +29,10 @@ def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
 
 def _left(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
     """What each worker has to fetch for itself."""
-    from tilepragma.cost.tile_bytes import boxes_fit
+    from tilepragma.cost.tile_bytes import array_tiles_fit
 
     staged = {array.object for array in staged_arrays(launch)}
-    staged |= {scratchpad.array for scratchpad in launch.staged_scratchpads} if boxes_fit(plan, launch) else set()
+    staged |= {scratchpad.array for scratchpad in launch.staged_scratchpads} if array_tiles_fit(plan, launch) else set()
     left = [one.host for one in uncoalesced(accesses, launch.name) if one not in staged]
     if left:
         yield f"neither coalesced nor staged: {', '.join(left)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tilepragma.arguments.assumed_extents import doubts
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.traversal import loops_in
-from tilepragma.normalise.periodic_induction import left_alternating
+from tilepragma.normalise.periodic_induction import remaining_periodic_integers
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts, carried_text
 from tilepragma.report.relaxation_facts import faster_orders
@@ -35,7 +35,7 @@ def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
         if place > 0 or not obstacle.notes:
             yield Diagnostic(Severity.NOTE, obstacle.range, obstacle.message)
         yield from obstacle.notes
-    yield from left_alternating(plan.kernel)
+    yield from remaining_periodic_integers(plan.kernel)
     if not plan.obstacles and any(loops_in(plan.kernel.body)):
         remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
         yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, remedy)

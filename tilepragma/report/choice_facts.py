@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
-from tilepragma.ir.directives import Target
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import used_sizes
+from tilepragma.plan.targets import planned_target
 from tilepragma.report.landscape import Landscape, ratio_text
 from tilepragma.report.size_values import Sizes
 
@@ -43,18 +43,11 @@ def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Choic
     if not numbers or plan.as_written is not None:
         return ChoiceFacts()
     target = planned_target(device)
-    steps = plan.host_steps if target is Target.THREADS else plan.device_steps
+    steps = plan.host_steps if target.is_host else plan.device_steps
     used = [size.object.name for size in used_sizes(steps, plan.sizes)]
     if not used:
         return ChoiceFacts(_device_text(device))
     return ranking_facts(rank_layouts(plan, numbers, target, device), used, device)
-
-
-def planned_target(device: Device | None) -> Target:
-    """The target that stands for a device's; that of this machine's cores where there is none."""
-    from tilepragma.model.device import Gpu
-
-    return Target.CUDA if isinstance(device, Gpu) else Target.THREADS
 
 
 def ranking_facts(ranking: Ranking, used: Collection[str], device: Device | None) -> ChoiceFacts:

@@ -21,7 +21,7 @@ from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.normalise.delinearisation import with_rows
+from tilepragma.normalise.delinearisation import with_delinearised_arrays
 from tilepragma.normalise.ordered_zeros import ordered_zeros
 from tilepragma.plan.balanced_chunking import even_parts
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
@@ -183,7 +183,7 @@ def _analysed(plan: KernelPlan) -> Kernel:
     """The region that the plan computes, with the steps of the user's loops and with arrays seen by rows as in the plan, whose loops have none."""
     kernel = region_planned(plan)
     by_rows = plan.stepped is not None and any(object_.rows_in is not None for object_ in plan.kernel.objects)
-    return with_rows(kernel).kernel if by_rows else kernel
+    return with_delinearised_arrays(kernel).kernel if by_rows else kernel
 
 
 def _counted(plan: KernelPlan) -> Iterator[tuple[str, str]]:
@@ -364,7 +364,7 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
     owned = _owned(plan)
     written = written_objects(plan.kernel)
     for nest in nests:
-        if plan.kernel.swept and keeps_order(nest):
+        if plan.kernel.original_sweeps and keeps_order(nest):
             problem = (
                 "What it runs are nests one after another, each proven by itself: none of them is moved beyond another."
             )

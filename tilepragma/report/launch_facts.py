@@ -83,12 +83,12 @@ def _with_more(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[Launch
 
 def _of_boxes(plan: KernelPlan, launch: Launch) -> str:
     """What a gang keeps of a tile, or that there is no room for it."""
-    from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
+    from tilepragma.cost.tile_bytes import array_tiles_fit, default_array_tile_bytes
 
     names = " and ".join(scratchpad.array.host for scratchpad in launch.staged_scratchpads)
-    size, room = usual_box_bytes(plan, launch), plan.kernel.directive.local_bytes
+    size, room = default_array_tile_bytes(plan, launch), plan.kernel.directive.local_bytes
     part = f"with tiles of {' x '.join(str(size.device) for size in plan.sizes)} a tile's part of {names} is"
-    if boxes_fit(plan, launch):
+    if array_tiles_fit(plan, launch):
         return (
             f"{part} staged in memory of the gang, {size} of {room} bytes: copied by rows, computed there by diagonals"
         )

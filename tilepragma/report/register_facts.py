@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.targets import GPU
 from tilepragma.report.size_values import Sizes
 
 if TYPE_CHECKING:
@@ -36,11 +37,10 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
     """The workers of launches at these sizes, by their names, as far as they are known."""
     from tilepragma.cost.block_shapes import gang_workers
     from tilepragma.cost.launch_work import PlanWork, plan_work
-    from tilepragma.ir.directives import Target
     from tilepragma.ir.evaluation import UncountableError
 
     numbers = sizes.by_name(plan.kernel)
-    work = plan_work(plan, numbers, {}, Target.CUDA) if numbers else None
+    work = plan_work(plan, numbers, {}, GPU) if numbers else None
     found: dict[str, Workers] = {}
     for launch in work.launches if isinstance(work, PlanWork) else ():
         try:
@@ -53,13 +53,15 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
 
 def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, known: bool) -> str:
     from tilepragma.cost.register_counts import gang_bytes, register_use
-    from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
+    from tilepragma.cost.tile_bytes import array_tiles_fit, default_array_tile_bytes
     from tilepragma.model.occupancy import BlockUse, occupancy
 
     use = register_use(plan, launch, gpu)
     one, two, three = workers
     threads = one * two * three
-    own = gang_bytes(launch, workers, gpu) + (usual_box_bytes(plan, launch) if boxes_fit(plan, launch) else 0)
+    own = gang_bytes(launch, workers, gpu) + (
+        default_array_tile_bytes(plan, launch) if array_tiles_fit(plan, launch) else 0
+    )
     found = occupancy(gpu, BlockUse(threads, use.registers, own))
     spilled = f"{use.spilled} bytes spilled" if use.spilled else "none spilled"
     gangs = f"gangs of {threads}" if known else f"gangs of {threads} at most"

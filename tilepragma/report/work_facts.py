@@ -11,7 +11,7 @@ from tilepragma.ir.directives import Target
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.dispatch_table import choices_on_hosts
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.report.choice_facts import planned_target
+from tilepragma.plan.targets import planned_target
 from tilepragma.report.size_values import Sizes, byte_text
 
 if TYPE_CHECKING:

@@ -104,7 +104,7 @@ def _touching(kernel: Kernel, part: Part) -> Scop | None:
     """Of sweeps by subdomains the mathematics of one sweep as the user wrote it, which touches what all nests together do."""
     from tilepragma.poly.extraction import extract_scop
 
-    if not kernel.swept or part.loop is None:
+    if not kernel.original_sweeps or part.loop is None:
         return None
     body = one_sweep(kernel, part.loop).statements
     return extract_scop(body, kernel.functions, written_objects(kernel), context=part.original.scop.context)

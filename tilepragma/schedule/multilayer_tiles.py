@@ -125,7 +125,7 @@ def _tiles_of(region: Region) -> Iterator[TileLoops]:
     assert clause is not None
     (group,) = region.statements
     assert isinstance(group, Loop)
-    user = region.kernel.swept[1:]
+    user = region.kernel.original_sweeps[1:]
     forward, backward = zip(*map(ways_of, user), strict=True)
     nests = group.body.statements
     kernels = next(

@@ -115,7 +115,7 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
     mentioned |= {loop.iterator for loop in loops_in(body)}
     gone = {loop.iterator for loop in loops} - mentioned
     objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
-    ordered = replace(kernel, body=body, objects=objects, swept=tuple(loops))
+    ordered = replace(kernel, body=body, objects=objects, original_sweeps=tuple(loops))
     side = clause.subdomain
     groups = f"groups of {clause.layers} sweeps, forward and backward in turn"
     sides = " x ".join([str(side)] * len(sweep.axes))

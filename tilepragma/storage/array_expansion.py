@@ -168,7 +168,9 @@ def not_named(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObj
 
 def is_dead(region: Region, object_: DataObject) -> bool:
     """Whether nobody can read it after the region."""
-    return object_.scope is Scope.REGION or object_.storage is Storage.SCALAR or object_.name in region.kernel.forgotten
+    return (
+        object_.scope is Scope.REGION or object_.storage is Storage.SCALAR or object_.name in region.kernel.dead_arrays
+    )
 
 
 def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, ArrayFlow]:

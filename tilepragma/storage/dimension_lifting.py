@@ -47,7 +47,7 @@ def with_lifted_arrays(region: Region) -> ExpandedKernel | None:
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     clause = region.kernel.directive.sor
-    if clause is None or len(region.statements) != 1 or not region.kernel.swept:
+    if clause is None or len(region.statements) != 1 or not region.kernel.original_sweeps:
         return None
     found = _accesses(region, clause.subdomain)
     if not found:
@@ -109,7 +109,7 @@ def _as_written(region: Region) -> Scop:
     from tilepragma.poly.extraction import extract_scop
 
     (group,) = region.statements
-    around, kernel = region.kernel.swept[0], region.kernel
+    around, kernel = region.kernel.original_sweeps[0], region.kernel
     body = (replace(around, declares_iterator=True, body=one_sweep(kernel, group)),)
     return extract_scop(body, kernel.functions, region.written, context=region.scop.context)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tilepragma.ir.directives import Target
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch
 from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.storage.staging import with_scalars_of_staged_forms, with_staging
@@ -46,7 +45,7 @@ def _with_boxes(plan: KernelPlan, boxed: Mapping[str, StagedForm]) -> KernelPlan
     launch = loop.steps[0] if isinstance(loop, HostLoop) and len(loop.steps) == 1 else None
     if not isinstance(loop, HostLoop) or not isinstance(launch, Launch) or launch.name not in boxed or not plan.apart:
         return None
-    if not {Target.OPENCL, Target.CUDA} & set(plan.targets):
+    if not any(target.is_device for target in plan.targets):
         return None
     form = boxed[launch.name]
     staged = replace(launch, staged=form.body, staged_scratchpads=form.scratchpads)

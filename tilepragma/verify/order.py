@@ -227,4 +227,4 @@ def _alike(one: tuple[Dealt, int], other: tuple[Dealt, int]) -> bool:
     if one[0] is other[0] and one[1] == other[1]:
         return True
     first, second = one[0].nest.loops[one[1]], other[0].nest.loops[other[1]]
-    return first.dealing == second.dealing
+    return first.distribution_key == second.distribution_key

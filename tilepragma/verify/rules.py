@@ -13,7 +13,7 @@ from tilepragma.arguments.sections import whole_section
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.directives import Live, Target, TileKind
+from tilepragma.ir.directives import Live, TileKind
 from tilepragma.ir.expressions import TABLE_BYTES, DataObject, IntegerLiteral, Scope, Storage
 from tilepragma.ir.loop_tree import Axis, ExpressionStatement, TiledLoop, TileNest
 from tilepragma.ir.polynomial import polynomial
@@ -278,7 +278,7 @@ def _constants_sound(plan: KernelPlan) -> Iterator[str]:
 
 def _results_go_back(plan: KernelPlan) -> Iterator[str]:
     """What is written goes back, unless the user says that it is not wanted, or nobody can read it after the region."""
-    unwanted = set(plan.kernel.forgotten)
+    unwanted = set(plan.kernel.dead_arrays)
     for clause in plan.kernel.directive.data:
         if clause.live in (Live.IN, Live.NOT):
             unwanted |= {"".join(section.path.split()) for section in clause.sections}
@@ -373,9 +373,9 @@ def _no_plain_tiles(plan: KernelPlan) -> Iterator[str]:
 
 
 def _targets_sound(plan: KernelPlan) -> Iterator[str]:
-    if Target.AUTO in plan.targets:
+    if any(target.is_open for target in plan.targets):
         yield "auto is listed as a target"
-    if plan.preferred is not Target.AUTO and plan.preferred not in plan.targets:
+    if not plan.preferred.is_open and plan.preferred not in plan.targets:
         yield f"the preferred target {plan.preferred.value} is not allowed"
     if plan.as_written is None and not (plan.host and plan.device):
         yield "there are launches for one kind of target only"

@@ -36,7 +36,7 @@ def test_what_is_missing_stands_where_it_should_be() -> None:
     [
         ("", 1, 1, "this is no JSON"),
         ('{"a": 1,\n "b" 2}', 2, 6, "this is no JSON: Expecting ':' delimiter"),
-        ('{"a": 1,\n "a": 2}', 2, 2, "'a' is there twice"),
+        ('{"a": 1,\n "a": 2}', 2, 2, "'a' appears twice"),
         ('{\n"a": -Infinity}', 2, 6, "Infinity is no number of JSON"),
         ('{"a": ' + "9" * 5000 + "}", 1, 1, "this cannot be read"),
         ("[" * 100_000, 1, 1, "this cannot be read"),

@@ -344,7 +344,7 @@ def test_check_says_why_an_array_of_variable_length_makes_many_launches(
     assert tilepragma.run(["check", "in.c"]) == 0
     said = capsys.readouterr().err
     assert said.startswith(
-        "in.c:4:9: note: the loop around runs on the host, and each loop in it is a launch of its own:"
+        "in.c:4:9: note: the loop around runs on the host, and each loop in it is a separate launch:"
     )
     assert "the length of 'r' is known at run time only" in said and "note: give it a constant length" in said
     Path("in.c").write_text(text.replace("r[u];", "r[9];"))

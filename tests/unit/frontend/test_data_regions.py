@@ -104,6 +104,6 @@ for (int k = 0; k < n; k++) { double *b = a + k;
 def test_a_pointer_needs_its_length() -> None:
     source = "void f(int n, double *a, double **b, double c[n]) {\n#pragma tilek enter data copyin(a, b[0:n], c)\n}"
     assert messages(source) == [
-        "error: how many elements of 'a' are meant is not known: its type has no length",
-        "error: how many elements of 'b' are meant is not known: its type has no length",
+        "error: the number of elements of 'a' is unknown: its type has no length",
+        "error: the number of elements of 'b' is unknown: its type has no length",
     ]

@@ -11,7 +11,7 @@ from tests.unit.codegen.test_calling_program import made
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.driver.texts import calling_program
-from tilepragma.ir.repetition import is_as_much_work_again
+from tilepragma.ir.repetition import has_fixed_work
 
 SAME = (
     "a[i] += b[i];",
@@ -52,17 +52,17 @@ void f(int n, float *restrict a, float *restrict b, int *restrict p)
 def test_what_decides_by_values_may_be_less_work_the_next_time(tmp_path: Path, body: str, again: bool) -> None:
     (tmp_path / "a.c").write_text(TEXT.format(body))
     first, second = translate(TranslateRequest(str(tmp_path / "a.c"), last="choose_sizes")).plans
-    assert is_as_much_work_again(first.source or first.kernel) is again
-    assert is_as_much_work_again(second.source or second.kernel)
+    assert has_fixed_work(first.source or first.kernel) is again
+    assert has_fixed_work(second.source or second.kernel)
 
 
 def test_all_kernels_of_a_function_count(tmp_path: Path) -> None:
     for plan in (0, 1):
-        assert made(tmp_path, TEXT.format(SAME[0]), plan).is_as_much_work_again
-        assert not made(tmp_path, TEXT.format(OTHER[0]), plan).is_as_much_work_again
+        assert made(tmp_path, TEXT.format(SAME[0]), plan).has_fixed_work
+        assert not made(tmp_path, TEXT.format(OTHER[0]), plan).has_fixed_work
 
 
 @pytest.mark.parametrize("name", ["conv2d", "sgemm", "syr2k", "doitgen"])
 def test_the_papers_kernels_do_the_same_again(name: str) -> None:
     result = translate(TranslateRequest(str(ROOT / "samples" / name / f"{name}.c"), last="choose_sizes"))
-    assert calling_program(result, result.plans[0]).is_as_much_work_again
+    assert calling_program(result, result.plans[0]).has_fixed_work

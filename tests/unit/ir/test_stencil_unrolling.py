@@ -7,7 +7,7 @@ import pytest
 from tests.support.scops import kernel_of
 from tilepragma.ir.loop_tree import ExpressionStatement, Kernel
 from tilepragma.ir.loop_tree_text import expression_text
-from tilepragma.ir.stencil_unrolling import with_short_loops_written_out
+from tilepragma.ir.stencil_unrolling import with_unrolled_stencil_loops
 from tilepragma.ir.traversal import loops_in, walk
 
 
@@ -39,7 +39,7 @@ def updates(kernel: Kernel) -> list[str]:
     ],
 )
 def test_rounds_in_their_order(inside: str, expected: list[str]) -> None:
-    changed = with_short_loops_written_out(region(inside))
+    changed = with_unrolled_stencil_loops(region(inside))
     assert updates(changed) == expected
     assert len(list(loops_in(changed.body))) == (3 if "b[l]" in expected and len(expected) == 1 else 1)
 
@@ -59,4 +59,4 @@ def test_rounds_in_their_order(inside: str, expected: list[str]) -> None:
     ],
 )
 def test_what_stays(kernel: Kernel) -> None:
-    assert with_short_loops_written_out(kernel) is kernel
+    assert with_unrolled_stencil_loops(kernel) is kernel

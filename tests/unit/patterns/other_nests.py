@@ -51,7 +51,7 @@ OTHERS = (
         "coloured_by_a_condition",
         MESH,
         f"for (int c = 0; c < 2; c++)\n{IJ}\nif ((i + j) % 2 == c)\nu[i][j] = 0.25*({FIVE});",
-        "4, near: the condition ((i + j) % 2) == c leaves elements out by their places",
+        "4, near: the condition ((i + j) % 2) == c skips elements by their position",
     ),
     NestCase(
         "a_triangle",
@@ -123,7 +123,7 @@ OTHERS = (
         "carried_through_a_scalar",
         "int n, double last, double a[n]",
         "for (int i = 1; i < n-1; i++) {\na[i] = 0.5*(a[i-1] + a[i+1]) + last;\nlast = a[i];\n}",
-        "2, near: 'last' goes from one element to the next, and is no sum, least or greatest value",
+        "2, near: 'last' carries a value from one element to the next, and is no sum, minimum or maximum",
     ),
     NestCase(
         "two_loops_around",
@@ -159,13 +159,13 @@ OTHERS = (
         "summed_across_points",
         "int n, double s, double a[n]",
         "for (int i = 1; i < n-1; i++) {\ns += a[i];\na[i] = s*(a[i-1] + a[i+1]);\n}",
-        "2, near: 's' goes from one element to the next, and is no sum, least or greatest value",
+        "2, near: 's' carries a value from one element to the next, and is no sum, minimum or maximum",
     ),
     NestCase(
         "factor_that_the_sweep_changes",
         "int n, double s, double w, double a[n]",
         "for (int i = 1; i < n-1; i++) {\na[i] = s*(a[i-1] + a[i+1]);\ns += w;\n}",
-        "2, near: 's' goes from one element to the next, and is no sum, least or greatest value",
+        "2, near: 's' carries a value from one element to the next, and is no sum, minimum or maximum",
     ),
     NestCase(
         "only_sums",

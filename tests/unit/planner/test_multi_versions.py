@@ -10,7 +10,7 @@ import pytest
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.driver.texts import trying_environment
-from tilepragma.sizes.records import kept_file
+from tilepragma.sizes.records import records_file
 
 SOURCE = """\
 void add(int n, float a[n][40], float b[n][40])
@@ -30,7 +30,7 @@ def source(tmp_path: Path) -> Path:
     file = tmp_path / "a.c"
     file.write_text(SOURCE)
     rules = {"least_bytes": 0, "choices": [{"bytes": 800, "version": "unroll(8)"}]}
-    kept_file(str(file)).write_text(json.dumps({"version": 1, "kernels": {"add": {"host": rules}}}))
+    records_file(str(file)).write_text(json.dumps({"version": 1, "kernels": {"add": {"host": rules}}}))
     return file
 
 

@@ -19,7 +19,7 @@ from tilepragma.verify.proofs import prove
 
 @pytest.fixture(autouse=True)
 def _structure_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilepragma.planner.search.STRATEGIES", (structure,))
+    monkeypatch.setattr("tilepragma.planner.candidate_search.STRATEGIES", (structure,))
 
 
 def tree(steps: tuple[Step, ...]) -> str:

@@ -115,7 +115,7 @@ def test_points_of_a_tile_wait_for_each_other_on_devices_alone() -> None:
 
 
 def test_a_private_scalar_ties_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilepragma.planner.search.with_expanded_scalars", lambda region: None)
+    monkeypatch.setattr("tilepragma.planner.candidate_search.with_expanded_scalars", lambda region: None)
     made = plan(ELIMINATION % ("double w;", ""))
     assert shape(made.host_steps) == [["t"]]
     assert [object_.name for object_ in made.host[0].privates] == ["w"]

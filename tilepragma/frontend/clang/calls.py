@@ -1,4 +1,4 @@
-"""Calls in kernels: the functions of math.h, and functions defined in the same translation unit."""
+"""Calls in kernels, of math.h's functions and of functions defined in the same translation unit."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def _words(text: str) -> frozenset[str]:
 
 
 _REAL = _words(
-    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax fmin "
-    "fmod hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nearbyint nextafter pow remainder rint "
-    "round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc"
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma "
+    "fmax fmin fmod hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nearbyint nextafter "
+    "pow remainder rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc"
 )
 _CLASSIFYING = _words(
     "isnan isinf isfinite isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered"
 )
 _WHOLE = ("abs", "labs", "llabs")
 
-#: Every function that any target has under its C name.
+#: Every function that some target has under its C name.
 MATH = (
     frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l"))
     | frozenset(_CLASSIFYING)
@@ -91,13 +91,15 @@ def lower_call(context: Context, node: Node, lower: Lower) -> Expression:
         for argument in node.children[1:]
     )
     function = context.functions.require(Node(definition, node.unit), node, context)
-    implied = [implied_argument(context, one, node.range, lower) for one in context.functions.implied(function)]
-    taken = map(_taken, passed, context.functions.parameters(function))
-    return Call(function, Callee.USER, (*taken, *implied), result, node.range, len(implied))
+    implied = [
+        implied_argument(context, parameter, node.range, lower) for parameter in context.functions.implied(function)
+    ]
+    addressed = map(_with_constness, passed, context.functions.parameters(function))
+    return Call(function, Callee.USER, (*addressed, *implied), result, node.range, len(implied))
 
 
-def _taken(argument: Expression, parameter: DataObject) -> Expression:
-    """The argument, an address being one of constants where the function only reads what is there."""
+def _with_constness(argument: Expression, parameter: DataObject) -> Expression:
+    """The argument; its address points to const if the function only reads the parameter."""
     match argument:
         case Access(type=PointerType(pointee) as type_) | AddressOf(type=PointerType(pointee) as type_):
             if parameter.storage is Storage.CONTIGUOUS and not isinstance(pointee, PointerType):
@@ -106,14 +108,14 @@ def _taken(argument: Expression, parameter: DataObject) -> Expression:
 
 
 def _converted(context: Context, argument: Node, lower: Lower) -> Expression:
-    """The argument in the parameter's type: devices overload math functions, and would take another one for the argument's own type."""
+    """The argument in the parameter's type: devices overload math functions by argument type."""
     lowered = lower(argument)
     type_ = context.types.convert(argument.type, argument.range)
     return lowered if lowered.type == type_ else Cast(type_, lowered, argument.range)
 
 
 def _math_name(name: str) -> str | None:
-    """The math.h name of a function or of the builtin that a macro of math.h expands to; None for others."""
+    """The math.h name of a function, or of a builtin from a macro of math.h; else None."""
     if name in _INNER_NAMES:
         return _INNER_NAMES[name]
     plain = name.removeprefix("__builtin_")
@@ -121,7 +123,7 @@ def _math_name(name: str) -> str | None:
 
 
 def _constant(name: str, node: Node) -> Expression | None:
-    """INFINITY, NAN and HUGE_VAL, which math.h makes calls of builtins."""
+    """INFINITY, NAN or HUGE_VAL, for which math.h calls builtins; else None."""
     plain = name.removeprefix("__builtin_")
     if plain == name:
         return None

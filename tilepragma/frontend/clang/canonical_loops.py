@@ -1,4 +1,4 @@
-"""Recognises canonical `for` loops among lowered ones, or says why their iterations do not count."""
+"""Recognises canonical `for` loops (docs/LANGUAGE.md), and says why another loop is none."""
 
 from __future__ import annotations
 
@@ -20,15 +20,7 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.loop_tree import (
-    Block,
-    Break,
-    Declaration,
-    ForLoop,
-    If,
-    Loop,
-    Statement,
-)
+from tilepragma.ir.loop_tree import Block, Break, Declaration, ForLoop, If, Loop, Statement
 from tilepragma.ir.traversal import mentions
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
 
@@ -46,16 +38,11 @@ class _NotCanonicalError(Exception):
 
 
 def make_loop(
-    index: int,
-    header: Header,
-    body: Block,
-    directive: LoopDirective | None,
-    range_: SourceRange,
-    addressed: bool,
+    index: int, header: Header, body: Block, directive: LoopDirective | None, range_: SourceRange, addressed: bool
 ) -> Loop | ForLoop:
     """A Loop where the `for` is canonical, else a ForLoop with the reason.
 
-    `addressed` says that the address of the iterator is taken somewhere in the user's function.
+    `addressed` tells that the user's function takes the iterator's address somewhere.
     """
     try:
         return _canonical(index, header, body, directive, range_, addressed)
@@ -84,12 +71,7 @@ def iterator_of(header: Header) -> DataObject | None:
 
 
 def _canonical(
-    index: int,
-    header: Header,
-    body: Block,
-    directive: LoopDirective | None,
-    range_: SourceRange,
-    addressed: bool,
+    index: int, header: Header, body: Block, directive: LoopDirective | None, range_: SourceRange, addressed: bool
 ) -> Loop:
     iterator, lower = _start(header)
     name = iterator.host
@@ -113,10 +95,10 @@ def _canonical(
         decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
     _check_direction(comparison, step, sign, decreasing, header)
     if abs(c_value(step) or 0) >= _LONG_STEP:
-        # A step of 2**64 - 16 takes back 16: isl would count with remainders of such numbers for
-        # hours.
+        # A step of 2**64 - 16 takes back 16, and isl would take hours to count with such
+        # remainders.
         raise _NotCanonicalError("its step is beyond 2147483647", header.range)
-    if any((c_value(one) or 0) >= 1 << (LONG.bits - 1) for one in (lower, upper)):
+    if any((c_value(bound) or 0) >= 1 << (LONG.bits - 1) for bound in (lower, upper)):
         raise _NotCanonicalError("it starts or ends at a number beyond 9223372036854775807", header.range)
     if countdown is None and leaves_its_type(lower, comparison, upper, step, iterator):
         raise _NotCanonicalError(
@@ -164,7 +146,7 @@ def _bound(header: Header, iterator: DataObject, lower: Expression) -> tuple[str
 
 def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) -> tuple[str, Expression]:
     if isinstance(condition, Binary) and condition.operator == "&&":
-        nearer = nearer_bound(*(_bound_in(one, iterator, lower) for one in (condition.left, condition.right)))
+        nearer = nearer_bound(*(_bound_in(side, iterator, lower) for side in (condition.left, condition.right)))
         if nearer is not None:
             return nearer
     if isinstance(condition, Binary) and condition.operator in _TURNED:
@@ -185,7 +167,7 @@ def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) ->
 
 
 def _step(header: Header, iterator: DataObject) -> tuple[Expression, int]:
-    """The signed step, and its sign: 0 where it is known at run time only."""
+    """The signed step, and its sign; the sign is 0 where only the run tells it."""
     advance = header.advance
     if isinstance(advance, Increment) and is_iterator(advance.target, iterator):
         value = 1 if advance.operator == "++" else -1
@@ -199,7 +181,7 @@ def _step(header: Header, iterator: DataObject) -> tuple[Expression, int]:
 
 
 def _added(advance: Assignment, iterator: DataObject) -> tuple[Expression | None, bool]:
-    """The step of `i += s`, `i -= s`, `i = i + s`, `i = s + i`, `i = i - s`, and whether it is subtracted."""
+    """The step of `i += s`, `i -= s`, `i = i ± s` or `i = s + i`, and whether C subtracts it."""
     if advance.operator in ("+=", "-="):
         return advance.value, advance.operator == "-="
     value = advance.value
@@ -243,7 +225,7 @@ def _check_direction(comparison: str, step: Expression, sign: int, decreasing: b
 
 
 def _check_body(iterator: DataObject, parts: dict[str, Expression], body: Block, header: Header) -> None:
-    """Refuse iterators, bounds and steps that change while the loop runs, and loops that are left early."""
+    """Refuse iterators, bounds and steps that the loop changes, and loops that a `break` leaves."""
     written = written_in(body)
     if iterator in written.objects:
         raise _NotCanonicalError(f"its iterator '{iterator.host}' is changed in its body", header.range)
@@ -263,11 +245,11 @@ def _check_body(iterator: DataObject, parts: dict[str, Expression], body: Block,
 
 
 def _early_exit(block: Block) -> Break | None:
-    """A `break` that leaves the loop of this body, not one of a loop inside."""
+    """The first `break` that leaves the loop of this body, not a loop inside."""
     for statement in block.statements:
-        found = _early_exit_of(statement)
-        if found is not None:
-            return found
+        early = _early_exit_of(statement)
+        if early is not None:
+            return early
     return None
 
 
@@ -277,6 +259,6 @@ def _early_exit_of(statement: Statement) -> Break | None:
     if isinstance(statement, Block):
         return _early_exit(statement)
     if isinstance(statement, If):
-        found = _early_exit(statement.then)
-        return found if found is not None or statement.otherwise is None else _early_exit(statement.otherwise)
+        early = _early_exit(statement.then)
+        return early if early is not None or statement.otherwise is None else _early_exit(statement.otherwise)
     return None

@@ -1,4 +1,4 @@
-"""Resolves the variables that clauses name: by what the region uses, or by what is visible at the directive."""
+"""Resolves variables of clauses: those the region uses, else those visible at the directive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _STEP = re.compile(r"(->|\.)\s*([A-Za-z_]\w*)")
 
 
 def resolve_clauses(context: Context, directive: KernelDirective, offset: int, lower: Lower) -> KernelDirective:
-    """The directive, bound at `offset`, without the sections whose variable the region does not use: those cost a warning, unknown names an error."""
+    """The directive without sections of variables that the region does not use.
+
+    `offset` is where the directive stands. Unused variables cause warnings, unknown ones errors.
+    """
     clauses = []
     for clause in directive.data:
         kept = tuple(s for s in clause.sections if _is_used(context, s, offset, lower))
@@ -40,7 +43,7 @@ def _is_used(context: Context, section: Section, offset: int, lower: Lower) -> b
     finally:
         context.used.clear()
         context.used.update(used)
-    if context.diagnostics.has_errors:  # what a refused statement uses is not known
+    if context.diagnostics.has_errors:  # the statement that failed may have used it
         return False
     context.diagnostics.warning(
         section.range,
@@ -51,7 +54,7 @@ def _is_used(context: Context, section: Section, offset: int, lower: Lower) -> b
 
 
 def resolve_path(context: Context, section: Section, function: Node, offset: int, lower: Lower) -> DataObject:
-    """The object that a section's path names at `offset` in the function. Raises SourceError where there is none."""
+    """The object that a section's path names at `offset` in the function, or a SourceError."""
     name = re.split(r"->|\.", section.path, maxsplit=1)[0].strip()
     declaration = _visible(function, name, offset)
     if declaration is None:
@@ -79,32 +82,32 @@ def _member_type(clang_type: Any, operator: str, member: str, host: str, range_:
 
 
 def _visible(function: Node, name: str, offset: int) -> Node | None:
-    """The declaration that `name` means at `offset`: the innermost one."""
-    found: Node | None = None
+    """The innermost declaration of `name` that is visible at `offset`."""
+    declared: Node | None = None
     for child in function.children:
         if child.kind == CursorKind.PARM_DECL and child.spelling == name:
-            found = child
+            declared = child
     for declaration in _declared_before(function, offset):
         if declaration.spelling == name:
-            found = declaration
-    if found is not None:
-        return found
+            declared = declaration
+    if declared is not None:
+        return declared
     for declaration in function.unit.file_scope():
         if declaration.kind == CursorKind.VAR_DECL and declaration.spelling == name:
-            found = declaration
-    return found
+            declared = declaration
+    return declared
 
 
 def _declared_before(function: Node, offset: int) -> list[Node]:
-    """The variables declared before `offset` in the blocks and loop headers around it, outermost first."""
-    found: list[Node] = []
+    """The variables of blocks and loop headers that are visible at `offset`, outermost first."""
+    variables: list[Node] = []
     around: Node | None = next((c for c in function.children if c.kind == CursorKind.COMPOUND_STMT), None)
     while around is not None:
         inner = None
         for child in around.children:
             if child.kind == CursorKind.DECL_STMT and child.end <= offset:
-                found += [d for d in child.children if d.kind == CursorKind.VAR_DECL]
+                variables += [d for d in child.children if d.kind == CursorKind.VAR_DECL]
             if child.start < offset < child.end:
                 inner = child
         around = inner
-    return found
+    return variables

@@ -1,4 +1,4 @@
-"""What the user's C compiler says about itself: include folders and predefined macros, asked once and kept on disk."""
+"""The user's C compiler: its include folders and predefined macros, asked once and kept on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilepragma.base.user_compiler import SEPARATE_VALUE, compiler, fingerprint
 from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.loop_tree import FloatingRules
 
-#: Options that decide about the compiler's own include folders and predefined macros.
+#: Options that change the compiler's include folders and predefined macros.
 _FOR_COMPILER = (
     "--sysroot",
     "-isysroot",
@@ -42,8 +42,8 @@ _FOR_COMPILER = (
 #: Options that libclang understands as the compiler does.
 _FOR_LIBCLANG = (*SEPARATE_VALUE, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
 
-#: Macros that compilers have in common, and give other values; one of the C library that asks for
-#: them; operators that clang alone has.
+#: Macros to which each compiler gives its own value, a C library macro that tests them, and
+#: operators that clang alone has.
 _OF_EACH_COMPILER = re.compile(
     rb"__GNUC__|__GNUC_(?:MINOR|PATCHLEVEL)__|__GNUC_PREREQ|__VERSION__|__GXX_ABI_VERSION|__clang\w*|__has_(?:feature|extension)"
 )
@@ -51,20 +51,15 @@ _RESERVED = re.compile(rb"\b__\w+")
 #: Types that GCC knows by these names, and clang does not.
 _GCC_TYPES = {"_Float32": "float", "_Float64": "double", "_Float32x": "double", "_Float64x": "long double"}
 
-#: Macros of processors, those with the widest vectors first.
-_VECTORS = {
-    "__AVX512F__": WIDEST_VECTORS,
-    "__AVX__": VectorRegisters(256, 16),
-    "__aarch64__": VectorRegisters(128, 32),
-}
+#: Macros of processors; the first one that is defined tells the vector registers.
+_VECTORS = {"__AVX512F__": WIDEST_VECTORS, "__AVX__": VectorRegisters(256, 16), "__aarch64__": VectorRegisters(128, 32)}
 
 
 @dataclass(frozen=True)
 class CompilerFlags:
-    """The user's compiler (`cc`, or words such as `ccache gcc`) and its options, in order, without
-    input files.
+    """The user's compiler (`cc`, or words such as `ccache gcc`) and its options, in order.
 
-    Options that neither the preprocessor nor the reading of C depends on are passed over.
+    Input files, and options that change neither preprocessing nor parsing, are left out.
     """
 
     arguments: tuple[str, ...] = ()
@@ -82,7 +77,7 @@ class CompilerFlags:
 
     @property
     def for_compiler(self) -> tuple[str, ...]:
-        """The options under which the compiler is asked about itself."""
+        """The options that the compiler gets when it is asked about itself."""
         return _select(self.options, _FOR_COMPILER)
 
     @property
@@ -93,7 +88,7 @@ class CompilerFlags:
 
 @dataclass(frozen=True)
 class CompilerAnswer:
-    """The compiler's own include folders (for `#include <…>`, in order) and its predefined macros."""
+    """The compiler's include folders (for `#include <…>`, in order) and its predefined macros."""
 
     include_folders: tuple[str, ...]
     macros: tuple[tuple[str, str], ...]
@@ -103,7 +98,10 @@ class CompilerAnswer:
         return any(macro == name for macro, _ in self.macros)
 
     def sees_otherwise(self, text: bytes, predefined: Callable[[], Collection[str]]) -> bool:
-        """Whether the text names a macro that the compiler and libclang, which has those `predefined`, do not define alike."""
+        """Whether the text names a macro that the compiler and libclang define differently.
+
+        `predefined` tells the macros that libclang predefines.
+        """
         words = set(_RESERVED.findall(text))
         if any(map(_OF_EACH_COMPILER.fullmatch, words)):
             return True
@@ -112,14 +110,13 @@ class CompilerAnswer:
 
 
 class CompilerError(Exception):
-    """The compiler could not be run, or refused the user's flags; the message is its own."""
+    """The compiler could not be run, or refused the user's flags; its message tells why."""
 
 
 def ask_compiler(flags: CompilerFlags) -> CompilerAnswer:
-    """Include folders and macros of the user's compiler under the user's flags.
+    """Include folders and macros of the user's compiler under the user's flags, cached on disk.
 
-    The answer is cached on disk, by the compiler's path, size and time of change and the flags.
-    Raises CompilerError.
+    The cache key is the compiler's path, size and time, and the flags. Raises CompilerError.
     """
     entry = _cache_entry(flags)
     cached = _read_entry(entry)
@@ -131,31 +128,31 @@ def ask_compiler(flags: CompilerFlags) -> CompilerAnswer:
 
 
 def floating_rules(flags: CompilerFlags, answer: CompilerAnswer) -> FloatingRules:
-    """What the flags allow on devices: contraction where the host contracts, fast math where the host has it."""
-    said = [a.partition("=")[2] for a in flags.options if a.startswith("-ffp-contract=")]
+    """What the flags allow on devices: contraction and fast math where the host has them."""
+    contraction = [a.partition("=")[2] for a in flags.options if a.startswith("-ffp-contract=")]
     strict = any(re.match(r"-std=(c|iso)|-ansi$", a) for a in flags.options)
     fast = answer.defines("__FAST_MATH__")
     fused = answer.defines("__FP_FAST_FMA")
-    contract = said[-1] in ("fast", "on") if said else fused and (fast or not strict)
+    contract = contraction[-1] in ("fast", "on") if contraction else fused and (fast or not strict)
     return FloatingRules(contract=contract, fast=fast)
 
 
 def is_c90(answer: CompilerAnswer) -> bool:
-    """Whether the flags ask for C as it was before C99; its amendment of 1994 has a number, C90 itself none."""
+    """Whether the flags ask for C90: `__STDC_VERSION__` is undefined, or that of 1994."""
     return dict(answer.macros).get("__STDC_VERSION__", "0") < "199901L"
 
 
 def vector_registers(answer: CompilerAnswer) -> VectorRegisters:
-    """Those of the processor that the flags name (-march): for one that nothing is known of, 16 of 128 bits."""
-    return next((found for name, found in _VECTORS.items() if answer.defines(name)), VectorRegisters(128, 16))
+    """The vector registers of the processor that -march names; 16 of 128 bits for unknown ones."""
+    return next((registers for name, registers in _VECTORS.items() if answer.defines(name)), VectorRegisters(128, 16))
 
 
 def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer, own_macros: bool = True) -> list[str]:
     """The command line that makes libclang read the source as the user's compiler does.
 
-    Without `own_macros` libclang has the compiler's predefined macros in place of its own. System
-    headers then declare some functions in ways that it does not know, so that this is for sources
-    that ask which compiler reads them.
+    Without `own_macros` libclang gets the compiler's predefined macros in place of its own. Sources
+    that test which compiler reads them need that. But system headers then declare some functions in
+    ways that libclang does not know.
     """
     arguments = ["-x", "c", *([] if own_macros else _predefined(flags, answer))]
     arguments += [*flags.for_libclang, "-D_TILEK=1", "-nostdinc", "-ferror-limit=0", "-w"]
@@ -165,8 +162,7 @@ def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer, own_macros:
         arguments += ["-isystem", folder]
     arguments.append("-funsigned-char" if answer.defines("__CHAR_UNSIGNED__") else "-fsigned-char")
     macros = dict(answer.macros)
-    # The user's code may ask for these; libclang defines them only under options that change the
-    # parse.
+    # Programs test these macros, but libclang's options for them would change the parse.
     arguments += [f"-D{name}={macros[name]}" for name in ("_OPENMP", "__FAST_MATH__") if name in macros]
     if not any(a.startswith("-std=") or a == "-ansi" for a in flags.options) and "__STDC_VERSION__" in macros:
         arguments.append("-std=gnu99" if macros["__STDC_VERSION__"] < "201112L" else "-std=gnu17")
@@ -209,8 +205,8 @@ def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
     except OSError as fault:
         raise CompilerError(f"cannot run the C compiler '{flags.command[0]}': {fault.strerror}") from fault
     if done.returncode != 0:
-        said = [line.partition("error:")[2].strip() for line in done.stderr.splitlines() if "error:" in line]
-        raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {said[0] if said else done.returncode}")
+        errors = [line.partition("error:")[2].strip() for line in done.stderr.splitlines() if "error:" in line]
+        raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {errors[0] if errors else done.returncode}")
     return CompilerAnswer(_folders(done.stderr), _macros(done.stdout))
 
 
@@ -233,7 +229,7 @@ def _macros(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _cache_entry(flags: CompilerFlags) -> Path | None:
-    """The file of the answer; None where there is no cache, or no such compiler (running it will say so)."""
+    """The file of the answer; None without a cache or a compiler (running it will say so)."""
     if shutil.which(flags.command[0]) is None:
         return None
     facts = ["3", *flags.for_compiler, *fingerprint(flags.command)]
@@ -258,7 +254,7 @@ def _read_entry(entry: Path | None) -> CompilerAnswer | None:
 
 
 def _write_entry(entry: Path | None, answer: CompilerAnswer) -> None:
-    """Keep the answer; a cache that cannot be written only costs time."""
+    """Write the answer; a cache that cannot be written only costs time."""
     if entry is None:
         return
     try:

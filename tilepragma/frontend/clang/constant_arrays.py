@@ -1,4 +1,4 @@
-"""The values of constant arrays of the file, as far as the translation knows them."""
+"""The values of the file's constant arrays, as far as the translation knows them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _DOUBLE_BITS = 64
 
 
 def table_values(table: DataObject, initializer: Node) -> tuple[int | float, ...]:
-    """All elements, row-major, as numbers of the element's type; nothing where one of them is not
-    known, or where they are more than `TABLE_BYTES`. `initializer` is what stands behind the `=`.
+    """All elements of a constant array, row-major, as numbers of its element type.
+
+    `initializer` stands behind the `=`. The result is empty if an element is unknown, or if the
+    array takes more than `TABLE_BYTES`.
     """
     lengths = [length.value for length in table.lengths if isinstance(length, IntegerLiteral)]
     element = table.element
@@ -27,8 +29,9 @@ def table_values(table: DataObject, initializer: Node) -> tuple[int | float, ...
 
 
 def _elements(node: Node, lengths: Sequence[int], element: ScalarType) -> list[int | float] | None:
-    """The elements of an array of these lengths, zeros behind the last that is written; None for
-    lists that name elements or leave out some of their braces, and for values that are not known.
+    """The elements of an array of these lengths; zeros follow the last written element.
+
+    None for lists with designators, with some braces left out, or with unknown values.
     """
     if not lengths:
         return _element(node, element)
@@ -39,14 +42,14 @@ def _elements(node: Node, lengths: Sequence[int], element: ScalarType) -> list[i
     flat = not any(nested)
     if not flat and not all(nested):
         return None
-    found: list[int | float] = []
+    values: list[int | float] = []
     for item in items:
         part = _elements(item, () if flat else lengths[1:], element)
         if part is None:
             return None
-        found += part
-    missing = math.prod(lengths) - len(found)
-    return found + [0] * missing if missing >= 0 else None
+        values += part
+    missing = math.prod(lengths) - len(values)
+    return values + [0] * missing if missing >= 0 else None
 
 
 def _element(node: Node, element: ScalarType) -> list[int | float] | None:

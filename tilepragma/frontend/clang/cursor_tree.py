@@ -1,4 +1,4 @@
-"""The one way to libclang: parsing, and a light tree of nodes over its cursors that is walked any number of times."""
+"""The one way to libclang: parses, and wraps cursors in a tree that passes can walk repeatedly."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _TOKEN = re.compile(rb"[A-Za-z_0-9.]+(?:(?<=[eEpP])[+-][A-Za-z_0-9.]+)*|\'(?:\\.
 _CONTINUED = re.compile(rb"(?:\\|\?\?/)[ \t]*\r?\n")
 #: CXEvalResultKind: integer, floating.
 _EVALUATED_INTEGER, _EVALUATED_FLOATING = 1, 2
-#: Keeps the ranges that the preprocessor left out; costs a millisecond.
+#: Keeps the ranges that the preprocessor leaves out; costs a millisecond.
 _DETAILED_RECORD = 0x01
-#: clang's severities: from which on the source is not C; of errors after which it reads no further.
+#: clang's severities: an error means that the source is not C; after a fatal one clang stops.
 _ERROR, _FATAL = 3, 4
 
 
 class Node:
-    """A cursor with its children and facts remembered; two nodes of one declaration share `key`."""
+    """A cursor that caches its children and facts; two nodes of one declaration share `key`."""
 
     def __init__(self, cursor: Any, unit: ClangUnit) -> None:
         self.cursor = cursor
@@ -49,7 +49,7 @@ class Node:
 
     @cached_property
     def children(self) -> tuple[Node, ...]:
-        """The sub-nodes, as libclang gives them: absent parts of a statement are left out."""
+        """The sub-nodes, as libclang gives them: it leaves out absent parts of a statement."""
         return tuple(Node(child, self.unit) for child in self.cursor.get_children())
 
     @cached_property
@@ -75,7 +75,7 @@ class Node:
 
     @cached_property
     def start(self) -> int:
-        """The byte offset where the node begins in its file; that of the macro's use inside a macro."""
+        """The byte offset where the node begins in its file, or where its macro's use begins."""
         return int(self.cursor.extent.start.offset)
 
     @cached_property
@@ -85,19 +85,19 @@ class Node:
 
     @cached_property
     def ends_in_argument(self) -> bool:
-        """Whether the last token stands in an argument of a macro: `end` is then no end, but in front of the macro's use."""
+        """Whether the last token is in a macro's argument; `end` is then before the macro's use."""
         end = self.cursor.extent.end
         return end.file is not None and _spelling_location(end)[3] != int(end.offset)
 
     @cached_property
     def first_file(self) -> str:
-        """The file of the first token; that of the macro's use inside a macro."""
+        """The file of the first token; inside a macro, that of its use."""
         file = self.cursor.extent.start.file
         return "" if file is None else str(file.name)
 
     @cached_property
     def last_file(self) -> str:
-        """The file of the last token; that of the macro's use inside a macro."""
+        """The file of the last token; inside a macro, that of its use."""
         file = self.cursor.extent.end.file
         return "" if file is None else str(file.name)
 
@@ -109,7 +109,7 @@ class Node:
 
     @cached_property
     def range(self) -> SourceRange:
-        """Where the node stands; at a macro's use inside a macro."""
+        """Where the node stands; inside a macro, where its use stands."""
         start, end = self.cursor.extent.start, self.cursor.extent.end
         name = self.file if start.file is None else str(start.file.name)
         first = Position(name, int(start.line), int(start.column), int(start.offset))
@@ -139,7 +139,7 @@ class Node:
         return "x" + self._operator_between(operand.end, self.end)
 
     def _operator_between(self, start: int, end: int) -> str:
-        """The operator in the text, for a libclang that does not tell operators."""
+        """The operator as the text has it, for a libclang that does not tell operators."""
         text = re.sub(rb"/\*.*?\*/|//[^\n]*|[()\s\\]", b"", self.unit.text(self.file)[start:end], flags=re.DOTALL)
         operator = text.decode(errors="replace")
         if operator in _BINARY[1:] or operator in _UNARY[1:]:
@@ -152,25 +152,26 @@ class Node:
 
     @cached_property
     def token(self) -> str | None:
-        """The first token's text where the user wrote it, in an argument of a macro too; another
-        token where a macro hides it, none where the token goes on in the next line.
+        """The first token as the user wrote it, also in a macro's argument.
+
+        It is another token if a macro hides it. None if the token continues on the next line.
         """
         location = self.cursor.extent.start
         file, _, _, offset = _spelling_location(location)
         if file is None:
             return None
         text = self.unit.text(file)
-        found = _TOKEN.match(text, offset)
-        if found is None or _CONTINUED.match(text, found.end()):
+        match = _TOKEN.match(text, offset)
+        if match is None or _CONTINUED.match(text, match.end()):
             return None
-        return found.group().decode(errors="replace")
+        return match.group().decode(errors="replace")
 
     def evaluate(self) -> int | float | None:
-        """The value of a constant expression, or None where clang does not know one."""
+        """The value of a constant expression, or None if clang does not know it."""
         return self.unit.evaluate(self.cursor)
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, in pre-order."""
+        """This node and all nodes below it, in pre-order."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -200,7 +201,7 @@ class ClangUnit:
     _skipped: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     def text(self, path: str) -> bytes:
-        """The content of a file of the unit; empty where it has none (the command line)."""
+        """The content of a file of the unit; empty for what is no file (the command line)."""
         if path not in self.texts:
             try:
                 with open(path, "rb") as file:
@@ -221,12 +222,12 @@ class ClangUnit:
         return (Node(cursor, self) for cursor in self.handle.cursor.get_children())
 
     def reparsed(self, changed: Mapping[str, bytes]) -> ClangUnit | None:
-        """The unit with other texts of some of its files; None where libclang gives up."""
+        """The unit with new texts of some files; None if libclang gives up."""
         given = {self.main: self.text(self.main), **changed}
         return _parsed(self.main, list(given.items()), list(self.arguments), dict(given))
 
     def macro_uses(self, path: str) -> tuple[tuple[int, int], ...]:
-        """The byte ranges of the macros used in a file, arguments included, in order; those inside of others are left out."""
+        """The byte ranges of a file's outermost macro uses, arguments included, in order."""
         if path not in self._uses:
             ranges = []
             for cursor in self.handle.cursor.get_children():
@@ -238,8 +239,8 @@ class ClangUnit:
         return self._uses[path]
 
     def macros(self) -> dict[str, bytes]:
-        """The names of the macros that the user's files and options define anywhere, each with the text of all its definitions."""
-        found: dict[str, bytes] = {}
+        """Each macro of the user's files and options, with the text of all its definitions."""
+        definitions: dict[str, bytes] = {}
         system: dict[str, bool] = {}
         for cursor in self.handle.cursor.get_children():
             if cursor.kind != CursorKind.MACRO_DEFINITION:
@@ -247,17 +248,17 @@ class ClangUnit:
             name, file = str(cursor.spelling), cursor.location.file
             path = "" if file is None else str(file.name)
             if path not in system:
-                # Without a file are the compiler's own, and those of options.
+                # Macros of the compiler, and those of options, have no file.
                 system[path] = bool(path) and self.is_system(path)
             if system[path] or (not path and name.startswith("_")):
                 continue
             extent = cursor.extent
             text = self.text(path)[extent.start.offset + len(name) : extent.end.offset] if path else b""
-            found[name] = found.get(name, b"") + b" " + text
-        return found
+            definitions[name] = definitions.get(name, b"") + b" " + text
+        return definitions
 
     def errors(self) -> Iterator[Any]:
-        """clang's errors in the user's files, and fatal ones in any file. What it does not know of system headers is no error."""
+        """clang's errors in the user's files, and fatal errors in any file."""
         for item in self.handle.diagnostics:
             file = item.location.file
             if item.severity >= (_FATAL if file is not None and self.is_system(str(file.name)) else _ERROR):
@@ -269,7 +270,7 @@ class ClangUnit:
         return frozenset(str(macro.spelling) for macro in macros if macro.location.file is None)
 
     def is_system(self, path: str) -> bool:
-        """Whether the file was found in a system folder."""
+        """Whether the file comes from a system folder."""
         file = cindex.File.from_name(self.handle, os.fsencode(path))
         location = cindex.SourceLocation.from_offset(self.handle, file, 0)
         function = self.library.clang_Location_isInSystemHeader
@@ -287,7 +288,7 @@ class ClangUnit:
         return SourceRange(self.position(path, start), self.position(path, end))
 
     def skipped(self, path: str) -> tuple[tuple[int, int], ...]:
-        """The byte ranges that the preprocessor left out: of a file that is included several times, each time or inside of a function."""
+        """The ranges left out by the preprocessor: in every inclusion, or inside a function."""
         if path not in self._skipped:
             times = sum(str(include.include.name) == path for include in self.handle.get_includes())
             self._skipped[path] = self._skipped_once(path) if times < 2 else self._skipped_each_time(path, times)
@@ -304,9 +305,9 @@ class ClangUnit:
         function.argtypes = [cindex.TranslationUnit]
         ranges = [(start, end) for file, start, end in self._ranges(function) if file == path]
         functions = [
-            (one.start, one.end)
-            for one in self.file_scope()
-            if one.kind == CursorKind.FUNCTION_DECL and one.file == path and one.cursor.is_definition()
+            (node.start, node.end)
+            for node in self.file_scope()
+            if node.kind == CursorKind.FUNCTION_DECL and node.file == path and node.cursor.is_definition()
         ]
 
         def is_left_out(start: int, end: int) -> bool:
@@ -315,26 +316,26 @@ class ClangUnit:
 
         return tuple(sorted({range_ for range_ in ranges if is_left_out(*range_)}))
 
-    def _ranges(self, function: Any, *more: Any) -> list[tuple[str, int, int]]:
-        """What a function of libclang's lists, each with its file."""
+    def _ranges(self, function: Any, *arguments: Any) -> list[tuple[str, int, int]]:
+        """The ranges that a function of libclang lists, each with its file."""
         function.restype = ctypes.POINTER(_RangeList)
         self.library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
-        found = function(self.handle, *more)
-        ranges = [found.contents.ranges[i] for i in range(found.contents.count)]
+        listed = function(self.handle, *arguments)
+        ranges = [listed.contents.ranges[i] for i in range(listed.contents.count)]
         offsets = [(str(r.start.file.name), int(r.start.offset), int(r.end.offset)) for r in ranges]
-        self.library.clang_disposeSourceRangeList(found)
+        self.library.clang_disposeSourceRangeList(listed)
         return offsets
 
     def initializer(self, variable: Node) -> Node | None:
-        """The initialiser of a variable's declaration."""
+        """The initialiser of a variable's declaration, or None."""
         function = self.library.clang_Cursor_getVarDeclInitializer
         function.argtypes = [cindex.Cursor]
         function.restype = cindex.Cursor
-        found = function(variable.cursor)
-        if found.kind.is_invalid():
+        cursor = function(variable.cursor)
+        if cursor.kind.is_invalid():
             return None
-        found._tu = variable.cursor._tu
-        return Node(found, self)
+        cursor._tu = variable.cursor._tu
+        return Node(cursor, self)
 
     def evaluate(self, cursor: Any) -> int | float | None:
         """The value of the constant expression at `cursor`."""
@@ -342,7 +343,7 @@ class ClangUnit:
 
 
 def _decoded(text: Any) -> str | None:
-    """A string of libclang's. Names of files need not be UTF-8, which the binding takes for granted."""
+    """A string from libclang; file names need not be UTF-8, which the binding takes for granted."""
     held = super(ctypes.c_char_p, text).value
     return None if held is None else os.fsdecode(held)
 
@@ -355,7 +356,7 @@ class _RangeList(ctypes.Structure):
 
 
 def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
-    """Parse `path` (or `source`, where the file is standard input); None where libclang gives up on its options."""
+    """Parse `path`, or `source` from standard input; None if libclang gives up on the options."""
     texts = {} if source is None else {path: source}
     return _parsed(path, list(texts.items()), arguments, texts)
 
@@ -378,14 +379,14 @@ def _parsed(
 
 def _outermost(ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     behind = 0
-    for start, end in sorted(ranges, key=lambda one: (one[0], -one[1])):
+    for start, end in sorted(ranges, key=lambda range_: (range_[0], -range_[1])):
         if end > behind:
             yield start, end
             behind = end
 
 
 def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:
-    """File, line, column and offset of where the token's characters stand, inside a macro's definition if need be."""
+    """File, line, column and offset of the token's characters, perhaps in a macro's definition."""
     file, line, column, offset = cindex.c_object_p(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
     cindex.conf.lib.clang_getSpellingLocation(
         location, ctypes.byref(file), ctypes.byref(line), ctypes.byref(column), ctypes.byref(offset)
@@ -395,21 +396,21 @@ def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:
 
 
 def _find_operators() -> _Operators:
-    found: list[Any] = []
+    functions: list[Any] = []
     for name in ("clang_getCursorBinaryOperatorKind", "clang_getCursorUnaryOperatorKind"):
         try:
             function = getattr(_raw_library(), name)
         except AttributeError:
-            found.append(None)
+            functions.append(None)
             continue
         function.argtypes = [cindex.Cursor]
         function.restype = ctypes.c_int
-        found.append(function)
-    return _Operators(*found)
+        functions.append(function)
+    return _Operators(*functions)
 
 
 def _raw_library() -> Any:
-    """libclang by a handle of our own, so that the argument types we declare are not the binding's."""
+    """libclang by a second handle, so that our argument types do not change the binding's."""
     library = ctypes.CDLL(cindex.conf.lib._name)
     library.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
     library.clang_Cursor_Evaluate.restype = ctypes.c_void_p

@@ -1,4 +1,4 @@
-"""The data directives of a file: `data` over a statement, and those that stand alone."""
+"""The data directives of a file: `data` before a statement, and those that stand alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import resolve_path
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts
-from tilepragma.frontend.clang.regions import BoundStatement, Found, RegionBuilder
+from tilepragma.frontend.clang.regions import BoundStatement, PlacedDirective, RegionBuilder
 from tilepragma.frontend.clang.statement_lowering import StatementLowering
 from tilepragma.frontend.pragma.text_scan import declaration_start
 from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
@@ -19,10 +19,12 @@ from tilepragma.ir.loop_tree import DataRegion, Enclosing, Kernel
 _LOOPS = {CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT}
 
 
-def data_regions(builder: RegionBuilder, found: tuple[Found, ...], kernels: Sequence[Kernel]) -> tuple[DataRegion, ...]:
-    """The data regions and standalone data directives of one file, in textual order; every fault is reported."""
+def data_regions(
+    builder: RegionBuilder, directives: tuple[PlacedDirective, ...], kernels: Sequence[Kernel]
+) -> tuple[DataRegion, ...]:
+    """The file's data regions and standalone data directives, in order; reports every fault."""
     regions = []
-    for directive in found:
+    for directive in directives:
         if directive.data is None:
             continue
         try:
@@ -32,38 +34,38 @@ def data_regions(builder: RegionBuilder, found: tuple[Found, ...], kernels: Sequ
     return tuple(regions)
 
 
-def _region(builder: RegionBuilder, found: Found, kernels: Sequence[Kernel]) -> DataRegion:
-    directive = found.data
+def _region(builder: RegionBuilder, placed: PlacedDirective, kernels: Sequence[Kernel]) -> DataRegion:
+    directive = placed.data
     assert directive is not None
     what = "#pragma tilek " + (directive.construct.value if isinstance(directive, DataDirective) else "wait")
-    offset = found.range.start.offset
+    offset = placed.range.start.offset
     for kernel in kernels:
-        if kernel.range.file == found.path and kernel.range.start.offset <= offset < kernel.range.end.offset:
+        if kernel.range.file == placed.path and kernel.range.start.offset <= offset < kernel.range.end.offset:
             raise source_error(
-                found.range, f"'{what}' cannot stand inside a kernel", "put it before or after the kernel"
+                placed.range, f"'{what}' cannot stand inside a kernel", "put it before or after the kernel"
             )
     if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:
-        if found.statement is None:
-            raise source_error(found.range, f"no statement follows '{what}'", "put it before a block '{ … }'")
-        bound = builder.bind(found, found.statement, what)
+        if placed.statement is None:
+            raise source_error(placed.range, f"no statement follows '{what}'", "put it before a block '{ … }'")
+        bound = builder.bind(placed, placed.statement, what)
         objects = _objects(builder, bound.facts, directive, offset)
         _refuse_exits(bound, what)
         facts, range_, enclosing = bound.facts, bound.range, bound.enclosing
     else:
-        facts = builder.function_around(found, what)
+        facts = builder.function_around(placed, what)
         objects = _objects(builder, facts, directive, offset)
-        _require_block(facts, found, what)
-        range_ = SourceRange(found.range.start, found.range.start)
+        _require_block(facts, placed, what)
+        range_ = SourceRange(placed.range.start, placed.range.start)
         function = facts.node
-        insertion = declaration_start(builder.unit.text(found.path), function.start)
-        enclosing = Enclosing(function.spelling, found.path, insertion)
+        insertion = declaration_start(builder.unit.text(placed.path), function.start)
+        enclosing = Enclosing(function.spelling, placed.path, insertion)
     return DataRegion(directive, objects, enclosing, range_)
 
 
 def _objects(
     builder: RegionBuilder, facts: FunctionFacts, directive: DataDirective | WaitDirective, offset: int
 ) -> tuple[tuple[str, DataObject], ...]:
-    """Each section's path with its object; unknown names are reported."""
+    """Each section's path with its object; reports unknown names."""
     if isinstance(directive, WaitDirective):
         return ()
     context = Context(builder.unit, builder.diagnostics, builder.types, builder.functions, facts, is_region=True)
@@ -80,22 +82,22 @@ def _objects(
 
 
 def _require_lengths(section: Section, object_: DataObject) -> None:
-    """Refuse a section that leaves out a length which the type does not tell either."""
+    """Refuse a section without a length that the type does not tell either."""
     for place, length in enumerate(object_.lengths):
-        said = section.dimensions[place].length if place < len(section.dimensions) else None
-        if length is None and said is None:
+        written = section.dimensions[place].length if place < len(section.dimensions) else None
+        if length is None and written is None:
             form = section.path + "".join(f"[0:N{number + 1}]" for number in range(object_.rank))
             raise source_error(
                 section.range,
-                f"how many elements of '{section.path}' are meant is not known: its type has no length",
+                f"the number of elements of '{section.path}' is unknown: its type has no length",
                 f"write the section, as in {form} with its lengths for N1"
                 + (f" to N{object_.rank}" if object_.rank > 1 else ""),
             )
 
 
-def _require_block(facts: FunctionFacts, found: Found, what: str) -> None:
-    """A directive that stands alone becomes a statement, so it must stand where one may be added."""
-    offset = found.range.start.offset
+def _require_block(facts: FunctionFacts, placed: PlacedDirective, what: str) -> None:
+    """A standalone directive becomes a statement, so it must stand between statements."""
+    offset = placed.range.start.offset
     around = next(c for c in facts.node.children if c.kind == CursorKind.COMPOUND_STMT)
     while True:
         inner = next((c for c in around.children if c.start < offset < c.end), None)
@@ -104,7 +106,7 @@ def _require_block(facts: FunctionFacts, found: Found, what: str) -> None:
         around = inner
     if around.kind != CursorKind.COMPOUND_STMT:
         raise source_error(
-            found.range,
+            placed.range,
             f"'{what}' must stand between the statements of a block",
             "put braces around the statement and the directive",
         )
@@ -126,7 +128,7 @@ def _refuse_exits(bound: BoundStatement, what: str) -> None:
 
 
 def exits(node: Node) -> list[Node]:
-    """What leaves a statement other than at its end."""
+    """The statements that leave `node` other than at its end."""
     return _exits(node, in_loop=False, in_switch=False)
 
 
@@ -142,4 +144,4 @@ def _exits(node: Node, in_loop: bool, in_switch: bool) -> list[Node]:
         return []
     in_loop = in_loop or kind in _LOOPS
     in_switch = in_switch or kind == CursorKind.SWITCH_STMT
-    return [found for child in node.children for found in _exits(child, in_loop, in_switch)]
+    return [exit_ for child in node.children for exit_ in _exits(child, in_loop, in_switch)]

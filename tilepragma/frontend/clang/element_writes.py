@@ -1,4 +1,4 @@
-"""Which elements of arrays a region's text may write, by their types and by the arrays that they are in."""
+"""Which array elements a region may write, by the types of elements and by their arrays."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ _IGNORED = re.compile(r"\b(?:const|volatile|restrict|unsigned|signed)\b\s*")
 
 @dataclass(frozen=True)
 class ElementWrites:
-    """The elements that a region and the functions it calls assign; calls of other functions, which may write through pointers that they get."""
+    """The places that a region and the functions it calls assign.
+
+    Also arguments of unknown functions, which may write through the pointers that they get.
+    """
 
     nodes: tuple[Node, ...]
 
     @staticmethod
     def of(region: Node) -> ElementWrites:
-        """Those of a region."""
+        """The writes of a region."""
         nodes: list[Node] = []
         known: set[Key] = set()
         pending = [region]
@@ -44,11 +47,11 @@ class ElementWrites:
         return ElementWrites(tuple(nodes))
 
     def meeting(self, element: Node) -> Node | None:
-        """The first write that may be one of the element; None where there is none (C99 6.5p7: types tell objects apart, save bytes)."""
+        """The first write that may hit the element by types (C99 6.5p7) and arrays, or None."""
         types, root = set(types_in(element.type)), plain_root(element)
         for write in self.nodes:
-            other = plain_root(write)
-            if root is not None and other is not None and root != other:
+            write_root = plain_root(write)
+            if root is not None and write_root is not None and root != write_root:
                 continue
             written = set(types_in(write.type))
             if is_byte(write.type) or "void" in written or not types.isdisjoint(written):
@@ -57,7 +60,7 @@ class ElementWrites:
 
 
 def changed_operand(node: Node) -> Node | None:
-    """What an assignment, `++`, `--` changes, or `&` hands on; None for other nodes."""
+    """The operand that an assignment, `++` or `--` changes, or whose address `&` takes, or None."""
     if node.kind in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
         operator = node.binary_operator
         return strip(node.children[0]) if operator.endswith("=") and operator not in _COMPARISONS else None
@@ -67,11 +70,11 @@ def changed_operand(node: Node) -> Node | None:
 
 
 def plain_root(element: Node) -> Key | None:
-    """The array or struct variable that an element lies in; None where a pointer leads to it."""
+    """The array or struct variable that holds an element; None for one behind a pointer."""
     node = strip(element)
     while True:
         if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
-            bases = [one for one in map(strip, node.children) if is_array(one.type)]
+            bases = [base for base in map(strip, node.children) if is_array(base.type)]
             if not bases:
                 return None
             node = bases[0]
@@ -88,36 +91,36 @@ def plain_root(element: Node) -> Key | None:
 
 
 def is_dereference(node: Node) -> bool:
-    """Whether it is `*p`."""
+    """Whether the node is `*p`."""
     return node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*"
 
 
 def is_byte(type_: Any) -> bool:
-    """Whether it is a type of characters."""
+    """Whether the type is one of characters."""
     return bool(type_.get_canonical().kind in _BYTES)
 
 
 def element_name(type_: Any) -> str:
-    """The type of what pointers and arrays lead to in the end, without qualifiers and signs."""
-    found = type_.get_canonical()
-    while is_pointer(found) or is_array(found):
-        found = (found.get_pointee() if found.kind == TypeKind.POINTER else found.element_type).get_canonical()
-    return _IGNORED.sub("", str(found.spelling)).strip()
+    """The innermost type of pointers and arrays, without qualifiers and signs."""
+    element = type_.get_canonical()
+    while is_pointer(element) or is_array(element):
+        element = (element.get_pointee() if element.kind == TypeKind.POINTER else element.element_type).get_canonical()
+    return _IGNORED.sub("", str(element.spelling)).strip()
 
 
 def types_in(type_: Any) -> Iterator[str]:
-    """The type of what pointers and arrays lead to in the end, and where that is a struct those of its members."""
+    """The innermost type of pointers and arrays, and if it is a struct, its members' types."""
     yield element_name(type_)
-    found = type_.get_canonical()
-    while is_array(found):
-        found = found.element_type.get_canonical()
-    if is_record(found):
-        for member in found.get_fields():
+    element = type_.get_canonical()
+    while is_array(element):
+        element = element.element_type.get_canonical()
+    if is_record(element):
+        for member in element.get_fields():
             yield from types_in(member.type)
 
 
 def _is_in_memory(changed: Node) -> bool:
-    """Whether an assigned place is more than a variable, or a member of one: those are the host's, whoever writes them."""
+    """Whether the place is more than a variable or its member; those always stay on the host."""
     node = changed
     while node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
         node = strip(node.children[0])
@@ -125,7 +128,7 @@ def _is_in_memory(changed: Node) -> bool:
 
 
 def _definition(call: Node) -> Node | None:
-    """The body of the function of the file that is called."""
+    """The definition of the called function, if the file has it."""
     callee = strip(call.children[0]) if call.children else call
     declaration = callee.declaration if callee.kind == CursorKind.DECL_REF_EXPR else None
     if declaration is None or declaration.kind != CursorKind.FUNCTION_DECL:

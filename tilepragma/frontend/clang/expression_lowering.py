@@ -1,4 +1,4 @@
-"""Cursors of expressions to the IR's expressions."""
+"""Lowers cursors of expressions to the IR's expressions."""
 
 from __future__ import annotations
 
@@ -7,29 +7,19 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang import literals, storage_accesses
 from tilepragma.frontend.clang.calls import lower_call
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
-from tilepragma.frontend.clang.initial_values import other_of_two
+from tilepragma.frontend.clang.initial_values import flip_flop_initializer
 from tilepragma.frontend.clang.lowering_context import Context, strip
 from tilepragma.frontend.clang.objects import known_number
 from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
 from tilepragma.frontend.clang.written_objects import has_effects
-from tilepragma.ir.expressions import (
-    Access,
-    Assignment,
-    Binary,
-    Cast,
-    Comma,
-    Conditional,
-    Expression,
-    Increment,
-    Unary,
-)
+from tilepragma.ir.expressions import Access, Assignment, Binary, Cast, Comma, Conditional, Expression, Increment, Unary
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType, Type, VoidType
 
 _PLACES = {CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR}
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="}
 _INCREMENTS = {"x++": ("++", False), "x--": ("--", False), "++": ("++", True), "--": ("--", True)}
-#: Nodes of a value that stands in several places: macros in macros would grow without end.
+#: A value that stands in several places has at most so many nodes; nested macros grow without end.
 _LONGEST_VALUE = 500
 _REFUSED = {
     CursorKind.STRING_LITERAL: ("a string cannot be used in a kernel", "do input and output outside the kernel"),
@@ -93,7 +83,7 @@ class ExpressionLowering:
         raise self._refusal(node)
 
     def truth(self, node: Node) -> Expression:
-        """The IR of a condition: pointers are true where they are not NULL."""
+        """The IR of a condition: a pointer is true if it is not NULL."""
         return storage_accesses.null_test(self.context, node, self.lower) if is_pointer(node.type) else self.lower(node)
 
     def access(self, node: Node) -> Access:
@@ -101,12 +91,10 @@ class ExpressionLowering:
         return storage_accesses.access(self.context, node, self.lower)
 
     def type_of(self, node: Node) -> Type:
-        """The IR type of an expression; addresses are refused."""
+        """The IR type of an expression; refuses addresses."""
         if is_pointer(node.type) or is_array(node.type):
             raise source_error(
-                node.range,
-                "an address is computed here, which kernels cannot do",
-                "index the array where it is used",
+                node.range, "an address is computed here, which kernels cannot do", "index the array where it is used"
             )
         return self.context.types.convert(node.type, node.range)
 
@@ -128,16 +116,16 @@ class ExpressionLowering:
         if declaration is not None and declaration.key in self.context.values:
             return self.context.values[declaration.key]
         if declaration is not None and declaration.key not in self.context.declared:
-            known = known_number(declaration)
-            if known is not None:
-                return literals.constant(known, self.type_of(node), node.range)
-            value = other_of_two(self.context, node)
+            number = known_number(declaration)
+            if number is not None:
+                return literals.constant(number, self.type_of(node), node.range)
+            value = flip_flop_initializer(self.context, node)
             if value is not None:
                 return self.lower(value)
         return self.access(node)
 
     def _statement_expression(self, node: Node) -> Expression:
-        """The value of `({ T a = x; T b = y; a > b ? a : b; })`, with the values of constants in the places of their names."""
+        """The value of `({ T a = x; T b = y; a > b ? a : b; })`: values replace the names."""
         *declarations, last = node.children[0].children
         names = [child for statement in declarations for child in statement.children]
         plain = (
@@ -153,14 +141,14 @@ class ExpressionLowering:
             if has_effects(value) or sum(1 for _ in walk(value)) > _LONGEST_VALUE:
                 raise source_error(
                     node.range,
-                    f"a statement expression cannot be used here: what its '{name.spelling}' is set to {why}",
+                    f"a statement expression cannot be used here: the value of its '{name.spelling}' {why}",
                     "put this into a variable in a statement of its own, or write a static inline function",
                 )
             self.context.values[name.key] = Cast(self._scalar_type(name), value, initializer.range)
         return self.lower(last)
 
     def _is_named_value(self, declaration: Node) -> bool:
-        """Whether it is a number that keeps the value it is declared with."""
+        """Whether the declaration is of a number that keeps its first value."""
         facts, key = self.context.facts, declaration.key
         return (
             declaration.kind == CursorKind.VAR_DECL
@@ -236,7 +224,7 @@ class ExpressionLowering:
             return self.lower(operand)
         if is_pointer(node.type):
             raise source_error(
-                node.range, "an address is turned to another type here", "index the array with its own type"
+                node.range, "an address is cast to another type here", "index the array with its own type"
             )
         return Cast(type_, self.lower(operand), node.range)
 
@@ -264,7 +252,7 @@ class ExpressionLowering:
 
 
 def _is_null(node: Node) -> bool:
-    """Whether it is NULL or 0."""
+    """Whether the expression is NULL or 0."""
     inner = strip(node)
     while inner.kind in (CursorKind.CSTYLE_CAST_EXPR, CursorKind.PAREN_EXPR):
         inner = strip(inner.children[-1])

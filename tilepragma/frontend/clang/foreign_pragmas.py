@@ -1,4 +1,4 @@
-"""Notes on pragmas of others inside kernels: the host's fallback keeps them, kernels do not know them."""
+"""Notes other tools' pragmas inside kernels: the host's fallback keeps them, kernels drop them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.M
 def note_foreign_pragmas(
     file: SourceFile, kernels: Iterable[Kernel], skipped: Sequence[tuple[int, int]], diagnostics: Diagnostics
 ) -> None:
-    """One note for each foreign pragma inside a kernel of the file; `skipped` is what the preprocessor leaves out."""
+    """Report each foreign pragma inside a kernel, but for those in the `skipped` ranges."""
     for kernel in kernels:
         if kernel.range.file != file.path:
             continue
-        for found in _PRAGMA.finditer(file.text, kernel.range.start.offset, kernel.range.end.offset):
-            if found.group(2) == b"tilek" or any(first <= found.start(1) < last for first, last in skipped):
+        for pragma in _PRAGMA.finditer(file.text, kernel.range.start.offset, kernel.range.end.offset):
+            if pragma.group(2) == b"tilek" or any(first <= pragma.start(1) < last for first, last in skipped):
                 continue
-            text = found.group(1).rstrip()
-            start = found.start(1)
+            text = pragma.group(1).rstrip()
+            start = pragma.start(1)
             line = file.text.count(b"\n", 0, start) + 1
             column = start - file.text.rfind(b"\n", 0, start)
             range_ = SourceRange(

@@ -1,4 +1,4 @@
-"""Functions of the translation unit that kernels call: lowered once, handed out callee first."""
+"""The file's functions that kernels call: each is lowered once, callees come first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import field
 from tilepragma.base.diagnostics import Diagnostics, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
-from tilepragma.frontend.clang.implied_parameters import Implied, settled
+from tilepragma.frontend.clang.implied_parameters import Implied, with_constness
 from tilepragma.frontend.clang.lowering_context import Context, Key, function_facts
 from tilepragma.frontend.clang.object_names import NameTable
 from tilepragma.frontend.clang.objects import declare
@@ -20,7 +20,7 @@ from tilepragma.ir.types import RecordType
 
 @dataclass(frozen=True)
 class _Lowered:
-    """A function, the names of those it calls and of the records it uses, and the parameters that the user did not write."""
+    """A lowered function, its callees, the records it uses, and its implied parameters."""
 
     function: Function
     callees: tuple[str, ...]
@@ -40,7 +40,7 @@ class FunctionCollector:
     _active: list[Key] = field(default_factory=list)
 
     def require(self, definition: Node, call: Node, caller: Context) -> str:
-        """The name to call; the function is lowered if this is its first call. Raises SourceError for what cannot be called."""
+        """The name of the function, which is lowered at its first call. Raises SourceError."""
         key = definition.key
         name = definition.spelling
         if key in self._active:
@@ -60,30 +60,30 @@ class FunctionCollector:
         return name
 
     def implied(self, name: str) -> tuple[Implied, ...]:
-        """The parameters of a function that the user did not write."""
+        """The parameters that lowering added to a function."""
         return self._lowered[name].implied
 
     def parameters(self, name: str) -> tuple[DataObject, ...]:
-        """The parameters of a function that was required, those included."""
+        """All parameters of a required function, with those that lowering added."""
         return self._lowered[name].function.parameters
 
     def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
-        """The functions and all they call, callee first; and the records they use."""
-        found: dict[str, Function] = {}
+        """The functions and all their callees, callee first; and the records they use."""
+        collected: dict[str, Function] = {}
         records: set[str] = set()
 
         def visit(name: str) -> None:
             entry = self._lowered.get(name)
-            if entry is None or name in found:
+            if entry is None or name in collected:
                 return
             for callee in entry.callees:
                 visit(callee)
-            found[name] = entry.function
+            collected[name] = entry.function
             records.update(entry.records)
 
         for name in callees:
             visit(name)
-        return tuple(found.values()), records
+        return tuple(collected.values()), records
 
     def _lower(self, definition: Node, call: Node) -> _Lowered:
         name = definition.spelling
@@ -112,6 +112,8 @@ class FunctionCollector:
             context.records.add(result.spelling)
         lowered = lowering.function_body(body)
         known = tuple(self._lowered[callee].function for callee in context.callees)
-        parameters, implied, lowered = settled(parameters, context.implied, lowered, known)
-        function = Function(name, result, (*parameters, *(one.object for one in implied)), lowered, definition.range)
+        parameters, implied, lowered = with_constness(parameters, context.implied, lowered, known)
+        function = Function(
+            name, result, (*parameters, *(parameter.object for parameter in implied)), lowered, definition.range
+        )
         return _Lowered(function, tuple(context.callees), frozenset(context.records), implied)

@@ -1,4 +1,4 @@
-"""What may stand between kernels of a region and run on the host as it is: statements that touch no element of the kernels' arrays."""
+"""Statements between a region's kernels that may stay on the host: they touch no kernel array."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ELSEWHERE = "call it before or after the region, or put the kernel before the l
 
 @dataclass(frozen=True)
 class Pointer:
-    """A pointer variable, or a member path (`grid->now`) from the variable that is declared there, and its type."""
+    """A pointer variable, or a member path (`grid->now`) from a declared variable, and its type."""
 
     host: str
     declaration: Node = field(compare=False)
@@ -42,14 +42,14 @@ class Pointer:
 
 @dataclass
 class HostText:
-    """Looks through what is to run on the host. `elements`: the types of elements that the loops
-    beside touch, `writes`: what the region writes.
+    """Checks text of a region that is to run on the host.
 
-    Objects of other types are others (C99 6.5p7), unless characters are their bytes: what pointers
-    to such lead to may be anything, but for constant ones that functions get, which are texts.
-    Elements that nothing in the region writes may be read. `sets` collects pointers that were set
-    to others, `seen` the first place where each pointer is read, or set. `calls`: whether a
-    function of the user's is called. `reads`: an element of each type that the host reads.
+    `elements` has the types of elements that the region's loops touch, `writes` what the region
+    writes. Objects of other types are other objects (C99 6.5p7). But any object may be behind a
+    pointer to characters, unless a function gets it as a constant text. The host may read elements
+    that nothing in the region writes. `calls` tells whether the host text calls a function of the
+    user. `reads` has, for each type, an element that the host reads. `_sets` collects which
+    pointers are set to which; `_set_first` and `_read_first` have the first offset of each.
     """
 
     elements: frozenset[str]
@@ -64,20 +64,20 @@ class HostText:
 
     @staticmethod
     def around(region: Node) -> HostText:
-        """That of a region, with the loops in it."""
-        found: set[str] = set()
+        """The check for a region and its loops."""
+        types: set[str] = set()
         read: dict[Pointer, int] = {}
-        for loop in (one for one in region.walk() if one.kind == CursorKind.FOR_STMT):
+        for loop in (node for node in region.walk() if node.kind == CursorKind.FOR_STMT):
             for node in loop.walk():
                 if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(node):
-                    found.update(types_in(node.type))
+                    types.update(types_in(node.type))
                 pointer = _pointer(node) if node.kind in _REFERENCES else None
                 if pointer is not None:
                     read.setdefault(pointer, node.start)
-        return HostText(frozenset(found), ElementWrites.of(region), _read_first=read)
+        return HostText(frozenset(types), ElementWrites.of(region), _read_first=read)
 
     def refusal(self, node: Node) -> SourceError | None:
-        """Why a statement or expression cannot run on the host as it is; None where it can."""
+        """Why a statement or expression cannot run on the host as it is, or None."""
         try:
             self._look(node)
         except SourceError as refusal:
@@ -85,22 +85,22 @@ class HostText:
         return None
 
     def groups(self) -> Iterator[tuple[Pointer, ...]]:
-        """Pointers that hold each other's values, directly or not."""
+        """Groups of pointers that hold each other's values, directly or not."""
         groups: list[list[Pointer]] = []
         for pair in self._sets:
-            met = [group for group in groups if any(one in group for one in pair)]
+            met = [group for group in groups if any(pointer in group for pointer in pair)]
             groups = [group for group in groups if group not in met]
-            groups.append(list(dict.fromkeys((*(one for group in met for one in group), *pair))))
+            groups.append(list(dict.fromkeys((*(pointer for group in met for pointer in group), *pair))))
         return (tuple(group) for group in groups)
 
     def has_value_before(self, pointer: Pointer) -> bool:
-        """Whether the first that is done with a pointer is not that it is set."""
+        """Whether the region uses the pointer's value before it sets the pointer."""
         first = self._set_first.get(pointer)
         read = self._read_first.get(pointer)
         return first is None or (read is not None and read < first)
 
     def _look(self, node: Node) -> None:
-        """Go through a piece of text. Raises SourceError at what touches an array, or may."""
+        """Check a piece of text. Raises SourceError if it touches an array, or may."""
         kind = node.kind
         if kind == CursorKind.CALL_EXPR:
             self._call(node)
@@ -118,7 +118,7 @@ class HostText:
                     and target.declaration.kind == CursorKind.PARM_DECL
                     and "." in target.host.replace("->", ".")
                 ):
-                    raise self._touching(left)  # whose member it is, is not known here
+                    raise self._touching(left)  # the caller's struct is unknown
                 self._set(target, right)
         elif kind in _REFERENCES and self._is_held(node.type):
             raise self._touching(node)
@@ -134,7 +134,7 @@ class HostText:
             self._look_inside(node)
 
     def _element(self, node: Node, changed: bool) -> None:
-        """An element of an array, which the host may read where no kernel of the region writes it."""
+        """Check an element; the host may read it if no kernel of the region writes it."""
         touched = not self.elements.isdisjoint(types_in(node.type))
         if _is_any_byte(node) or (touched and (changed or is_array(node.type) or is_pointer(node.type))):
             raise self._touching(node)
@@ -150,7 +150,7 @@ class HostText:
                 self.reads.setdefault(type_, node)
 
     def _look_on_the_way(self, node: Node) -> None:
-        """The subscripts of an element and the pointers on the way to it: an array that leads to it is no value."""
+        """Check an element's subscripts and pointers; an array on the way to it is no value."""
         for child in map(strip, node.children):
             if child.kind in _WAYS and (is_array(child.type) or is_pointer(child.type)):
                 self._look_on_the_way(child)
@@ -169,9 +169,9 @@ class HostText:
                 node.range, "a function is called through a pointer here", "call it before or after the region"
             )
         definition = declaration.cursor.get_definition()
-        own = definition is not None and not node.unit.is_system(str(definition.location.file.name))
+        is_defined = definition is not None and not node.unit.is_system(str(definition.location.file.name))
         for place, argument in enumerate(node.children[1:]):
-            passed = _address_of(argument) if own else None
+            passed = _address_of(argument) if is_defined else None
             if passed is not None and self._is_held(passed.type):
                 parameters = [
                     child for child in Node(definition, node.unit).children if child.kind == CursorKind.PARM_DECL
@@ -179,7 +179,7 @@ class HostText:
                 self._sets.append((_through(parameters[place]), passed))
             else:
                 self._argument(argument, declaration.spelling)
-        if own:
+        if is_defined:
             self._body(Node(definition, node.unit), node)
         elif declaration.file and not node.unit.is_system(declaration.file):
             raise self._calling(node, f"'{declaration.spelling}'", "it is not defined in this file")
@@ -198,7 +198,7 @@ class HostText:
         self._look(argument)
 
     def _body(self, definition: Node, call: Node) -> None:
-        """Look at what a function of the user's does."""
+        """Check the body of a function of the user."""
         self.calls = True
         if definition.key not in self._called:
             self._called[definition.key] = None
@@ -217,7 +217,7 @@ class HostText:
         )
 
     def _relates_pointers(self, node: Node) -> bool:
-        """Whether it sets one pointer to others, or compares two, and does no more."""
+        """Whether the node only sets one pointer to others, or compares two."""
         left, right = map(strip, node.children)
         if not self._is_held(left.type) or self._named(left) is None:
             return False
@@ -226,7 +226,7 @@ class HostText:
         return node.binary_operator in _COMPARISONS and self._named(right) is not None
 
     def _named(self, node: Node) -> Pointer | None:
-        """The pointer that an expression names; in functions also the one that a parameter leads to."""
+        """The pointer that an expression names; in functions also what a parameter points to."""
         if self._depth > 0 and is_dereference(node) and is_pointer(node.type):
             parameter = strip(node.children[0]).declaration
             if parameter is not None and parameter.kind == CursorKind.PARM_DECL:
@@ -234,19 +234,19 @@ class HostText:
         return _pointer(node)
 
     def _set(self, target: Pointer, value: Node) -> None:
-        """A pointer is set; its value must be that of another one."""
-        for one in _values(value):
-            pointer = self._named(one)
+        """Note that a pointer is set; its value must be that of another pointer."""
+        for named in _values(value):
+            pointer = self._named(named)
             if pointer is None:
-                raise self._touching(one)
+                raise self._touching(named)
             self._sets.append((target, pointer))
-            self._read_first[pointer] = min(one.start, self._read_first.get(pointer, one.start))
+            self._read_first[pointer] = min(named.start, self._read_first.get(pointer, named.start))
         for node in _conditions(value):
             self._look(node)
         self._set_first.setdefault(target, target.range.start.offset)
 
     def _is_held(self, type_: Any) -> bool:
-        """Whether it is a pointer or an array that may lead to what the loops touch."""
+        """Whether it is a pointer or an array that may lead to elements of the loops."""
         if not (is_pointer(type_) or is_array(type_)):
             return False
         element = element_name(type_)
@@ -257,7 +257,7 @@ class HostText:
             return source_error(
                 node.range,
                 f"the newest values of '{_text(node)}' may be on a device",
-                "between the loops pointers may be set to others, and compared; do all else before or after the region",
+                "between loops, only set and compare pointers; do everything else before or after the region",
             )
         write = write or self.writes.meeting(node)
         why = "" if write is None else f": '{_text(write)}' is written in the region (line {write.range.start.line})"
@@ -266,12 +266,12 @@ class HostText:
         return source_error(
             node.range,
             f"the newest value of '{_text(node)}' may be on a device{why}{same}",
-            "let a statement of its own put it into a variable, and use that",
+            "copy it to a variable in a separate statement, and use that",
         )
 
 
 def _changed_element(node: Node) -> Node | None:
-    """The element of an array that a node changes, or a member of; None where it changes none."""
+    """The array element that a node changes, wholly or in a member, or None."""
     changed = changed_operand(node)
     while changed is not None and changed.kind == CursorKind.MEMBER_REF_EXPR and changed.children:
         changed = strip(changed.children[0])
@@ -280,7 +280,7 @@ def _changed_element(node: Node) -> Node | None:
 
 
 def _is_any_byte(node: Node) -> bool:
-    """Whether an element is a byte that a pointer leads to, of an object of any type."""
+    """Whether the element is a byte behind a pointer, hence of an object of any type."""
     whole = strip(node.children[0])
     return is_byte(node.type) and not is_array(whole.type) and whole.kind != CursorKind.STRING_LITERAL
 
@@ -296,7 +296,7 @@ def _text(node: Node) -> str:
 
 
 def _address_of(node: Node) -> Pointer | None:
-    """The pointer whose address an expression is; None where it is none."""
+    """The pointer whose address the expression takes, or None."""
     plain = strip(node)
     if plain.kind != CursorKind.UNARY_OPERATOR or plain.unary_operator != "&":
         return None
@@ -304,12 +304,12 @@ def _address_of(node: Node) -> Pointer | None:
 
 
 def _through(parameter: Node) -> Pointer:
-    """The pointer that a parameter leads to."""
+    """The pointer that a parameter points to."""
     return Pointer(f"*{parameter.spelling}", parameter, parameter.key, parameter.type, parameter.range)
 
 
 def _pointer(node: Node) -> Pointer | None:
-    """The pointer that an expression names; None where it is none, or no plain name or path."""
+    """The pointer that an expression names, plainly or by a member path; else None."""
     if not (is_pointer(node.type) or is_array(node.type)):
         return None
     root, path = node, ""
@@ -324,7 +324,7 @@ def _pointer(node: Node) -> Pointer | None:
 
 
 def _values(node: Node) -> Iterator[Node]:
-    """The names that a pointer's value comes from; something else is handed on as it is."""
+    """The expressions that a pointer's value may come from."""
     plain = strip(node)
     if plain.kind == CursorKind.CONDITIONAL_OPERATOR:
         yield from _values(plain.children[1])

@@ -1,10 +1,10 @@
-"""Variables of the file that called functions use: parameters that the user did not write.
+"""Implied parameters: variables of the file that called functions use.
 
-    static int grid[N][M];                                       int count(int i, int grid[N][M])
-    int count(int i) { return grid[i][0] + grid[i][1]; }   as    count(i)  as  count(i, grid)
+    static int grid[N][M];                                     int count(int i, int grid[N][M])
+    int count(int i) { return grid[i][0] + grid[i][1]; }   as  count(i)  as  count(i, grid)
 
-On hosts the user's own function is called, which uses its variable itself: the variable's value
-must be the one that the kernel sees.
+On hosts, kernels call the user's own function, which uses the variable itself. So the kernel must
+see the variable's value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tilepragma.ir.types import ArrayType, PointerType, ScalarType, Type
 
 @dataclass(frozen=True)
 class Implied:
-    """The parameter, the variable that it stands for, and where that is used first."""
+    """An implied parameter, the variable it stands for, and its first use."""
 
     object: DataObject
     declaration: Node
@@ -36,19 +36,19 @@ class Implied:
 
 
 def implied_parameter(context: Context, declaration: Node, range_: SourceRange, lower: Lower) -> DataObject:
-    """The parameter of the function that is lowered for a variable of the file. Raises SourceError for other variables."""
+    """The parameter for a variable of the file. Raises SourceError for other variables."""
     parent = declaration.cursor.semantic_parent
     if parent is None or parent.kind != CursorKind.TRANSLATION_UNIT:
-        raise _not_its_own(declaration.spelling, range_)
+        raise _foreign_variable(declaration.spelling, range_)
     made = declare(context, declaration, Scope.LOCAL, lower)
     if made.storage is Storage.ROWS or not isinstance(made.element, ScalarType):
         del context.declared[declaration.key]
-        raise _not_its_own(declaration.spelling, range_)
+        raise _foreign_variable(declaration.spelling, range_)
     context.implied.append(Implied(made, declaration, range_))
     return made
 
 
-def _not_its_own(name: str, range_: SourceRange) -> SourceError:
+def _foreign_variable(name: str, range_: SourceRange) -> SourceError:
     return source_error(
         range_,
         f"a function called from a kernel uses '{name}', which is not its own",
@@ -56,41 +56,38 @@ def _not_its_own(name: str, range_: SourceRange) -> SourceError:
     )
 
 
-def settled(
+def with_constness(
     parameters: Sequence[DataObject], implied: Sequence[Implied], body: Block, functions: tuple[Function, ...]
 ) -> tuple[tuple[DataObject, ...], tuple[Implied, ...], Block]:
-    """The parameters, those that are implied, and the function's body, arrays that it only reads
-    being const, whatever their declarations say.
+    """The parameters, the implied ones, and the body; read-only arrays become const.
 
-    Raises SourceError where it writes an implied scalar.
+    Raises SourceError if the body writes an implied scalar.
     """
     written = {use.object for use in uses(body, functions) if use.writes}
-    for one in implied:
-        if one.object in written and one.object.storage is Storage.SCALAR:
+    for variable in implied:
+        if variable.object in written and variable.object.storage is Storage.SCALAR:
             raise source_error(
-                one.range,
-                f"a function called from a kernel changes '{one.object.host}', which is not its own",
+                variable.range,
+                f"a function called from a kernel changes '{variable.object.host}', which is not its own",
                 "return the value, or pass the address of a variable",
             )
-    arrays = [parameter for parameter in parameters if parameter.storage is not Storage.SCALAR]
-    changed = {one: replace(one, const=one not in written) for one in (*arrays, *(one.object for one in implied))}
-    settled_ones = tuple(replace(one, object=changed[one.object]) for one in implied)
-    return (
-        tuple(changed.get(parameter, parameter) for parameter in parameters),
-        settled_ones,
-        with_objects(body, changed),
-    )
+    arrays = [array for array in parameters if array.storage is not Storage.SCALAR]
+    objects = (*arrays, *(variable.object for variable in implied))
+    changed = {object_: replace(object_, const=object_ not in written) for object_ in objects}
+    settled_parameters = tuple(changed.get(parameter, parameter) for parameter in parameters)
+    settled_implied = tuple(replace(variable, object=changed[variable.object]) for variable in implied)
+    return settled_parameters, settled_implied, with_objects(body, changed)
 
 
 def implied_argument(context: Context, implied: Implied, range_: SourceRange, lower: Lower) -> Access:
-    """The variable as the argument of a call. Raises SourceError where its name means another one."""
+    """The variable as a call's argument. Raises SourceError if a local variable hides its name."""
     declaration = implied.declaration
     if not context.is_region:
         object_ = context.declared.get(declaration.key) or implied_parameter(context, declaration, range_, lower)
     else:
         kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
-        if any(one.kind in kinds and one.spelling == declaration.spelling for one in context.facts.node.walk()):
-            raise _not_its_own(declaration.spelling, range_)
+        if any(node.kind in kinds and node.spelling == declaration.spelling for node in context.facts.node.walk()):
+            raise _foreign_variable(declaration.spelling, range_)
         object_ = external_object(context, declaration, declaration.spelling, declaration.type, range_, lower)
     type_: Type = object_.element
     if object_.storage is not Storage.SCALAR:
@@ -101,17 +98,17 @@ def implied_argument(context: Context, implied: Implied, range_: SourceRange, lo
 
 
 def check_implied(implied: frozenset[DataObject], directive: KernelDirective, written: frozenset[DataObject]) -> None:
-    """Raises SourceError where the kernel has other values of such variables than the user's functions see."""
+    """Raises SourceError if kernel and user's functions see different values of such variables."""
     private = {name for clause in directive.privates for name in clause.names}
     later = directive.asynchronous is not None or directive.asynchronous_default
-    for one in implied:
-        if one.storage is Storage.SCALAR and one in written:
+    for object_ in implied:
+        if object_.storage is Storage.SCALAR and object_ in written:
             why = "which the kernel changes"
-        elif one.host in private:
+        elif object_.host in private:
             why = "which is private to iterations"
-        elif later and (one.storage is Storage.SCALAR or one.lengths[0] is None):
+        elif later and (object_.storage is Storage.SCALAR or object_.lengths[0] is None):
             why = "which may have another value when an asynchronous kernel runs"
         else:
             continue
-        text = f"a function called from the kernel uses '{one.host}', {why}"
+        text = f"a function called from the kernel uses '{object_.host}', {why}"
         raise source_error(directive.range, text, "pass it as an argument")

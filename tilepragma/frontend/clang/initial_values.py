@@ -1,8 +1,6 @@
-"""Outside variables that stand for what they were set to: `to` for `1 - from` in a program that
-goes back and forth between two arrays.
+"""Two-valued indices: `to` is `1 - from` in a program that goes back and forth between two arrays.
 
-With `int from = step % 2, to = 1 - from;` nothing but the declaration says that u[from] and u[to]
-are two.
+With `int from = step % 2, to = 1 - from;` only the declaration tells that u[from] and u[to] differ.
 """
 
 from __future__ import annotations
@@ -16,29 +14,30 @@ _JUMPS = {CursorKind.GOTO_STMT, CursorKind.INDIRECT_GOTO_STMT}
 _LOOPS = {CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT}
 
 
-def other_of_two(context: Context, use: Node) -> Node | None:
-    """The expression `1 - v` or `(v + 1) % 2`, for any numbers, that the outside variable used here still has the value of, else None."""
+def flip_flop_initializer(context: Context, use: Node) -> Node | None:
+    """The initialiser `1 - v` or `(v + 1) % 2` (with any numbers) that a variable still equals."""
     declaration = use.declaration
     if declaration is None or declaration.kind != CursorKind.VAR_DECL or not context.is_region:
         return None
     initializer = declaration.unit.initializer(declaration)
-    other = None if initializer is None else _flipped(strip(initializer))
-    if initializer is None or other is None or other.declaration is None:
+    flipped = None if initializer is None else _flipped(strip(initializer))
+    if initializer is None or flipped is None or flipped.declaration is None:
         return None
-    both = (declaration, other.declaration)
-    if not all(_is_of_the_function(one) for one in both):
+    both = (declaration, flipped.declaration)
+    if not all(_is_of_the_function(variable) for variable in both):
         return None
-    names = {one.spelling for one in both}
+    names = {variable.spelling for variable in both}
     function = list(context.facts.node.walk())
-    hidden = [one for one in function if one.kind in _VARIABLES and one.spelling in names]
-    if len(hidden) != len(both) or any(one.kind in _JUMPS for one in function):
+    hidden = [node for node in function if node.kind in _VARIABLES and node.spelling in names]
+    if len(hidden) != len(both) or any(node.kind in _JUMPS for node in function):
         return None
-    loops = [one for one in function if one.kind in _LOOPS and one.start <= use.start < one.end]
+    loops = [node for node in function if node.kind in _LOOPS and node.start <= use.start < node.end]
     entered = [(loop.start, loop.end) for loop in loops if not loop.start <= declaration.start < loop.end]
     spans = [(declaration.start, use.start), *entered]
     changed = (
-        one.key in context.facts.address_taken or any(context.facts.written_from(one.key, *span) for span in spans)
-        for one in both
+        variable.key in context.facts.address_taken
+        or any(context.facts.written_from(variable.key, *span) for span in spans)
+        for variable in both
     )
     return None if any(changed) else initializer
 
@@ -62,7 +61,7 @@ def _variable(node: Node) -> Node | None:
 
 
 def _is_of_the_function(declaration: Node) -> bool:
-    """Whether it is an int that nothing but the function's own text changes."""
+    """Whether the variable is an int that only the function's own text changes."""
     parent = declaration.cursor.semantic_parent
     local = parent is not None and parent.kind == CursorKind.FUNCTION_DECL
     canonical = declaration.type.get_canonical()

@@ -1,8 +1,7 @@
-"""The parts of a `for` header in the types in which C computes them: an iterator wraps, and is
-converted where it is compared.
+"""The parts of a `for` header in the types in which C computes them.
 
-Plans reason about numbers. Constants become the numbers that C makes of them here; what is known at
-a launch only is checked there (planner/overflow_guards.py).
+An iterator wraps, and C converts it where it is compared. Constants become the numbers that C makes
+of them. Launch checks test the values that only a launch knows (planner/overflow_guards.py).
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ def is_integer(value: Expression) -> bool:
 
 
 def started(lower: Expression, iterator: DataObject) -> Expression:
-    """The first value of the iterator: `lower` after conversion to its type. Where that is a small
-    one, a cast stands for a conversion that may change the value; elsewhere the launch checks that
-    it does not.
+    """The first value of the iterator: `lower` converted to its type.
+
+    If the type is narrow and conversion may change the value, a cast stands for it; otherwise the
+    launch checks that the value stays.
     """
     type_ = _type(iterator)
     known = c_value(Cast(type_, lower, lower.range))
@@ -35,7 +35,7 @@ def started(lower: Expression, iterator: DataObject) -> Expression:
 
 
 def compared(upper: Expression, iterator: DataObject) -> Expression:
-    """The bound in the type in which C compares the iterator with it, where it is a constant that this changes."""
+    """The bound in the type in which C compares it, if that changes the constant."""
     known = c_value(upper)
     if known is None or not isinstance(upper.type, ScalarType):
         return upper
@@ -45,7 +45,7 @@ def compared(upper: Expression, iterator: DataObject) -> Expression:
 
 
 def added(step: Expression, sign: int, iterator: DataObject) -> tuple[Expression, int]:
-    """A step, and its sign; of a constant what the iterator's type keeps: 4294967297 adds 1 to an `int`."""
+    """A step (if constant, modulo the type: 4294967297 adds 1 to an `int`), and its sign."""
     known, type_ = c_value(step), _type(iterator)
     if known is None:
         return step, sign
@@ -56,7 +56,7 @@ def added(step: Expression, sign: int, iterator: DataObject) -> tuple[Expression
 def leaves_its_type(
     lower: Expression, comparison: str, upper: Expression, step: Expression, iterator: DataObject
 ) -> bool:
-    """Whether the loop is known to go on beyond its bound, since the iterator's type, or that of the comparison, has no value behind it."""
+    """Whether the loop surely passes its bound, where the iterator's or comparison's type ends."""
     type_, first, last, by = _type(iterator), c_value(lower), c_value(upper), c_value(step)
     if last is None or by is None or not by or not isinstance(upper.type, ScalarType):
         return False

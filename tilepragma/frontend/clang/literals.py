@@ -1,4 +1,4 @@
-"""Constants: the user's own spelling where it stands in the text or in a macro's body, else one of the same bits."""
+"""Constants in the user's spelling, from the text or a macro's body; else one of the same bits."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _DOUBLE_BITS = 64
 
 def integer_literal(node: Node, type_: Type) -> Expression:
     """The IR of an integer literal."""
-    found = _INTEGER.match(node.token or "")
-    if found is not None:
-        digits = found.group(1)
+    match = _INTEGER.match(node.token or "")
+    if match is not None:
+        digits = match.group(1)
         octal = digits[0] == "0" and digits.isdigit()
-        return IntegerLiteral(int(digits, 8 if octal else 0), found.group(), type_, node.range)
+        return IntegerLiteral(int(digits, 8 if octal else 0), match.group(), type_, node.range)
     value = node.evaluate()
     if value is None:
         raise source_error(node.range, "the value of this constant is not known", "write the number out")
@@ -50,18 +50,17 @@ def constant(value: int, type_: Type, range_: SourceRange) -> Expression:
     if value >= 0:
         return IntegerLiteral(value, f"{value}{suffix}", type_, range_)
     if value in (-(1 << 31), -(1 << 63)):
-        # The magnitude is no literal of the type: C writes it as one less, minus one.
+        # The magnitude is no literal of the type; C writes one less, minus one.
         return Binary("-", constant(value + 1, type_, range_), integer(1), type_, range_)
     return Unary("-", IntegerLiteral(-value, f"{-value}{suffix}", type_, range_), type_, range_)
 
 
 def as_c_computes(value: Expression) -> Expression:
-    """The expression; where it is a constant that C's types and conversions make another number than arithmetic does, that number."""
+    """The expression, or a literal if C's types change a constant's arithmetic value."""
     known = c_value(value)
     if known is None or known == arithmetic_value(value):
         return value
-    # C has no constants of narrower types, and on devices an `unsigned char` would be spelled as an
-    # `unsigned int`.
+    # C has no narrower constants, and devices would spell an `unsigned char` as `unsigned int`.
     assert isinstance(value.type, ScalarType)
     return constant(known, promoted(value.type), value.range)
 
@@ -75,14 +74,14 @@ def character_literal(node: Node) -> Expression:
 
 
 def floating_literal(node: Node, type_: ScalarType) -> FloatingLiteral:
-    """The IR of a floating literal, the same bits as in the host's code."""
-    found = _FLOATING.match(node.token or "")
-    if found is not None:
-        digits = found.group(1)
+    """The IR of a floating literal, with the bits that the host's code has."""
+    match = _FLOATING.match(node.token or "")
+    if match is not None:
+        digits = match.group(1)
         value = float.fromhex(digits) if digits[:2] in ("0x", "0X") else float(digits)
         if type_.bits == _FLOAT_BITS and math.isfinite(value):
             value = _rounded(value)
-        return FloatingLiteral(value, found.group(), type_, node.range)
+        return FloatingLiteral(value, match.group(), type_, node.range)
     evaluated = node.evaluate()
     if evaluated is None or type_.bits > _DOUBLE_BITS:
         raise source_error(node.range, "the value of this constant is not known", "write the number out")

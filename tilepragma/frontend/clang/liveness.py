@@ -1,4 +1,4 @@
-"""Which outside variables may be read after a region before they are written again: a structured data flow over the function."""
+"""Liveness: which outside variables may be read after a region before they are written again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAVING = {CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT}
 
 
 class _Effect(Enum):
-    """What running a piece of code does first with the variable."""
+    """What code does first with the variable."""
 
     READS = "may read it before writing it"
     KILLS = "writes it, or ends the function, on every path before reading it"
@@ -32,9 +32,9 @@ class _Effect(Enum):
 
 
 class _Relation(Enum):
-    """What an lvalue is of a variable, or of the member of one."""
+    """How an lvalue relates to a variable, or to its member."""
 
-    WHOLE = "it is all of it, and perhaps more"
+    WHOLE = "it covers all of it, and perhaps more"
     PART = "it is a part of it"
     APART = "it is another member of the same variable"
 
@@ -47,7 +47,7 @@ class _Variable:
     members: tuple[str, ...]
 
     def relation(self, node: Node) -> _Relation | None:
-        """What `node` is of it; None where it is no variable or member, or one of another variable."""
+        """How `node` relates to it; None if `node` is no part of the variable."""
         names: list[str] = []
         while node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
             names.append(node.spelling)
@@ -63,13 +63,13 @@ class _Variable:
 
 @dataclass(frozen=True)
 class Liveness:
-    """The function around a region, and the statements from its body down to the region (`path`, region last)."""
+    """The function around a region, and the statements from its body down to the region."""
 
     facts: FunctionFacts
     path: tuple[Node, ...]
 
     def read_after(self, declaration: Node, members: tuple[str, ...] = ()) -> bool:
-        """Whether the value of the variable, or of a member of it, may be read after the region; true wherever that is not plain to see."""
+        """Whether the variable's or member's value may be read after the region; true in doubt."""
         parent = declaration.cursor.semantic_parent
         automatic = parent is not None and parent.kind == CursorKind.FUNCTION_DECL
         if not automatic or declaration.cursor.storage_class.name in ("STATIC", "EXTERN"):
@@ -82,7 +82,7 @@ class Liveness:
         return self._after(declaration, variable)
 
     def _is_addressed(self, node: Node, variable: _Variable) -> bool:
-        """Whether the address of the variable, or of a part, is taken outside the region: in it functions get addresses, which keep none."""
+        """Whether code outside the region takes the address; functions in the region keep none."""
         if self._is_region(node):
             return False
         if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
@@ -97,8 +97,9 @@ class Liveness:
         return node.start == self.path[-1].start and node.end == self.path[-1].end
 
     def forgets(self, declaration: Node, rank: int, members: tuple[str, ...] = ()) -> bool:
-        """Whether nobody reads the array, or member, after the region: an automatic one that the
-        function, outside the region, uses by its elements only.
+        """Whether the array, or member, is dead after the region.
+
+        It must be automatic, and the function may use only its elements outside the region.
         """
         is_array = declaration.kind == CursorKind.VAR_DECL and (declaration.type.kind in _ARRAYS or bool(members))
         if not is_array or self.read_after(declaration, members):
@@ -106,7 +107,7 @@ class Liveness:
         return not self._escapes(self.facts.node, _Variable(declaration.key, members), rank)
 
     def _escapes(self, node: Node, array: _Variable, rank: int) -> bool:
-        """Whether the array, or a row of it, is mentioned as a pointer below `node`, outside the region."""
+        """Whether `node` uses the array, or a row of it, as a pointer outside the region."""
         if self._is_region(node):
             return False
         if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
@@ -132,9 +133,7 @@ class Liveness:
                     return True
                 if effect is _Effect.KILLS and not self._leaves_early(parent, position):
                     return False
-                if (
-                    parent.start < declaration.start < parent.end
-                ):  # every turn of a loop around has a variable of its own
+                if parent.start < declaration.start < parent.end:
                     return False
             elif parent.kind in _LOOPS and _around(parent, variable) is _Effect.READS:
                 return True
@@ -152,7 +151,7 @@ def _is_reference(node: Node, variable: Key) -> bool:
 
 
 def _around(loop: Node, variable: _Variable) -> _Effect:
-    """The next turn of a loop around the region: its last part, its condition, its body from the start."""
+    """The effect of the next iteration of a loop around the region: last part, condition, body."""
     if loop.kind == CursorKind.FOR_STMT:
         header = for_parts(loop)
         if header is None:
@@ -167,7 +166,7 @@ def _around(loop: Node, variable: _Variable) -> _Effect:
 
 
 def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None] | None:
-    """First part, condition and last part of a `for`; None where a macro hides which of them are missing."""
+    """First part, condition and last part of a `for`; None if a macro hides which are missing."""
     parts = loop.children[:-1]
     if len(parts) == 3:
         return parts[0], parts[1], parts[2]
@@ -181,7 +180,7 @@ def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None] | None
 
 
 def _any(nodes: Iterable[Node], variable: _Variable) -> _Effect:
-    """The effect of code of which each part may run or not, in any order."""
+    """The effect of code whose parts may run or not, in any order."""
     reads = any(_effect(node, variable) is _Effect.READS for node in nodes)
     return _Effect.READS if reads else _Effect.PASSES
 
@@ -231,7 +230,7 @@ def _binary(node: Node, variable: _Variable) -> _Effect:
 
 
 def _maybe(always: _Effect, sometimes: _Effect) -> _Effect:
-    """The effect of what runs always, then of what may run."""
+    """The effect of what runs always, followed by what may run."""
     if always is not _Effect.PASSES:
         return always
     return _Effect.READS if sometimes is _Effect.READS else _Effect.PASSES

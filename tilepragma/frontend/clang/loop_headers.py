@@ -1,4 +1,4 @@
-"""The header of a `for`, and two idioms of it that stand for a plain bound: `i-- > 0` and `i + 1 < n`."""
+"""The header of a `for`, and two idioms that stand for a plain bound: `i-- > 0` and `i + 1 < n`."""
 
 from __future__ import annotations
 
@@ -43,11 +43,9 @@ def is_iterator(expression: Expression, iterator: DataObject) -> bool:
 
 
 def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
-    """(first value in the body, comparison, bound) of `for (i = n; i-- > b;)` and `for (i = n; --i
-    >= b;)`; None for others.
+    """(first value, comparison, bound) of `for (i = n; i-- > b;)` or `(i = n; --i >= b;)`.
 
-    The step is -1 and the value left behind that of the plain loop: the last decrement is the one
-    that ends it.
+    The step is -1. The final value is that of the plain loop, since the last decrement ends it.
     """
     condition = header.condition
     if header.advance is not None or condition is None:
@@ -66,7 +64,7 @@ def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tup
     if not zero and _is_unsigned(iterator.element):
         return None
     if comparison == "!=" and _is_narrow(iterator.element):
-        # Below 0 it goes on to the least number of its type, and around.
+        # Below 0 the iterator goes on to the least number of its type, and wraps.
         return None
     if not counted.prefix and (comparison == ">" or (comparison == "!=" and zero)):
         return _less(lower, integer(1)), ">=", bound
@@ -78,7 +76,7 @@ def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tup
 def shifted_bound(
     comparison: str, left: Expression, right: Expression, iterator: DataObject, lower: Expression
 ) -> tuple[str, Expression] | None:
-    """(comparison, bound) of `i + c < n` and `i + c <= n` as the iterator's own, which starts at `lower`; None for others."""
+    """(comparison, bound) with `i` alone of `i + c < n` or `i + c <= n`, or None."""
     if comparison not in ("<", "<=") or not (isinstance(left, Binary) and left.operator == "+"):
         return None
     shift = left.right if is_iterator(left.left, iterator) else left.left
@@ -90,7 +88,7 @@ def shifted_bound(
     unsigned = _is_unsigned(iterator.element)
     if not (unsigned and iterator.element == left.type) and (common.signed or _is_natural(iterator, lower, shift)):
         return comparison, _less(right, shift)
-    # In unsigned arithmetic n - c wraps where the loop does not run at all.
+    # In unsigned arithmetic n - c wraps if the loop does not run at all.
     natural = isinstance(shift, IntegerLiteral) and shift.value >= 0
     if not (natural or _is_unsigned(shift.type)):
         return None
@@ -102,25 +100,25 @@ def shifted_bound(
 
 
 def _is_natural(iterator: DataObject, lower: Expression, shift: Expression) -> bool:
-    """Whether `i + c` is plainly not negative, wherever an iterator that goes up is."""
+    """Whether `i + c` is plainly not negative for an iterator that counts up."""
     first = 0 if _is_unsigned(iterator.element) else c_value(lower)
     by = c_value(shift)
     return first is not None and by is not None and first + by >= 0
 
 
-def nearer_bound(one: tuple[str, Expression], other: tuple[str, Expression]) -> tuple[str, Expression] | None:
-    """(comparison, bound) of `i < a && i < b`; None where they are of different directions, or b cannot be evaluated where i >= a."""
-    (comparison, left), (also, right) = one, other
+def nearer_bound(first: tuple[str, Expression], second: tuple[str, Expression]) -> tuple[str, Expression] | None:
+    """(comparison, bound) of `i < a && i < b`; None if b may fail, or directions differ."""
+    (comparison, left), (also, right) = first, second
     if comparison == "!=" or comparison[0] != also[0] or any(map(_may_fail, walk(right))):
         return None
     mixed = left.type != right.type or comparison != also
     if mixed and (_is_unsigned(left.type) or _is_unsigned(right.type)):
         return None
     if comparison != also:
-        left, right = (_inclusive(*each) for each in (one, other))
+        left, right = (_inclusive(*bound) for bound in (first, second))
         comparison = comparison[0] + "="
     if left.type != right.type:
-        left, right = (Cast(LONG, each, each.range) for each in (left, right))
+        left, right = (Cast(LONG, bound, bound.range) for bound in (left, right))
     test = Binary(comparison[0], left, right, INT, left.range)
     return comparison, Conditional(test, left, right, left.type, left.range)
 

@@ -1,4 +1,4 @@
-"""What lowering knows of the region or function it is in: names, objects, and facts about the user's function."""
+"""The context of lowering a region or function: names, objects, facts about the user's code."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ def strip(node: Node) -> Node:
 
 @dataclass(frozen=True)
 class FunctionFacts:
-    """The user's function around a region: offsets of the writes to each variable, and whose
-    address is taken.
+    """The user's function around a region, and what it does with variables.
 
-    A write in a file that the function includes has no offset: it may stand anywhere.
+    `writes` has offsets; a write in an included file has None, as it may stand anywhere.
     """
 
     node: Node
@@ -38,7 +37,7 @@ class FunctionFacts:
     address_taken: set[Key]
 
     def written_from(self, key: Key, offset: int, end: int | None = None) -> bool:
-        """Whether the variable is written, or may be, at or behind the offset (and before `end`)."""
+        """Whether the variable is, or may be, written in [offset, end), or from `offset` on."""
         return any(
             position is None or (offset <= position and (end is None or position < end))
             for position in self.writes.get(key, ())
@@ -46,7 +45,7 @@ class FunctionFacts:
 
 
 def member_key(name: str) -> Key:
-    """The key under which writes to the members of that name are kept, of whatever struct."""
+    """The key for writes to members of that name, of any struct."""
     return (f".{name}", 0)
 
 
@@ -79,10 +78,9 @@ def function_facts(function: Node) -> FunctionFacts:
 def whole_uses(region: Node) -> set[Key]:
     """The variables that the region uses other than as the root of a member path (`s.x`, `p->x`).
 
-    A struct of which the region writes no member may be passed to functions as one of constants
-    besides (`const struct grid *`).
+    Passing a struct to a function that takes it as const does not count if no member is written.
     """
-    found: set[Key] = set()
+    keys: set[Key] = set()
     changed = _changed_roots(region)
     pending = [region]
     while pending:
@@ -93,16 +91,16 @@ def whole_uses(region: Node) -> set[Key]:
                 pending += node.children
         elif node.kind == CursorKind.DECL_REF_EXPR:
             if node.declaration is not None:
-                found.add(node.declaration.key)
+                keys.add(node.declaration.key)
         elif node.kind == CursorKind.CALL_EXPR:
             pending += [child for child in node.children if _constant_struct(child) in changed | {None}]
         else:
             pending += node.children
-    return found
+    return keys
 
 
 def _constant_struct(argument: Node) -> Key | None:
-    """The variable that is passed as a pointer to a struct of constants (`g`, or `&g`); None for other arguments."""
+    """The variable passed as a pointer to a struct of constants (`g`, or `&g`); None for others."""
     if not is_pointer(argument.type):
         return None
     pointee = argument.type.get_canonical().get_pointee()
@@ -115,8 +113,8 @@ def _constant_struct(argument: Node) -> Key | None:
 
 
 def _changed_roots(region: Node) -> set[Key]:
-    """The variables of which the region assigns a member, or takes a member's address."""
-    found: set[Key] = set()
+    """The variables whose members the region assigns, or whose members' addresses it takes."""
+    keys: set[Key] = set()
     for node in region.walk():
         changes = node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
         changes |= node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator == "="
@@ -128,12 +126,12 @@ def _changed_roots(region: Node) -> set[Key]:
             target = strip(target.children[0])
         root = _path_root(target) if target.kind == CursorKind.MEMBER_REF_EXPR else target
         if root is not None and root.declaration is not None and target.kind == CursorKind.MEMBER_REF_EXPR:
-            found.add(root.declaration.key)
-    return found
+            keys.add(root.declaration.key)
+    return keys
 
 
 def _path_root(member: Node) -> Node | None:
-    """The variable at the root of `a.b->c` or `(*a).b`, or None where something else is indexed or called on the way."""
+    """The variable at the root of `a.b->c` or `(*a).b`; None if the path indexes or calls."""
     node = member
     while True:
         if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
@@ -149,19 +147,19 @@ def _path_root(member: Node) -> Node | None:
 
 
 class Functions(Protocol):
-    """Whoever lowers the functions that kernels call."""
+    """Lowers the functions that kernels call."""
 
     def require(self, definition: Node, call: Node, caller: Context) -> str:
         """The name to call `definition` by. Raises SourceError for what a kernel cannot call."""
 
     def implied(self, name: str) -> tuple[Any, ...]:
-        """The implied.Implied of a function that was required."""
+        """The implied parameters (implied_parameters.Implied) of a required function."""
 
     def parameters(self, name: str) -> tuple[DataObject, ...]:
-        """The parameters of a function that was required, those included."""
+        """All parameters of a required function, with the implied ones."""
 
     def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
-        """The functions and all they call, callee first; and the records they use."""
+        """The functions and all their callees, callee first; and the records they use."""
 
 
 @dataclass
@@ -171,11 +169,10 @@ class Context:
     `declared` holds the variables declared inside, `known` the outside objects by their host
     expression, `used` those of them that the body uses, in order; `roots` has their declarations.
     `refused` holds declarations that were reported already, `values` the values of constants in
-    statement expressions, `aliases` the places.Pointer of each local pointer that never changes;
-    `constants` are declarations of constants from outside that a called function keeps as its own,
-    `implied` the implied.Implied of each other variable from outside that it uses. `block_end` is
-    where the block that is being lowered ends. `is_region` is false in called functions, which see
-    nothing outside.
+    statement expressions, `aliases` the storage_accesses.Pointer of each local pointer that never
+    changes. `constants` are outside constants that a called function copies, `implied` the
+    parameters for other outside variables that it uses. `block_end` is where the current block
+    ends. `is_region` is false in called functions, which see nothing outside.
     """
 
     unit: ClangUnit

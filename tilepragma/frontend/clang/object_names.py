@@ -1,4 +1,4 @@
-"""Names of data objects that may stand in every target's source: unique in a region, never a keyword."""
+"""Names of data objects that every target accepts: unique in a region, never a keyword."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tilepragma.base.reserved_words import RESERVED
 
 @dataclass
 class NameTable:
-    """Hands out names; every name once."""
+    """Hands out names, each name once."""
 
     taken: set[str] = field(default_factory=set)
 
     def unique(self, wanted: str) -> str:
-        """`wanted` made an identifier: `_` behind a reserved word, `_2`, `_3`, … behind one that is taken."""
+        """`wanted` as an identifier; `_` follows a reserved word, `_2`, `_3`, … a taken name."""
         base = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_") or "object"
         if base[0].isdigit():
             base = f"_{base}"

@@ -30,7 +30,7 @@ from tilepragma.ir.loop_tree import Declarator, Initializer
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, PointerType, RecordType, VoidType
 
-#: Lowers an expression node; given by the caller, which knows expressions.
+#: Lowers an expression node; the caller provides it.
 Lower = Callable[[Node], Expression]
 
 #: Types that hold all numbers below 2^31.
@@ -40,7 +40,7 @@ _KNOWN_OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-"
 
 @dataclass(frozen=True)
 class _Shape:
-    """How a type lies in memory: array levels from the outside in, and the type of one element."""
+    """How a type lies in memory: array levels from the outside in, and the element type."""
 
     storage: Storage
     arrays: tuple[Any, ...]
@@ -53,7 +53,7 @@ class _Shape:
 def external_object(
     context: Context, declaration: Node, host: str, clang_type: Any, range_: SourceRange, lower: Lower
 ) -> DataObject:
-    """The object for an outside variable, or for a member path from it (`host`), of the type at the path's end."""
+    """The object for an outside variable, or for its member path `host`, of type `clang_type`."""
     known = context.known.get(host)
     if known is None:
         known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL, lower)
@@ -68,8 +68,8 @@ def external_object(
 
 
 def pointer_test(context: Context, declaration: Node, pointer: str, range_: SourceRange) -> DataObject:
-    """The number that says whether an outside pointer, or one at a member path's end, is other than NULL."""
-    host = f"({pointer} != 0 ? 1 : 0)"  # as an int: compilers warn of comparisons of truth values with numbers
+    """The number that tells whether an outside pointer, or a member path's, is not NULL."""
+    host = f"({pointer} != 0 ? 1 : 0)"  # an int, since compilers warn if truth values are compared with numbers
     if host not in context.known:
         name = context.names.unique(f"{pointer.replace('->', '_').replace('.', '_')}_is_set")
         context.known[host] = DataObject(name, host, INT, Storage.SCALAR, Scope.EXTERNAL, const=True, range=range_)
@@ -86,7 +86,7 @@ def declare(context: Context, declaration: Node, scope: Scope, lower: Lower) -> 
 
 
 def is_constant(declaration: Node) -> bool:
-    """Whether a variable has its value from the translation on: const, and initialised where it is defined."""
+    """Whether a variable never changes: const, and initialised where it is defined."""
     shape = _shape(declaration.type, declaration.spelling, declaration.range)
     if shape.storage is Storage.ROWS or is_pointer(declaration.type) or _is_volatile(declaration.type):
         return False
@@ -105,7 +105,7 @@ def is_variable_length(declaration: Node) -> bool:
 
 
 def known_number(declaration: Node) -> int | None:
-    """The value, from 0 to 2^31 - 1, of a constant initialised with numbers and such constants: 6 of n in `const int r = 3, n = 2 * r;`."""
+    """The value of a constant made of numbers and constants, if known and in [0, 2^31)."""
     initializer = declaration.unit.initializer(declaration) if declaration.kind == CursorKind.VAR_DECL else None
     if initializer is None or not _is_integer(declaration.type) or not is_constant(declaration):
         return None
@@ -119,7 +119,7 @@ def _is_integer(clang_type: Any) -> bool:
 
 
 def known_value(node: Node) -> int | None:
-    """The value of an expression of numbers and constants that are initialised with such; None where it is not known."""
+    """The value of an expression of numbers and such constants, or None."""
     node = strip(node)
     if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
         if node.declaration.kind == CursorKind.VAR_DECL:
@@ -127,7 +127,7 @@ def known_value(node: Node) -> int | None:
     elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in _KNOWN_OPERATORS:
         left, right = (known_value(child) for child in node.children)
         known = None if left is None or right is None else _KNOWN_OPERATORS[node.binary_operator](left, right)
-        # Beyond, C's types may make another number of it.
+        # Beyond, C's types may change the number.
         return known if known is not None and 0 <= known < 2**31 else None
     value = node.evaluate() if _is_integer(node.type) else None
     return value if isinstance(value, int) else None
@@ -138,8 +138,8 @@ def _is_of_the_file(declaration: Node) -> bool:
     return parent is not None and bool(parent.kind == CursorKind.TRANSLATION_UNIT)
 
 
-def own_constant(context: Context, declaration: Node, lower: Lower) -> DataObject | None:
-    """The called function's own copy of a constant of the file; None where `declaration` is no constant."""
+def copied_constant(context: Context, declaration: Node, lower: Lower) -> DataObject | None:
+    """A called function's copy of a constant of the file; None if `declaration` is no constant."""
     definition = declaration.cursor.get_definition()
     node = declaration if definition is None else Node(definition, declaration.unit)
     initializer = node.unit.initializer(node)
@@ -153,7 +153,7 @@ def own_constant(context: Context, declaration: Node, lower: Lower) -> DataObjec
 
 
 def lower_initializer(node: Node, lower: Lower) -> Initializer:
-    """What stands behind the `=` of a declaration. Raises SourceError for designators."""
+    """The initialiser behind the `=` of a declaration. Raises SourceError for designators."""
     if node.kind == CursorKind.INIT_LIST_EXPR:
         for item in node.children:
             if item.kind == CursorKind.UNEXPOSED_EXPR and len(item.children) > 1:
@@ -163,22 +163,12 @@ def lower_initializer(node: Node, lower: Lower) -> Initializer:
 
 
 def _make(
-    context: Context,
-    declaration: Node,
-    host: str,
-    clang_type: Any,
-    range_: SourceRange,
-    scope: Scope,
-    lower: Lower,
+    context: Context, declaration: Node, host: str, clang_type: Any, range_: SourceRange, scope: Scope, lower: Lower
 ) -> DataObject:
     shape = _shape(clang_type, host, range_)
     element = context.types.convert(shape.element, range_)
     if isinstance(element, (PointerType, VoidType)):
-        raise source_error(
-            range_,
-            f"'{host}' points to data of no known size",
-            "give it the type of what it points to",
-        )
+        raise source_error(range_, f"'{host}' points to data of no known size", "give it the type of what it points to")
     if isinstance(element, RecordType):
         context.records.add(element.spelling)
     if _is_volatile(clang_type) or shape.element.is_volatile_qualified():
@@ -213,7 +203,7 @@ def _make(
 
 
 def _says_restrict(declaration: Node) -> bool:
-    """Whether a parameter is declared as in `double a[restrict n]`, which libclang's type does not tell."""
+    """Whether a parameter is declared as in `double a[restrict n]`; its type does not tell."""
     text = declaration.unit.text(declaration.file)[declaration.start : declaration.end]
     return declaration.kind == CursorKind.PARM_DECL and b"restrict" in text
 
@@ -223,7 +213,7 @@ def _is_volatile(clang_type: Any) -> bool:
 
 
 def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
-    """Take the levels of a type apart. Raises SourceError for mixtures that no storage covers."""
+    """Split a type into its levels. Raises SourceError for mixtures that no storage covers."""
     restrict = bool(clang_type.get_canonical().is_restrict_qualified())
     outer, inner = _take_arrays(clang_type.get_canonical())
     if not is_pointer(inner):
@@ -247,22 +237,17 @@ def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
 
 
 def _take_arrays(canonical: Any) -> tuple[tuple[Any, ...], Any]:
-    found = []
+    levels = []
     while is_array(canonical):
-        found.append(canonical)
+        levels.append(canonical)
         canonical = canonical.element_type.get_canonical()
-    return tuple(found), canonical
+    return tuple(levels), canonical
 
 
 def _lengths(
-    context: Context,
-    declaration: Node,
-    shape: _Shape,
-    range_: SourceRange,
-    scope: Scope,
-    lower: Lower,
+    context: Context, declaration: Node, shape: _Shape, range_: SourceRange, scope: Scope, lower: Lower
 ) -> tuple[Expression | None, ...]:
-    """One length a dimension; None for the first where C does not tell it."""
+    """The length of each dimension; None for the first if C does not tell it."""
     written = _written_lengths(declaration, shape)
     lengths: list[Expression | None] = [None] * (shape.rank - len(shape.arrays))
     for number, array in enumerate(shape.arrays):
@@ -280,7 +265,7 @@ def _lengths(
 
 
 def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
-    """The length expressions of the declaration, by the number of their array level; libclang gives the innermost first."""
+    """The declaration's length expressions by array level; libclang gives the innermost first."""
     initializer = declaration.unit.initializer(declaration)
     expressions = [
         child
@@ -328,7 +313,7 @@ def _variable_length(
 
 
 def _unstable_name(context: Context, length: Expression, since: int) -> str | None:
-    """Why the expression may have another value at the region than where the array was declared; None where it has not."""
+    """Why the expression may have changed between the array's declaration and the region."""
     for node in walk(length):
         if isinstance(node, (Assignment, Increment)) or (isinstance(node, Call) and node.callee is Callee.USER):
             return "it has side effects"

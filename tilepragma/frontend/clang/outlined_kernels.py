@@ -1,10 +1,9 @@
-"""Regions whose loops end with conditions (`while (residual > tolerance)`), taken apart: kernels of
-the loops inside, the rest is the host's.
+"""Splits regions whose loops end with conditions (`while (residual > tolerance)`).
 
-What stands between those loops stays the user's text and runs on the host, where it is: conditions,
-scalars, pointers that change places, output. The newest values of arrays may then be on a device,
-so that such text must name none of their elements: where a statement does, it is a kernel of its
-own, which runs as written with its arrays brought home; elsewhere the region is not taken apart.
+The loops inside become kernels. The text between them stays on the host: conditions, scalars,
+pointers that change places, output. The newest values of arrays may be on a device, so host text
+must name no array elements. A statement that does becomes a kernel, which runs as written with its
+arrays brought home. If that cannot be, the region is not split.
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ _WORDS = {CursorKind.COMPOUND_STMT: b"{", CursorKind.IF_STMT: b"if", CursorKind.
 _PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 
 
-def may_be_taken_apart(region: Node, body: Block | None) -> bool:
-    """Whether loops with loops in them end with conditions. `body` is the region as one kernel; where it is none, loops in loops are enough."""
+def may_be_split(region: Node, body: Block | None) -> bool:
+    """Whether loops around loops end with conditions, or there is no `body` (a single kernel)."""
     if body is not None:
         return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in walk(body))
     return any(node.kind in _LOOPS and _has_loop(node) for node in region.walk())
 
 
 def is_in_innermost_loop(region: Node, range_: SourceRange) -> bool:
-    """Whether the text stands in a loop of the region that has no loop in it."""
-    at = range_.start.offset
+    """Whether the range lies in an innermost loop of the region."""
+    offset = range_.start.offset
     innermost = (node for node in region.walk() if node.kind in _LOOPS and not _has_loop(node))
-    return any(node.file == range_.file and node.start <= at < node.end for node in innermost)
+    return any(node.file == range_.file and node.start <= offset < node.end for node in innermost)
 
 
-def taken_apart(
+def split_region(
     builder: RegionBuilder,
     directive: KernelDirective,
     name: str,
@@ -60,7 +59,7 @@ def taken_apart(
     *,
     alone: bool,
 ) -> Parts:
-    """The parts of a region. Raises SourceError for what can be neither the host's nor a kernel's."""
+    """The parts of a region. Raises SourceError for text that fits neither host nor kernel."""
     if directive.asynchronous is not None or directive.asynchronous_default:
         raise source_error(
             directive.range,
@@ -79,7 +78,7 @@ def taken_apart(
 
 @dataclass(frozen=True)
 class _Piece:
-    """A statement that becomes a kernel, still without its name. `conditional`: a condition of the host's may leave it out."""
+    """A statement that becomes a kernel, not yet named. `conditional`: the host may skip it."""
 
     statement: BoundStatement
     kernel: Kernel
@@ -89,7 +88,7 @@ class _Piece:
 
 @dataclass
 class _Splitting:
-    """Goes through a region and collects what become kernels."""
+    """Walks through a region and collects the statements that become kernels."""
 
     builder: RegionBuilder
     directive: KernelDirective
@@ -104,7 +103,7 @@ class _Splitting:
         self.host = HostText.around(self.region.node)
 
     def statement(self, path: tuple[Node, ...], conditional: bool) -> None:
-        """Go through one statement."""
+        """Assign one statement to kernels or the host."""
         node = path[-1]
         if self._is_macro(node) and _has_loop(node) and path != self.region.path:
             diagnostics = Diagnostics()
@@ -126,17 +125,17 @@ class _Splitting:
             self._leaf(path, conditional)
 
     def _is_macro(self, node: Node) -> bool:
-        """Whether a block, a condition or a do loop comes out of a macro: what is in it has no text of its own."""
+        """Whether a macro makes the block, condition or do loop, so that its parts have no text."""
         word = _WORDS.get(node.kind)
         return word is not None and not self.builder.unit.text(node.file).startswith(word, node.start)
 
     def _host_loop(self, path: tuple[Node, ...], conditional: bool) -> None:
-        """A loop that the host runs: its header is the host's, its body is gone through."""
+        """A loop that the host runs: its header is host text, its body is split."""
         node = path[-1]
-        said = self.loops.get(node.start)
-        if said is not None and (said.tiles or said.independent or said.collapse > 1 or said.reductions):
+        clauses = self.loops.get(node.start)
+        if clauses is not None and (clauses.tiles or clauses.independent or clauses.collapse > 1 or clauses.reductions):
             raise source_error(
-                said.range,
+                clauses.range,
                 "this loop runs on the host, so that it has no tiles",
                 "put the directive before a loop inside",
             )
@@ -147,7 +146,7 @@ class _Splitting:
         self.statement((*path, body), conditional)
 
     def _for(self, path: tuple[Node, ...], conditional: bool) -> None:
-        """A kernel where the loop is one whose iterations can be counted; else the host's, around others, as the region itself is."""
+        """A countable loop becomes a kernel; others run on the host, as the region's loop does."""
         if path == self.region.path:
             self._host_loop(path, conditional)
             return
@@ -166,7 +165,7 @@ class _Splitting:
         self._take(piece, diagnostics)
 
     def _leaf(self, path: tuple[Node, ...], conditional: bool) -> None:
-        """A statement of the host's, or a kernel where it names elements of arrays."""
+        """A host statement, or a kernel if it names array elements."""
         node = path[-1]
         refusal = self.host.refusal(node)
         if refusal is None:
@@ -182,8 +181,8 @@ class _Splitting:
         refusal = self.host.refusal(node)
         if refusal is None:
             return
-        found = refusal.diagnostic
-        raise SourceError(replace(found, message=f"{what} is the host's: {found.message}"))
+        diagnostic = refusal.diagnostic
+        raise SourceError(replace(diagnostic, message=f"{what} is the host's: {diagnostic.message}"))
 
     def _take(self, piece: _Piece | None, diagnostics: Diagnostics) -> None:
         if piece is None:
@@ -191,7 +190,7 @@ class _Splitting:
         self.pieces.append(piece)
 
     def _piece(self, path: tuple[Node, ...], conditional: bool, diagnostics: Diagnostics) -> _Piece | None:
-        """The statement as a kernel; None where it cannot be one, and the diagnostics say why."""
+        """The statement as a kernel; None if it cannot be one, with the reason in `diagnostics`."""
         statement = self.builder.bound(self.region.facts, path)
         context = self.builder.context(statement, self.loops, diagnostics)
         try:
@@ -205,7 +204,7 @@ class _Splitting:
         return _Piece(statement, kernel, diagnostics, conditional)
 
     def _place(self, statement: BoundStatement) -> SourceRange:
-        """Where a directive of the statement's own would stand: before the pragmas of others that are the statement's."""
+        """Where a directive would stand: before other tools' pragmas for the statement."""
         text, start = self.builder.unit.text(statement.range.file), statement.range.start.offset
         for pragma in _PRAGMA.finditer(text, statement.path[-2].start, start):
             if skip_blank(text, pragma.start()) == start:
@@ -214,7 +213,7 @@ class _Splitting:
         return SourceRange(statement.range.start, statement.range.start)
 
     def check_places(self) -> None:
-        """Refuse kernels that stand in one use of a macro."""
+        """Refuse several kernels in one macro use."""
         ends = 0
         for piece in self.pieces:
             range_ = piece.statement.range
@@ -226,7 +225,7 @@ class _Splitting:
             ends = range_.end.offset
 
     def parts(self, name: str, alone: bool) -> Parts:
-        """All that was found."""
+        """The kernels and host text of the region."""
         for piece in self.pieces:
             self.builder.diagnostics.add_all(piece.diagnostics)
         kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
@@ -239,23 +238,23 @@ class _Splitting:
         body = Block(tuple(statement for block in blocks for statement in block.statements), self.region.range)
         exchanged = tuple(self._exchanged(context, lowering))
         data = self.builder.kernel(context, body, self.directive, self.region, name)
-        changed = frozenset(one for one in context.used.values() if self._changes(context, one))
+        changed = frozenset(object_ for object_ in context.used.values() if self._changes(context, object_))
         reads = tuple(self.builder.types.convert(read.type, read.range) for read in self.host.reads.values())
         return Parts(kernels, alone, data, changed, exchanged, reads)
 
     def _named(self, piece: _Piece, wanted: str) -> Kernel:
-        """The kernel of a piece, which may have parts of its own."""
+        """The kernel of a piece, which may be split again."""
         kernel = replace(piece.kernel, name=self.builder.kernel_name(wanted))
-        if not may_be_taken_apart(piece.statement.node, kernel.body):
+        if not may_be_split(piece.statement.node, kernel.body):
             return kernel
         try:
-            parts = taken_apart(self.builder, kernel.directive, kernel.name, piece.statement, self.loops, alone=False)
+            parts = split_region(self.builder, kernel.directive, kernel.name, piece.statement, self.loops, alone=False)
         except SourceError as refusal:
-            return replace(kernel, in_the_way=refusal.diagnostic)
+            return replace(kernel, split_refusal=refusal.diagnostic)
         return replace(kernel, parts=parts)
 
     def _changes(self, context: Context, object_: DataObject) -> bool:
-        """Whether a scalar may have several values in the region, or an object begins in it."""
+        """Whether a scalar may have several values in the region, or the object begins in it."""
         facts, range_ = self.region.facts, self.region.range
         root = context.roots[object_.host]
         start, end = range_.start.offset, range_.end.offset
@@ -270,32 +269,34 @@ class _Splitting:
         return hidden or root.key in facts.address_taken or any(facts.written_from(key, start, end) for key in keys)
 
     def _exchanged(self, context: Context, lowering: StatementLowering) -> Iterator[Exchanged]:
-        """The groups of arrays that are pointers set to each other."""
+        """The groups of arrays whose pointers are set to each other."""
         used = dict(context.used)
         for group in self.host.groups():
-            known = tuple(used[one.host] for one in group if one.host in used)
+            known = tuple(used[pointer.host] for pointer in group if pointer.host in used)
             there = tuple(
-                external_object(context, one.declaration, one.host, one.type, one.range, lowering.expressions.lower)
-                for one in group
-                if self._is_there(one) and self.host.has_value_before(one)
+                external_object(
+                    context, pointer.declaration, pointer.host, pointer.type, pointer.range, lowering.expressions.lower
+                )
+                for pointer in group
+                if self._exists_before(pointer) and self.host.has_value_before(pointer)
             )
             context.used.clear()
             context.used.update(used)
             if known:
                 yield Exchanged(known, there)
 
-    def _is_there(self, pointer: Pointer) -> bool:
-        """Whether a pointer is a variable of the function's, or of the file's, where the region begins."""
+    def _exists_before(self, pointer: Pointer) -> bool:
+        """Whether the pointer is a variable that exists where the region begins."""
         declaration, range_ = pointer.declaration, self.region.range
         parent = declaration.cursor.semantic_parent
-        own = Node(parent, declaration.unit).key == self.region.facts.node.key
-        if not own and parent.kind != CursorKind.TRANSLATION_UNIT:
+        is_local = Node(parent, declaration.unit).key == self.region.facts.node.key
+        if not is_local and parent.kind != CursorKind.TRANSLATION_UNIT:
             return False
         return not (declaration.file == range_.file and range_.start.offset <= declaration.start < range_.end.offset)
 
 
 def narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:
-    """What a region's directive says of one of its kernels: nothing of what that does not use, nor of what enters and leaves the region."""
+    """The region's directive for one kernel: without unused variables, `live` and waits."""
     names = {"".join(host.split()) for host in used}
     data = [
         replace(
@@ -310,7 +311,7 @@ def narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> Kern
     privates = [replace(private, names=_known(private.names, names)) for private in directive.privates]
     return replace(
         directive,
-        data=tuple(one for one in data if one.sections),
+        data=tuple(clause for clause in data if clause.sections),
         reductions=tuple(reduction for reduction in reductions if reduction.names),
         privates=tuple(private for private in privates if private.names),
         waits=(),
@@ -328,6 +329,6 @@ def _has_loop(node: Node) -> bool:
         child = pending.pop()
         if child.kind == CursorKind.FOR_STMT:
             return True
-        if child.kind != CursorKind.StmtExpr:  # what is in a value is no statement of the region
+        if child.kind != CursorKind.StmtExpr:  # loops in a value are no statements of the region
             pending += child.children
     return False

@@ -21,11 +21,7 @@ from tilepragma.frontend.clang.statement_lowering import StatementLowering
 from tilepragma.frontend.clang.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.clang.written_objects import Written, written_in
 from tilepragma.frontend.pragma.scanner import LocatedDirective
-from tilepragma.frontend.pragma.text_scan import (
-    declaration_start,
-    macro_use_end,
-    next_statement,
-)
+from tilepragma.frontend.pragma.text_scan import declaration_start, macro_use_end, next_statement
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
 from tilepragma.ir.expressions import DataObject, Scope, Storage
@@ -34,8 +30,8 @@ from tilepragma.ir.types import RecordType, Type
 
 
 @dataclass(frozen=True)
-class Found:
-    """A directive with the file it stands in and the offset of the statement that follows; None at the end of the file."""
+class PlacedDirective:
+    """A directive, its file, and the offset of the statement that follows, if any."""
 
     located: LocatedDirective
     path: str
@@ -64,14 +60,14 @@ class Found:
 
     @property
     def data(self) -> DataDirective | WaitDirective | None:
-        """The data directive, `wait` among them."""
+        """The data directive or `wait`."""
         directive = self.located.directive
         return directive if isinstance(directive, (DataDirective, WaitDirective)) else None
 
 
 @dataclass(frozen=True)
 class BoundStatement:
-    """The statement after a directive: the path of nodes from the function's body down to it, and its whole range."""
+    """The statement after a directive: its path of nodes from the function's body; its range."""
 
     facts: FunctionFacts
     path: tuple[Node, ...]
@@ -93,7 +89,7 @@ class BoundStatement:
 
 @dataclass
 class RegionBuilder:
-    """Turns the directives of all files into kernels; shared state of one translation unit."""
+    """Turns the directives of all files into kernels; holds the state of one translation unit."""
 
     unit: ClangUnit
     diagnostics: Diagnostics
@@ -109,13 +105,13 @@ class RegionBuilder:
     def __post_init__(self) -> None:
         self.functions = FunctionCollector(self.unit, self.diagnostics, self.types)
 
-    def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[Found, ...]:
+    def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[PlacedDirective, ...]:
         """Find the statement after each directive of a file."""
         ends = {d.range.start.offset: d.end_offset for d in directives}
-        return tuple(Found(d, file.path, self._statement_after(file, d, ends)) for d in directives)
+        return tuple(PlacedDirective(d, file.path, self._statement_after(file, d, ends)) for d in directives)
 
     def _statement_after(self, file: SourceFile, directive: LocatedDirective, ends: Mapping[int, int]) -> int | None:
-        """Where the statement after a directive begins; macros that stand for nothing or for a pragma are passed over."""
+        """Where the statement after a directive begins, behind macros that are empty or pragmas."""
         skipped = self.skipped.get(file.path, ())
         first = offset = next_statement(file.text, directive.end_offset, ends, skipped)
         function = None if first is None else self._function_at(file.path, directive.range.start.offset)
@@ -125,43 +121,45 @@ class RegionBuilder:
             offset = None if behind is None else next_statement(file.text, behind, ends, skipped)
         return first if offset is None else offset
 
-    def bind(self, found: Found, offset: int, what: str) -> BoundStatement:
-        """The statement at `offset` in the function around the directive. Raises SourceError where there is none."""
-        facts = self.function_around(found, what)
+    def bind(self, directive: PlacedDirective, offset: int, what: str) -> BoundStatement:
+        """The statement at `offset` in the function around the directive, or a SourceError."""
+        facts = self.function_around(directive, what)
         path = find_statement(_body(facts.node), offset)
         if path is None:
             raise source_error(
-                found.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
+                directive.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
             )
         return self.bound(facts, path)
 
     def bound(self, facts: FunctionFacts, path: tuple[Node, ...]) -> BoundStatement:
-        """The statement at a path's end. Raises SourceError where its text is not one piece of the function's file."""
+        """The statement at a path's end. Raises SourceError if its text leaves the file."""
         extent = statement_extent(path[-1], facts.node)
         if extent.in_macro:
             self.wrapped.append(Wrapped(facts.node, path[-1], extent.range))
         return BoundStatement(facts, path, extent.range)
 
-    def function_around(self, found: Found, what: str) -> FunctionFacts:
-        """The function that the directive stands in. Raises SourceError outside of functions."""
-        offset = found.range.start.offset
-        function = self._function_at(found.path, offset)
+    def function_around(self, directive: PlacedDirective, what: str) -> FunctionFacts:
+        """The function that the directive stands in. Raises SourceError outside functions."""
+        offset = directive.range.start.offset
+        function = self._function_at(directive.path, offset)
         if function is None:
             raise source_error(
-                found.range,
+                directive.range,
                 f"'{what}' stands outside every function",
                 "put it inside a function, before the statement it is about",
             )
-        if function.file != found.path:
+        if function.file != directive.path:
             raise source_error(
-                found.range,
-                f"'{what}' stands in a file that is included inside a function, where no launch can be put around a loop",
+                directive.range,
+                f"'{what}' stands in a file that is included inside a function, "
+                "where no launch can be put around a loop",
                 "write the function in that file, or the loop in the function's file",
             )
-        if len(self._definitions_at(found.path, offset)) > 1:
+        if len(self._definitions_at(directive.path, offset)) > 1:
             raise source_error(
-                found.range,
-                f"'{function.file}' is included more than once, each time with this text, which then stands for several kernels",
+                directive.range,
+                f"'{function.file}' is included more than once, each time with this text, "
+                "which then stands for several kernels",
                 "include it once, or write a function for each of them",
             )
         if function.key not in self._facts:
@@ -177,12 +175,12 @@ class RegionBuilder:
         return next(iter(self._definitions_at(path, offset)), None)
 
     def _definitions_at(self, path: str, offset: int) -> list[Node]:
-        """The functions whose definitions have the place: several where the file is included several times."""
+        """The functions that hold the place; several if the file is included several times."""
         if self._definitions is None:
             self._definitions = [
-                one
-                for one in self.unit.file_scope()
-                if one.kind == CursorKind.FUNCTION_DECL and one.cursor.is_definition()
+                node
+                for node in self.unit.file_scope()
+                if node.kind == CursorKind.FUNCTION_DECL and node.cursor.is_definition()
             ]
         return [
             definition
@@ -190,10 +188,10 @@ class RegionBuilder:
             if definition.start <= offset < definition.end and definition.file == path
         ]
 
-    def bind_kernels(self, found: tuple[Found, ...]) -> list[tuple[Found, BoundStatement]]:
-        """The kernel directives of one file with their statements, in textual order; every fault is reported."""
-        bound: list[tuple[Found, BoundStatement]] = []
-        for directive in found:
+    def bind_kernels(self, directives: tuple[PlacedDirective, ...]) -> list[tuple[PlacedDirective, BoundStatement]]:
+        """One file's kernel directives with their statements, in order; reports every fault."""
+        bound: list[tuple[PlacedDirective, BoundStatement]] = []
+        for directive in directives:
             if directive.kernel is None:
                 continue
             try:
@@ -205,7 +203,7 @@ class RegionBuilder:
             bound.append((directive, statement))
         return bound
 
-    def _kernel_statement(self, directive: Found) -> BoundStatement:
+    def _kernel_statement(self, directive: PlacedDirective) -> BoundStatement:
         what = "#pragma tilek kernel" if directive.loop is None else "#pragma tilek kernel loop"
         facts = self.function_around(directive, what)
         no_loop = source_error(
@@ -225,13 +223,15 @@ class RegionBuilder:
             raise no_loop
         return self.bound(facts, path)
 
-    def _refuse_nesting(self, directive: Found, statement: BoundStatement, earlier: list[BoundStatement]) -> None:
-        for other in earlier:
-            if other.range.start.offset == statement.range.start.offset and other.range.file == statement.range.file:
+    def _refuse_nesting(
+        self, directive: PlacedDirective, statement: BoundStatement, earlier: list[BoundStatement]
+    ) -> None:
+        for outer in earlier:
+            if outer.range.start.offset == statement.range.start.offset and outer.range.file == statement.range.file:
                 raise source_error(
                     directive.range, "two 'kernel' directives stand before one statement", "keep one of them"
                 )
-            if _contains(other.range, directive.range.start.offset):
+            if _contains(outer.range, directive.range.start.offset):
                 raise source_error(
                     directive.range,
                     "a kernel cannot stand inside a kernel",
@@ -239,11 +239,11 @@ class RegionBuilder:
                 )
 
     def bind_loops(
-        self, found: tuple[Found, ...], kernels: list[tuple[Found, BoundStatement]]
+        self, directives: tuple[PlacedDirective, ...], kernels: list[tuple[PlacedDirective, BoundStatement]]
     ) -> dict[int, LoopDirective]:
-        """Loop directives by the offset of their `for`; every fault is reported."""
+        """Loop directives by the offset of their `for`; reports every fault."""
         loops: dict[int, LoopDirective] = {}
-        for directive in found:
+        for directive in directives:
             if directive.loop is None:
                 continue
             offset = directive.statement
@@ -260,7 +260,7 @@ class RegionBuilder:
             loops[offset] = directive.loop
         return loops
 
-    def _check_loop(self, directive: Found, kernels: list[tuple[Found, BoundStatement]]) -> None:
+    def _check_loop(self, directive: PlacedDirective, kernels: list[tuple[PlacedDirective, BoundStatement]]) -> None:
         offset = directive.statement
         facts = self.function_around(directive, "#pragma tilek loop")
         around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
@@ -283,7 +283,7 @@ class RegionBuilder:
     def context(
         self, statement: BoundStatement, loops: Mapping[int, LoopDirective], diagnostics: Diagnostics
     ) -> Context:
-        """What lowering a statement of the function begins with; `loops` are the directives in it by the offset of their `for`."""
+        """The context that lowers a statement; `loops` are directives by offset of their `for`."""
         functions = FunctionCollector(self.unit, diagnostics, self.types)
         return Context(
             self.unit,
@@ -299,7 +299,7 @@ class RegionBuilder:
     def kernel(
         self, context: Context, body: Block, directive: KernelDirective, statement: BoundStatement, name: str
     ) -> Kernel:
-        """The kernel of a body that was lowered in the context. Raises SourceError for what no kernel can be."""
+        """The kernel of a body from the context. Raises SourceError for what no kernel can do."""
         lower = StatementLowering(context).expressions.lower
         directive = resolve_clauses(context, directive, statement.range.start.offset, lower)
         written = written_in(body)
@@ -325,7 +325,7 @@ class RegionBuilder:
             read_after=read_after,
             enclosing=replace(statement.enclosing, parameters=self._parameters(statement.facts.node)),
             range=statement.range,
-            forgotten=frozenset(
+            dead_arrays=frozenset(
                 o.name
                 for o in context.used.values()
                 if o.storage is Storage.CONTIGUOUS
@@ -349,25 +349,25 @@ class RegionBuilder:
             return None
 
     def kernel_name(self, wanted: str) -> str:
-        """A name for a kernel that no other one has."""
+        """A unique name for a kernel."""
         if wanted in RESERVED or wanted == "main":
             wanted = f"{wanted}_kernel"
         return self.names.unique(wanted)
 
 
 def _members(object_: DataObject) -> tuple[str, ...]:
-    """The members that lead to an object from its variable."""
+    """The members that lead from a variable to the object."""
     return tuple(object_.host.split(".")[1:])
 
 
 def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> None:
-    """Refuse `s->a` as a whole beside `s->a.x`, two objects of which one lies in the other, where one is written."""
+    """Refuse `s->a` as a whole beside its part `s->a.x` if the kernel writes one of them."""
     for outer in context.used.values():
         if not isinstance(outer.element, RecordType):
             continue
         for inner in context.used.values():
             if inner.lengths and inner.lengths[0] is None:
-                continue  # what a pointer leads to is no part of the struct
+                continue  # memory behind a pointer is no part of the struct
             if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and (
                 written.objects | written.addressed
             ) & {outer, inner}:
@@ -379,7 +379,7 @@ def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> 
 
 
 def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
-    """The nodes from `body` down to the statement that begins at `offset`; None where none does."""
+    """The nodes from `body` down to the statement that begins at `offset`, or None."""
     path = [body]
     while True:
         inner = None

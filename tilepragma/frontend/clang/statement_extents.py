@@ -1,4 +1,4 @@
-"""What text a statement has: libclang's extent and the semicolon that this leaves out, proved where a macro begins or ends it."""
+"""The text of a statement: libclang's extent and the semicolon; macros at its ends are checked."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _BEFORE_A_STATEMENT = (
     CursorKind.CASE_STMT,
     CursorKind.DEFAULT_STMT,
 )
-#: Their extents have their last tokens.
+#: Their extents include their last tokens.
 _COMPLETE = (CursorKind.COMPOUND_STMT, CursorKind.NULL_STMT, CursorKind.DECL_STMT)
 
 
 @dataclass(frozen=True)
 class Extent:
-    """The text of a statement. `in_macro`: a macro begins or ends it, and may hold more than its tokens."""
+    """A statement's text. `in_macro`: a macro at its begin or end may hold more than its tokens."""
 
     range: SourceRange
     in_macro: bool
@@ -33,7 +33,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Wrapped:
-    """A statement of a function that a macro begins or ends, and the text that was taken for it."""
+    """A statement of a function that a macro begins or ends, and the text assumed for it."""
 
     function: Node
     node: Node
@@ -41,7 +41,7 @@ class Wrapped:
 
 
 def statement_extent(statement: Node, function: Node) -> Extent:
-    """The text of a statement, its semicolon included. Raises SourceError where it is not one piece of the function's file."""
+    """A statement's text with its semicolon. Raises SourceError if it leaves the file."""
     unit, file = statement.unit, function.file
     for where in (statement.first_file, statement.last_file):
         if where != file:
@@ -68,7 +68,7 @@ def statement_extent(statement: Node, function: Node) -> Extent:
 
 
 def _lacks_semicolon(statement: Node) -> bool:
-    """Whether a semicolon behind the extent is the statement's."""
+    """Whether the semicolon behind the extent belongs to the statement."""
     while statement.kind in _BEFORE_A_STATEMENT:
         statement = statement.children[-1]
     return statement.kind not in _COMPLETE
@@ -77,29 +77,29 @@ def _lacks_semicolon(statement: Node) -> bool:
 def check_wrapped(
     unit: ClangUnit, statements: Iterable[Wrapped], launched: Collection[SourceRange], diagnostics: Diagnostics
 ) -> None:
-    """Report those of the `launched` statements whose text has other tokens than theirs, since a
-    macro at their begin or end holds more.
+    """Report `launched` statements whose text has foreign tokens, from macros.
 
-    They are put in braces, and the text is parsed again: each pair of braces must hold its
-    statement, and nothing else may have changed.
+    The check puts each statement in braces and parses again: the braces must hold the statement and
+    nothing else, and no other code may change.
     """
     checked = list({statement.range: statement for statement in statements if statement.range in launched}.values())
     if not checked or _hold_alone(unit, checked):
         return
-    wrong = [one for one in checked if not _hold_alone(unit, [one])] if len(checked) > 1 else checked
-    for one in wrong or checked:
+    wrong = [statement for statement in checked if not _hold_alone(unit, [statement])] if len(checked) > 1 else checked
+    for faulty in wrong or checked:
         diagnostics.error(
-            one.range,
+            faulty.range,
             "a macro that begins or ends this statement holds other tokens than the statement's",
-            "write the statement's first and last token without the macro, or let the macro hold the whole statement and no more",
+            "write the statement's first and last token without the macro, "
+            "or let the macro hold the whole statement and no more",
         )
 
 
 def _hold_alone(unit: ClangUnit, statements: Sequence[Wrapped]) -> bool:
     """Whether braces around the statements hold them alone, and change nothing else."""
     texts, places = {}, {}
-    for file in {one.range.file for one in statements}:
-        braces = _braces([one.range for one in statements if one.range.file == file])
+    for file in {statement.range.file for statement in statements}:
+        braces = _braces([statement.range for statement in statements if statement.range.file == file])
         texts[file] = _with_braces(unit.text(file), braces)
         for index, (offset, mark, range_) in enumerate(braces):
             places[range_, mark] = offset + index
@@ -120,12 +120,12 @@ def _hold_alone(unit: ClangUnit, statements: Sequence[Wrapped]) -> bool:
 
 
 def _braces(ranges: Sequence[SourceRange]) -> list[tuple[int, bytes, SourceRange]]:
-    """The braces around ranges of a file in the order of the text."""
+    """The braces around ranges of a file, in textual order."""
     braces = [(range_.start.offset, b"{", range_) for range_ in ranges] + [
         (range_.end.offset, b"}", range_) for range_ in ranges
     ]
-    # At one place what closes comes first, the inner before the outer one; what opens is the other
-    # way round.
+    # At one place, closing braces come first, inner before outer; then opening ones, outer before
+    # inner.
     return sorted(braces, key=lambda b: (b[0], b[1] == b"{", -(b[2].end if b[1] == b"{" else b[2].start).offset))
 
 
@@ -146,10 +146,10 @@ def _is_block(node: Node, file: str, start: int, end: int) -> bool:
 
 
 def _kinds(node: Node, without: Collection[tuple[str, int]] = ()) -> list[CursorKind]:
-    """What a node is and has below it, but for empty statements and the blocks that begin at the places `without`."""
+    """The kinds of all nodes, but for empty statements and blocks that begin at `without`."""
     return [
-        each.kind
-        for each in node.walk()
-        if each.kind != CursorKind.NULL_STMT
-        and not (each.kind == CursorKind.COMPOUND_STMT and (each.first_file, each.start) in without)
+        child.kind
+        for child in node.walk()
+        if child.kind != CursorKind.NULL_STMT
+        and not (child.kind == CursorKind.COMPOUND_STMT and (child.first_file, child.start) in without)
     ]

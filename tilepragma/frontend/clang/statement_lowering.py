@@ -1,4 +1,4 @@
-"""Cursors of statements to the LoopTree's statements; each refusal is reported and the next statement tried."""
+"""Lowers statements to the loop tree; reports each refusal and goes on with the next statement."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _REFUSED = {
     CursorKind.ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
     CursorKind.MS_ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
 }
-#: Declarations that mean nothing at run time.
+#: Declarations that have no effect at run time.
 _PASSED_OVER = {CursorKind.TYPEDEF_DECL, CursorKind.ENUM_DECL, CursorKind.FUNCTION_DECL, CursorKind.STATIC_ASSERT}
 
 
 def _continues(node: Block) -> Iterator[Continue]:
-    """Every `continue` under `node` that belongs to a loop around it."""
+    """Each `continue` in `node` that belongs to a loop around it."""
     for child in children(node):
         if isinstance(child, Continue):
             yield child
@@ -77,7 +77,7 @@ class StatementLowering:
         return ExpressionLowering(self.context)
 
     def region(self, node: Node, range_: SourceRange) -> Block:
-        """The body of a kernel region: the statements of its block, or the one statement."""
+        """The body of a kernel region: the statements of its block, or its single statement."""
         nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
         return Block(self._statements(nodes, Scope.REGION, in_loop=False), range_)
 
@@ -93,7 +93,7 @@ class StatementLowering:
         return Block(self._statements(nodes, Scope.LOCAL, in_loop), node.range)
 
     def _statements(self, nodes: tuple[Node, ...], scope: Scope, in_loop: bool) -> tuple[Statement, ...]:
-        found: list[Statement] = []
+        statements: list[Statement] = []
         outer_end = self.context.block_end
         self.context.block_end = nodes[-1].end if nodes else outer_end
         for node in nodes:
@@ -103,9 +103,9 @@ class StatementLowering:
                 self.context.diagnostics.add(refusal.diagnostic)
                 continue
             if statement is not None:
-                found.append(statement)
+                statements.append(statement)
         self.context.block_end = outer_end
-        return tuple(found)
+        return tuple(statements)
 
     def _statement(self, node: Node, scope: Scope, in_loop: bool) -> Statement | None:
         kind = node.kind
@@ -151,9 +151,7 @@ class StatementLowering:
     def _return(self, node: Node) -> Return:
         if self.context.is_region:
             raise source_error(
-                node.range,
-                "'return' would leave the kernel",
-                "set a variable and test it after the kernel",
+                node.range, "'return' would leave the kernel", "set a variable and test it after the kernel"
             )
         value = self.expressions.lower(node.children[0]) if node.children else None
         return Return(value, node.range)
@@ -170,7 +168,7 @@ class StatementLowering:
         lowered = self._block(body, in_loop=True)
         test = self.expressions.lower(condition)
         if test_last and isinstance(test, IntegerLiteral) and test.value == 0 and not leaves_early(lowered):
-            # How macros of several statements are written.
+            # Macros of several statements are written so.
             return lowered
         return While(test, lowered, test_last, node.range)
 
@@ -235,7 +233,7 @@ class StatementLowering:
         return make_loop(index, header, body, directive, node.range, addressed)
 
     def _header_nodes(self, node: Node) -> tuple[Node | None, Node | None, Node | None]:
-        """The parts of the header; libclang leaves absent ones out, so the semicolons tell which are there."""
+        """The parts of the header; libclang omits absent ones, which the semicolons tell."""
         header = for_parts(node)
         if header is None:
             raise source_error(
@@ -269,7 +267,7 @@ class StatementLowering:
         return Declaration(tuple(declarators), node.range) if declarators else None
 
     def _alias(self, node: Node) -> None:
-        """A pointer declared in the kernel stands for the element it is set to; nothing is left of its declaration."""
+        """A local pointer stands for the element it is set to; its declaration disappears."""
         context = self.context
         initializer = node.unit.initializer(node)
         refusal = self._declarator_refusal(node, Scope.REGION, in_loop=False)
@@ -306,7 +304,7 @@ class StatementLowering:
         return Declarator(object_, initializer)
 
     def _declarator_refusal(self, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
-        """Why a variable cannot be declared here; None where it can."""
+        """Why the kernel cannot declare a variable, or None."""
         storage = node.cursor.storage_class.name
         name = node.spelling
         if storage == "STATIC" and is_constant(node):

@@ -1,4 +1,4 @@
-"""Brings every spelling of a storage access (`a[i][j]`, `*(a + i)`, `(*p).x`, `p->x[i]`) to one normal form."""
+"""Brings `a[i][j]`, `*(a + i)`, `(*p).x`, `p->x[i]` and so on to one normal form of an access."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.clang.implied_parameters import implied_parameter
 from tilepragma.frontend.clang.lowering_context import Context, member_key, strip
-from tilepragma.frontend.clang.objects import external_object, own_constant, pointer_test
+from tilepragma.frontend.clang.objects import copied_constant, external_object, pointer_test
 from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
 from tilepragma.ir.expressions import (
     Access,
@@ -40,7 +40,7 @@ _QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict)\b")
 
 @dataclass(frozen=True)
 class MemberStep:
-    """`.name`; `type` is clang's type of what is reached."""
+    """`.name`; `type` is clang's type of the member."""
 
     name: str
     type: Any
@@ -58,7 +58,7 @@ class IndexStep:
 
 @dataclass(frozen=True)
 class Place:
-    """An lvalue: steps from a variable. `type` is clang's type of what is reached."""
+    """An lvalue: steps from a variable. `type` is clang's type of the lvalue."""
 
     root: Node
     steps: tuple[MemberStep | IndexStep, ...]
@@ -67,7 +67,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Pointer:
-    """The address of `place` itself (`address`), or of element `offset` (0 where None) of the array that `place` is or points to."""
+    """An address: of `place` itself (`address`), or of an element of its array or target.
+
+    `offset` is the element's number; None stands for 0.
+    """
 
     place: Place
     offset: Expression | None
@@ -75,7 +78,7 @@ class Pointer:
 
 
 def access(context: Context, node: Node, lower: Lower) -> Access:
-    """The access that an lvalue denotes. Raises SourceError where it has no normal form."""
+    """The access that an lvalue denotes. Raises SourceError if it has no normal form."""
     return _resolve(context, _place(context, node, lower), node.range, lower)
 
 
@@ -102,7 +105,7 @@ def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
 
 
 def null_test(context: Context, node: Node, lower: Lower) -> Access:
-    """A number that says whether a pointer from outside the region is other than NULL, as it is where it points to an array that may be missing."""
+    """A number that tells whether an outside pointer, perhaps to an optional array, is not NULL."""
     inner = strip(node)
     if context.is_region and inner.kind in (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR):
         place = _place(context, inner, lower)
@@ -152,7 +155,7 @@ def _what(node: Node) -> str:
         CursorKind.CONDITIONAL_OPERATOR: "a choice between addresses",
         CursorKind.COMPOUND_LITERAL_EXPR: "a compound literal",
         CursorKind.STRING_LITERAL: "a string",
-        CursorKind.CSTYLE_CAST_EXPR: "an address turned to another type",
+        CursorKind.CSTYLE_CAST_EXPR: "an address cast to another type",
         CursorKind.BINARY_OPERATOR: "an address that is computed",
     }
     return names.get(node.kind, "an address that is computed")
@@ -161,11 +164,9 @@ def _what(node: Node) -> str:
 def declare_alias(
     context: Context, declaration: Node, initializer: Node, start: int, block_end: int, lower: Lower
 ) -> str | None:
-    """Let a local pointer stand for what it is set to at `start`: what is written with it is read
-    as written without it.
+    """Let a local pointer stand for what it is set to at `start`.
 
-    Returns the reason where that may not mean the same (the pointer or its index may change before
-    `block_end`).
+    Returns a reason if that may change the meaning: pointer or index may change before `block_end`.
     """
     key = declaration.key
     if context.facts.written_from(key, start + 1) or key in context.facts.address_taken:
@@ -183,7 +184,7 @@ def declare_alias(
 
 
 def set_once(context: Context, node: Node) -> Node | None:
-    """The pointer that the statement `node` sets, where all else that is done with it stands behind in the same block; None for others."""
+    """The pointer that the statement sets, if all its uses follow in the same block; else None."""
     if not context.is_region or node.kind != CursorKind.BINARY_OPERATOR or node.binary_operator != "=":
         return None
     target = strip(node.children[0])
@@ -194,15 +195,17 @@ def set_once(context: Context, node: Node) -> Node | None:
     if parent is None or parent.kind != CursorKind.FUNCTION_DECL or pointer.cursor.storage_class.name == "STATIC":
         return None
     uses = [
-        one.start
-        for one in context.facts.node.walk()
-        if one.kind == CursorKind.DECL_REF_EXPR and one.declaration is not None and one.declaration.key == pointer.key
+        node.start
+        for node in context.facts.node.walk()
+        if node.kind == CursorKind.DECL_REF_EXPR
+        and node.declaration is not None
+        and node.declaration.key == pointer.key
     ]
     return pointer if min(uses) == target.start and max(uses) < context.block_end else None
 
 
 def _changing(context: Context, index: Expression, start: int, end: int) -> str | None:
-    """What may give the index another value between two offsets of the function; None where nothing does."""
+    """What may change the index between two offsets of the function, or None."""
     for node in walk(index):
         if isinstance(node, (Assignment, Increment, Call)):
             return "a call or an assignment"
@@ -242,28 +245,31 @@ def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
 
 
 def is_address(clang_type: Any) -> bool:
-    """Whether values of the type are addresses; parameters `T a[]` count, whose type libclang leaves an array."""
+    """Whether the type's values are addresses; parameters `T a[]` count, for libclang an array."""
     return is_pointer(clang_type) or is_array(clang_type)
 
 
-def _same_pointee(one: Any, other: Any, *, cast: bool = False) -> bool:
-    """Whether a conversion between the two only changes qualifiers. Lengths of VLAs are taken to be equal where C demands it: not in a `cast`."""
-    inner, others = _pointee_words(one), _pointee_words(other)
+def _same_pointee(left: Any, right: Any, *, cast: bool = False) -> bool:
+    """Whether a conversion between the types only changes qualifiers.
+
+    VLA lengths count as equal where C demands it, which is not so in a `cast`.
+    """
+    inner, others = _pointee_words(left), _pointee_words(right)
     return len(inner) == len(others) and all(
-        mine == theirs or (not cast and _is_open(mine, theirs)) for mine, theirs in zip(inner, others, strict=True)
+        ours == theirs or (not cast and _is_open(ours, theirs)) for ours, theirs in zip(inner, others, strict=True)
     )
 
 
 def _pointee_words(clang_type: Any) -> list[str]:
-    """The words of the type that is pointed to, without qualifiers; each length in brackets is one."""
+    """The words of the pointed-to type, without qualifiers; a bracketed length is one word."""
     canonical = clang_type.get_canonical()
     inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
     return re.findall(r"\[[^\]]*\]|\w+|[^\w\s]", _QUALIFIERS.sub("", inner.spelling))
 
 
-def _is_open(one: str, other: str) -> bool:
-    """Whether both are lengths of which one is known at run time only."""
-    lengths = [text[1:-1] for text in (one, other) if text.startswith("[")]
+def _is_open(left: str, right: str) -> bool:
+    """Whether both words are lengths, and only the run tells one of them."""
+    lengths = [text[1:-1] for text in (left, right) if text.startswith("[")]
     return len(lengths) == 2 and not all(length.isdigit() for length in lengths)
 
 
@@ -284,7 +290,7 @@ def _negated(index: Expression) -> Expression:
 
 
 def _wide(index: Expression) -> Expression:
-    """The index in 64 bits: C adds each index to an address on its own, never to another one in 32 bits."""
+    """The index in 64 bits: C adds each index to an address separately, never two in 32 bits."""
     if isinstance(index.type, ScalarType) and index.type.bits >= LONG.bits:
         return index
     return Cast(LONG, index, index.range)
@@ -301,7 +307,7 @@ def _dereference(pointer: Pointer, arrow: bool) -> Place:
 
 
 def _resolve(context: Context, place: Place, range_: SourceRange, lower: Lower, pointee: bool = False) -> Access:
-    """The access of a place; with `pointee`, fewer subscripts than dimensions are allowed (a row is meant)."""
+    """The access of a place; with `pointee`, a row (fewer subscripts than dimensions) will do."""
     object_, steps = _object(context, place, range_, lower)
     subscripts: list[Expression] = []
     while len(subscripts) < object_.rank and steps and isinstance(steps[0], IndexStep):
@@ -351,14 +357,14 @@ def _pointer_inside(range_: SourceRange, object_: DataObject) -> Exception:
 def _object(
     context: Context, place: Place, range_: SourceRange, lower: Lower
 ) -> tuple[DataObject, tuple[MemberStep | IndexStep, ...]]:
-    """The data object that a place lies in, and the steps inside it."""
+    """The data object that holds a place, and the steps inside it."""
     declared = context.declared.get(place.root.key)
     if declared is not None:
         return declared, place.steps
     if place.root.key in context.refused:
         raise context.refused[place.root.key]
     if not context.is_region:
-        constant = own_constant(context, place.root, lower)
+        constant = copied_constant(context, place.root, lower)
         if constant is not None:
             return constant, place.steps
         return implied_parameter(context, place.root, range_, lower), place.steps
@@ -367,7 +373,7 @@ def _object(
         host, clang_type, steps = _invariant_path(host, clang_type, steps)
         last = place.steps[-len(steps) - 1] if len(steps) < len(place.steps) else None
         if isinstance(last, MemberStep) and last.is_bit_field:
-            # It has no address, and compilers differ in the type of its value.
+            # A bit-field has no address, and compilers differ in the type of its value.
             raise source_error(
                 range_, f"'{host}' is a bit-field, which kernels cannot use", "copy it to a variable before the kernel"
             )
@@ -377,7 +383,7 @@ def _object(
 def _invariant_path(
     host: str, clang_type: Any, steps: tuple[MemberStep | IndexStep, ...]
 ) -> tuple[str, Any, tuple[MemberStep | IndexStep, ...]]:
-    """Follow members and plain dereferences of structs from an outside variable, as in `grid->u`."""
+    """Follow members and plain dereferences from an outside variable, as in `grid->u`."""
     while steps:
         first = steps[0]
         if isinstance(first, MemberStep) and _is_struct(clang_type):

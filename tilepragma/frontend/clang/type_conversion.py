@@ -12,26 +12,10 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, TypeKind
 from tilepragma.ir.expressions import IntegerLiteral
-from tilepragma.ir.types import (
-    VOID,
-    ArrayType,
-    Field,
-    PointerType,
-    RecordType,
-    ScalarKind,
-    ScalarType,
-    Type,
-)
+from tilepragma.ir.types import VOID, ArrayType, Field, PointerType, RecordType, ScalarKind, ScalarType, Type
 
 _SIGNED = {TypeKind.CHAR_S, TypeKind.SCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG}
-_UNSIGNED = {
-    TypeKind.CHAR_U,
-    TypeKind.UCHAR,
-    TypeKind.USHORT,
-    TypeKind.UINT,
-    TypeKind.ULONG,
-    TypeKind.ULONGLONG,
-}
+_UNSIGNED = {TypeKind.CHAR_U, TypeKind.UCHAR, TypeKind.USHORT, TypeKind.UINT, TypeKind.ULONG, TypeKind.ULONGLONG}
 _FLOATING = {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.LONGDOUBLE}
 _ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY, TypeKind.INCOMPLETEARRAY}
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict|_Atomic)\b\s*")
@@ -61,7 +45,7 @@ def is_record(clang_type: Any) -> bool:
 
 @dataclass
 class TypeConverter:
-    """Converts types and remembers the records it met, dependencies first."""
+    """Converts types and remembers the records they use, dependencies first."""
 
     records: dict[str, RecordType] = field(default_factory=dict)
     scalars: dict[str, ScalarType] = field(default_factory=dict)
@@ -69,7 +53,7 @@ class TypeConverter:
     def convert(self, clang_type: Any, range_: SourceRange, member: str | None = None) -> Type:
         """The IR's type. Raises SourceError for types that kernels cannot hold.
 
-        `member` is the tag that a struct without a name gets, where it is the type of a member.
+        `member` is the tag for an unnamed struct that is the type of a member.
         """
         canonical = clang_type.get_canonical()
         kind = canonical.kind
@@ -98,8 +82,8 @@ class TypeConverter:
     def scalar(self, canonical: Any, range_: SourceRange) -> ScalarType:
         """The arithmetic type of a canonical clang type."""
         spelling = _QUALIFIERS.sub("", canonical.spelling).strip()
-        known = self.scalars.get(spelling)
-        if known is None:
+        converted = self.scalars.get(spelling)
+        if converted is None:
             kind = canonical.kind
             family = (
                 ScalarKind.FLOATING
@@ -111,9 +95,9 @@ class TypeConverter:
             bits = canonical.get_size() * 8
             if bits <= 0:
                 raise source_error(range_, f"the size of the type '{spelling}' is not known")
-            known = ScalarType(family, bits, family is ScalarKind.FLOATING or kind in _SIGNED, spelling)
-            self.scalars[spelling] = known
-        return known
+            converted = ScalarType(family, bits, family is ScalarKind.FLOATING or kind in _SIGNED, spelling)
+            self.scalars[spelling] = converted
+        return converted
 
     def _record(self, canonical: Any, range_: SourceRange, member_tag: str | None) -> RecordType:
         spelling = _QUALIFIERS.sub("", canonical.spelling).strip()
@@ -135,7 +119,7 @@ class TypeConverter:
         if declaration.semantic_parent is not None and declaration.semantic_parent.kind == CursorKind.FUNCTION_DECL:
             raise source_error(
                 range_,
-                f"'{spelling}' is declared inside a function, where kernels, which become functions of their own, do not see it",
+                f"'{spelling}' is declared inside a function; kernels become separate functions and do not see it",
                 "declare it before the function, at file scope",
             )
         tag = member_tag if unnamed and member_tag is not None else spelling.split()[-1]
@@ -146,8 +130,8 @@ class TypeConverter:
                 raise refuse_part(f"bit-field '{member.spelling}'", "use a member of an integer type")
             if not member.spelling.isidentifier():  # libclang describes them by their places
                 raise refuse_part("member without a name", "give the inner struct or union a name")
-            # A kernel never follows a pointer inside a struct, and what it points to may be the
-            # struct itself.
+            # A kernel never follows a pointer inside a struct, which may point to the struct
+            # itself.
             type_: Type = PointerType(VOID)
             if not is_pointer(member.type):
                 type_ = self.convert(member.type, range_, f"{tag}_{member.spelling}_")
@@ -167,7 +151,7 @@ def _part_refusal(spelling: str, range_: SourceRange) -> Callable[[str, str], Ex
 
 
 def records_used(types: TypeConverter, used: set[str]) -> tuple[RecordType, ...]:
-    """Those of the converter's records that `used` names, and what they hold, dependencies first."""
+    """The converter's records that `used` names, and those inside them, dependencies first."""
     wanted = set(used)
     for record in reversed(tuple(types.records.values())):
         if record.spelling in wanted:

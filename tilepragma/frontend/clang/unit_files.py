@@ -1,4 +1,4 @@
-"""Files of a translation unit: what was included where, and which headers hold directives."""
+"""Files of a translation unit: inclusions, and which headers hold directives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
 
 @dataclass(frozen=True)
 class Included:
-    """One file that was read: `path` by the `#include` at byte `offset` of `includer`; "" for the option -include."""
+    """A file that `includer` includes at byte `offset`; the option -include has the includer ""."""
 
     path: str
     includer: str
@@ -24,7 +24,7 @@ class Included:
 
 
 def find_inclusions(unit: ClangUnit) -> tuple[Included, ...]:
-    """Every inclusion, in the order in which they were read."""
+    """Every inclusion, in the order of reading."""
     return tuple(
         Included(
             str(i.include.name),
@@ -39,7 +39,7 @@ def find_inclusions(unit: ClangUnit) -> tuple[Included, ...]:
 def source_files(
     unit: ClangUnit, included: Sequence[Included], pragmas: Mapping[str, Sequence[SourceRange]]
 ) -> tuple[tuple[SourceFile, ...], tuple[Inclusion, ...]]:
-    """The main file, the headers with directives and those that include them; and the lines that bring these in."""
+    """The main file, headers with directives and their includers; and the `#include` lines."""
     wanted = set(pragmas) | {unit.main}
     for inclusion in reversed(included):
         if inclusion.path in wanted and inclusion.includer:
@@ -55,9 +55,9 @@ def source_files(
 
 
 def _line(unit: ClangUnit, path: str, offset: int) -> SourceRange:
-    """The whole `#include` directive around `offset`, newline left out."""
+    """The whole `#include` directive around `offset`, without its newline."""
     text = unit.text(path)
     start = text.rfind(b"#", 0, offset)
-    found = _REST_OF_LINE.match(text, start)
-    end = offset if found is None else found.end()
+    line = _REST_OF_LINE.match(text, start)
+    end = offset if line is None else line.end()
     return unit.span(path, start, end)

@@ -1,20 +1,11 @@
-"""What a piece of the LoopTree may write, and whether an expression keeps its value meanwhile."""
+"""What a piece of the loop tree may write, and whether it changes an expression's value."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import (
-    Access,
-    AddressOf,
-    Assignment,
-    Call,
-    Callee,
-    DataObject,
-    Expression,
-    Increment,
-)
+from tilepragma.ir.expressions import Access, AddressOf, Assignment, Call, Callee, DataObject, Expression, Increment
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import PointerType, Type
@@ -28,7 +19,7 @@ class Written:
     addressed: frozenset[DataObject]
 
     def spoils(self, expression: Expression) -> DataObject | None:
-        """The first object that the expression reads and that may be written; None where its value stays."""
+        """The first object that the expression reads and that may be written, or None."""
         for node in walk(expression):
             if isinstance(node, Access) and (node.object in self.objects or node.object in self.addressed):
                 return node.object
@@ -57,7 +48,7 @@ def written_in(*nodes: Any) -> Written:
 
 
 def _is_read_only(type_: Type) -> bool:
-    """Whether a pointer argument is taken as a pointer to const: of rows, the numbers in them."""
+    """Whether the function takes a pointer argument as one to const; for rows, to const numbers."""
     while isinstance(type_, PointerType) and isinstance(type_.pointee, PointerType):
         type_ = type_.pointee
     return isinstance(type_, PointerType) and type_.const
@@ -65,5 +56,5 @@ def _is_read_only(type_: Type) -> bool:
 
 def has_effects(expression: Expression) -> bool:
     """Whether evaluating the expression may change anything."""
-    found = written_in(expression)
-    return bool(found.objects or found.addressed)
+    written = written_in(expression)
+    return bool(written.objects or written.addressed)

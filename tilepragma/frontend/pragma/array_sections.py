@@ -20,10 +20,9 @@ _BRACKETS = ("(", "[", "{")
 
 
 def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ...]:
-    """`data(…)` or one of OpenACC's data clauses; nothing where not a single item of it is in
-    order.
+    """`data(…)` or one of OpenACC's data clauses; empty if no item of it is correct.
 
-    The paper's `data(...)`, three dots and all, says nothing: all data is the compiler's to decide.
+    The paper's literal `data(...)` adds nothing: it leaves all data to the compiler.
     """
     if raw.name == "data" and text_of(raw.arguments or ()) == "...":
         return ()
@@ -46,7 +45,7 @@ def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ..
         if modes or lives:
             diagnostics.error(
                 raw.range,
-                f"clause '{raw.name}' has attributes but no section that they hold for",
+                f"clause '{raw.name}' has attributes but no section for them",
                 "write data(A[0:n], mode:rw)",
             )
         return ()
@@ -110,7 +109,8 @@ def _once(key: str, kept: Sequence[tuple[_Attribute, tuple[Token, ...]]], diagno
             diagnostics.error(
                 range_of(part),
                 f"'{key}:{value.value}' contradicts '{key}:{first.value}' in the same clause",
-                f"write {key}:{_BOTH[key]}, or a clause of its own for each array: attributes hold for the whole clause",
+                f"write {key}:{_BOTH[key]}, or a clause of its own for each array: "
+                "attributes hold for the whole clause",
             )
 
 
@@ -124,7 +124,7 @@ def _agree(raw: RawClause, mode: Mode | None, live: Live | None, diagnostics: Di
     if mode is Mode.WRITE and live is Live.IN:
         diagnostics.error(
             raw.range,
-            "'mode:w' contradicts 'live:in': what is written would be lost and what enters is not read",
+            "'mode:w' contradicts 'live:in': written values would be lost, and entering values are not read",
             "write live:out, or mode:r",
         )
 
@@ -168,7 +168,7 @@ def _is_path(tokens: Sequence[Token]) -> bool:
 
 
 def _bounds(tokens: Sequence[Token], diagnostics: Diagnostics) -> SectionDimension | None:
-    """`[length]`, `[lower:length]`, `[:length]` or `[:]`, brackets included; None after an error."""
+    """`[length]`, `[lower:length]`, `[:length]` or `[:]`, with brackets; None after an error."""
     inner = tokens[1:-1]
     colons = _colons(inner)
     if not inner:
@@ -176,9 +176,7 @@ def _bounds(tokens: Sequence[Token], diagnostics: Diagnostics) -> SectionDimensi
         return None
     if len(colons) > 1:
         diagnostics.error(
-            inner[colons[1]].range,
-            "a section has no stride: it is a lower bound and a length",
-            "write [lower:length]",
+            inner[colons[1]].range, "a section has no stride: it is a lower bound and a length", "write [lower:length]"
         )
         return None
     lower, length = (inner[: colons[0]], inner[colons[0] + 1 :]) if colons else ((), inner)
@@ -196,19 +194,19 @@ def _bounds(tokens: Sequence[Token], diagnostics: Diagnostics) -> SectionDimensi
 
 
 def _colons(tokens: Sequence[Token]) -> list[int]:
-    """The places of the colons outside all brackets that belong to no `?`."""
-    found: list[int] = []
-    questions = at = 0
-    while at < len(tokens):
-        text = tokens[at].text
+    """The indices of the colons outside all brackets that belong to no `?`."""
+    colons: list[int] = []
+    questions = index = 0
+    while index < len(tokens):
+        text = tokens[index].text
         if text in _BRACKETS:
-            at = closing(tokens, at)
+            index = closing(tokens, index)
         elif text == "?":
             questions += 1
         elif text == ":":
             if questions:
                 questions -= 1
             else:
-                found.append(at)
-        at += 1
-    return found
+                colons.append(index)
+        index += 1
+    return colons

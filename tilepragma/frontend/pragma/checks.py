@@ -1,4 +1,4 @@
-"""What the clauses of one directive must agree on: nothing said twice, nothing contradicted."""
+"""Checks the clauses of one directive against each other: no repetition, no contradiction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tilepragma.ir.directives import (
     PrivateClause,
     ReductionClause,
     SorClause,
-    Target,
     TileClause,
     TileKind,
 )
@@ -34,7 +33,7 @@ _EXAMPLES = {
 
 
 def check_clauses(construct: Construct, clauses: Sequence[tuple[str, Clause]], diagnostics: Diagnostics) -> None:
-    """Report every repetition and contradiction among the clauses of a directive, each with its name."""
+    """Report every repetition and contradiction among a directive's named clauses."""
     _check_single(clauses, diagnostics)
     values = [clause for _, clause in clauses]
     _check_counts(values, diagnostics)
@@ -46,7 +45,7 @@ def check_clauses(construct: Construct, clauses: Sequence[tuple[str, Clause]], d
 
 
 def check_moves(construct: Construct, names: Collection[str], place: SourceRange, diagnostics: Diagnostics) -> None:
-    """Report a directive that is about data and has no data clause among those named, right or wrong."""
+    """Report a directive about data without a data clause; wrong data clauses count too."""
     if construct in _EXAMPLES and not set(names) - {"if", "async", "wait"}:
         diagnostics.error(
             place, f"'{construct.value}' names no data", f"add the data that it is about: {_EXAMPLES[construct]}"
@@ -139,10 +138,10 @@ def _check_sequential(clauses: Sequence[Clause], diagnostics: Diagnostics) -> No
 
 
 def _check_targets(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
-    """Threads on one side, gangs and workers on the other, and the targets that can serve them."""
+    """Check that host and accelerator axes agree with each other and with the targets."""
     targets = next((clause.values for clause in clauses if isinstance(clause, Targets)), ())
     chosen = next((clause for clause in clauses if isinstance(clause, Targets)), None)
-    if chosen is not None and Target.AUTO in targets and len(targets) > 1:
+    if chosen is not None and len(targets) > 1 and any(target.is_open for target in targets):
         diagnostics.error(
             chosen.range,
             "target 'auto' contradicts the other targets of the clause: it leaves the choice among all open",
@@ -153,42 +152,45 @@ def _check_targets(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
     for clause, axis, spelling in distributed:
         if axis is None:
             continue
-        if targets == (Target.SERIAL,):
+        if targets and not any(target.is_open or target.is_parallel for target in targets):
             diagnostics.error(
                 clause.range,
                 f"'{spelling}' contradicts 'target(serial)': nothing is distributed there",
                 "remove it, or name a parallel target",
             )
-        elif axis is AxisKind.THREAD and targets and not {Target.THREADS, Target.AUTO} & set(targets):
+        elif (
+            axis is AxisKind.THREAD and targets and not any(target.is_open or target.has_threads for target in targets)
+        ):
             diagnostics.error(
                 clause.range,
-                f"'{spelling}' contradicts the targets of this directive, among which threads are not",
+                f"'{spelling}' contradicts the targets of this directive, which do not include threads",
                 "add threads to target(…), or distribute over gangs and workers",
             )
         elif first is not None and (first[0] is AxisKind.THREAD) != (axis is AxisKind.THREAD):
             diagnostics.error(
                 clause.range,
-                f"'{spelling}' contradicts '{first[1]}': threads belong to the host, gangs and workers to an accelerator",
+                f"'{spelling}' contradicts '{first[1]}': threads belong to the host, "
+                "gangs and workers to an accelerator",
                 "keep the one or the other",
             )
         first = first or (axis, spelling)
 
 
 def _axis(clause: CountClause | TileClause) -> tuple[AxisKind | None, str]:
-    """The axis that `clause` is about, None for a tile that is not distributed; and how to name the clause."""
+    """The axis of `clause`, None for a tile that is not distributed; and the clause's spelling."""
     if isinstance(clause, CountClause):
         return clause.axis, f"num_{clause.axis.value}s"
     return _AXES.get(clause.kind), f"tile({clause.kind.value})"
 
 
 def _check_variables(construct: Construct, clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
-    """No array twice in the data, no variable with two roles."""
+    """No array may appear twice in the data, no variable may have two roles."""
     arrays: dict[str, DataClause] = {}
     for clause in (clause for clause in clauses if isinstance(clause, DataClause)):
         for section in clause.sections:
-            # Several pieces of one array may be updated, in one direction.
+            # `update` may name several sections of one array, in one direction.
             first = arrays.setdefault(section.path, clause)
-            seen = section is not next(other for other in first.sections if other.path == section.path)
+            seen = section is not next(earlier for earlier in first.sections if earlier.path == section.path)
             if seen and (construct is not Construct.UPDATE or first.name != clause.name):
                 diagnostics.error(
                     section.range,
@@ -202,10 +204,10 @@ def _check_variables(construct: Construct, clauses: Sequence[Clause], diagnostic
             if role is None:
                 roles[name] = _role(owner)
             else:
-                other = f"and in '{role}'" if role != _role(owner) else "twice"
+                second = f"and in '{role}'" if role != _role(owner) else "twice"
                 diagnostics.error(
                     owner.range,
-                    f"'{name}' is named in '{_role(owner)}' {other}",
+                    f"'{name}' is named in '{_role(owner)}' {second}",
                     "a variable has one role in a kernel",
                 )
 

@@ -1,8 +1,7 @@
-"""The clauses of a directive one by one: arguments to the types of `ir/directives.py`, each mistake
-reported where it stands.
+"""Parses the clauses of a directive to the types of `ir/directives.py`.
 
-A clause is parsed from a `RawClause`, whose brackets are already known to match. A clause that
-cannot be understood yields nothing; the mistake is then in the diagnostics.
+The brackets of a `RawClause` match already. A clause with a mistake yields nothing; the mistake
+goes to the diagnostics, with its place.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Expressions:
-    """`device(e)`, `if(e)`, `async[(e)]`, `wait[(e, …)]`; no expression where the parentheses are absent."""
+    """`device(e)`, `if(e)`, `async[(e)]`, `wait[(e, …)]`; without parentheses no expression."""
 
     name: str
     values: tuple[ClauseExpression, ...]
@@ -102,14 +101,14 @@ Clause = (
     | KernelName
     | Targets
 )
-"""What one clause means; the list form of a count yields several."""
+"""The meaning of a clause; the list form of a count yields several."""
 
-#: What a clause means; nothing where it has errors, which are reported.
+#: The meaning of a clause; nothing after errors, which are reported.
 Parser = Callable[[RawClause, Diagnostics], tuple[Clause, ...]]
 
 
 def parse_clause(raw: RawClause, construct: Construct, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    """The meaning of `raw`, a clause that `construct` takes; empty where it has errors, which are reported."""
+    """The meaning of `raw`, a clause of `construct`; empty after errors, which are reported."""
     parser, form = PARSERS[raw.name], FORMS[raw.name]
     if construct is Construct.UPDATE and raw.name == "device":
         parser, form = parse_data, "device(A[0:n])"
@@ -149,7 +148,7 @@ def _expression(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
 
 
 def _values(raw: RawClause, diagnostics: Diagnostics) -> tuple[ClauseExpression, ...] | None:
-    """The expressions between the parentheses of `raw`, none where it has no parentheses; None after an error."""
+    """The expressions between the parentheses of `raw`, if it has any; None after an error."""
     if raw.arguments is None:
         return ()
     parts = split_at_commas(raw.arguments)
@@ -194,11 +193,9 @@ def _dimension(tokens: Sequence[Token], what: str, diagnostics: Diagnostics) -> 
     if value is not None and 0 <= value <= 2:
         return value
     kind = tokens[0].text if len(tokens) == 1 else ""
-    another = kind in {one.value for one in TileKind}
+    another = kind in {tile.value for tile in TileKind}
     remedy = (
-        f"tiles of several kinds are said one by one: ... tile({kind})"
-        if another
-        else "gangs and workers have three dimensions"
+        f"write a tile clause for each kind: ... tile({kind})" if another else "gangs and workers have three dimensions"
     )
     diagnostics.error(range_of(tokens), f"the dimension {what} must be 0, 1 or 2", remedy)
     return None
@@ -236,7 +233,7 @@ _MEMBER = re.compile(r"[A-Za-z_]\w*((\.|->)[A-Za-z_]\w*)+")
 
 
 def _identifiers(tokens: Sequence[Token], raw: RawClause, diagnostics: Diagnostics) -> tuple[str, ...] | None:
-    """The names of a list of variables, or members of structs, each once; None after an error."""
+    """The names in a list of variables or struct members, each once; None after an error."""
     parts = split_at_commas(tokens)
     if not _all_present(parts, raw, diagnostics):
         return None
@@ -423,15 +420,15 @@ def _sor(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
 
 
 def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    """`sor(multilayer, layers: K, subdomain: P)`, 1 <= K <= P/2; what is not said is 0."""
-    said: dict[str, int] = {}
+    """`sor(multilayer, layers: K, subdomain: P)`, 1 <= K <= P/2; absent numbers are 0."""
+    numbers: dict[str, int] = {}
     for part in parts:
         key = part[0].text
-        if key not in ("layers", "subdomain") or key in said or len(part) < 3 or part[1].text != ":":
+        if key not in ("layers", "subdomain") or key in numbers or len(part) < 3 or part[1].text != ":":
             diagnostics.error(
                 range_of(part),
                 f"clause '{raw.name}' gives '{key}' twice"
-                if key in said
+                if key in numbers
                 else "sor(multilayer) takes layers: K and subdomain: P",
                 "write sor(multilayer, layers: 16, subdomain: 32)",
             )
@@ -444,12 +441,13 @@ def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics:
                 "write sor(multilayer, layers: 16, subdomain: 32)",
             )
             return ()
-        said[key] = value.literal
-    subdomain, layers = said.get("subdomain", 0), said.get("layers", 0)
+        numbers[key] = value.literal
+    subdomain, layers = numbers.get("subdomain", 0), numbers.get("layers", 0)
     if subdomain and layers > subdomain // 2:
         diagnostics.error(
             raw.range,
-            f"subdomains of {subdomain} x {subdomain} have at most {subdomain // 2} layers: each takes two places off a tile",
+            f"subdomains of {subdomain} x {subdomain} have at most {subdomain // 2} layers: "
+            "each takes two places off a tile",
             f"write layers: {subdomain // 2}, or subdomain: {2 * layers}",
         )
         return ()

@@ -1,4 +1,4 @@
-"""Which constructs and clauses there are, and which stands on which (docs/LANGUAGE.md)."""
+"""All constructs and clauses, and which construct takes which clause (docs/LANGUAGE.md)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ CLAUSES: dict[Construct, tuple[str, ...]] = {
 """The clauses each construct takes."""
 
 ALL_CLAUSES: tuple[str, ...] = tuple(dict.fromkeys(name for names in CLAUSES.values() for name in names))
-"""Every clause there is."""
+"""Every clause."""
 
-# What people who come from OpenACC or OpenMP write, where the nearest spelling is not what they
-# mean.
+# Words of OpenACC and OpenMP whose meaning is not that of the nearest spelling.
 _FOREIGN_CLAUSES = {
     "gang": "tile(gang)",
     "worker": "tile(worker)",
@@ -55,19 +54,19 @@ _FOREIGN_CONSTRUCTS = {"parallel": "kernel", "kernels": "kernel", "serial": "ker
 
 
 def nearest_clause(word: str, construct: Construct) -> str | None:
-    """The clause that `word` was likely meant to be, those of `construct` first."""
+    """The clause that `word` likely means, those of `construct` first."""
     return _FOREIGN_CLAUSES.get(word) or nearest(word, CLAUSES[construct]) or nearest(word, ALL_CLAUSES)
 
 
 def nearest_construct(word: str) -> str | None:
-    """The construct that `word` was likely meant to be."""
+    """The construct that `word` likely means."""
     return _FOREIGN_CONSTRUCTS.get(word) or nearest(
         word, ("kernel", "loop", "data", "enter", "exit", "update", "wait", "routine")
     )
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that `word` is likely a misspelling of."""
+    """The candidate that `word` likely misspells."""
     return next(iter(difflib.get_close_matches(word, candidates, 1, 0.6)), None)
 
 

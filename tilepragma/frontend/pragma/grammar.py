@@ -8,15 +8,7 @@ from typing import TypeVar
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.checks import check_clauses, check_moves
-from tilepragma.frontend.pragma.clauses import (
-    Clause,
-    Expressions,
-    Flag,
-    KernelName,
-    Number,
-    Targets,
-    parse_clause,
-)
+from tilepragma.frontend.pragma.clauses import Clause, Expressions, Flag, KernelName, Number, Targets, parse_clause
 from tilepragma.frontend.pragma.constructs import (
     ALL_CLAUSES,
     CLAUSES,
@@ -55,13 +47,13 @@ _ALL = f"the constructs are {listed([construct.value for construct in Construct]
 def parse_directive(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics) -> Directive | None:
     """The directive that `tokens`, those behind `tilek`, spell; `place` becomes its range.
 
-    Every error of the directive is reported, in the order of their places. What is in order is
-    returned all the same; None where the construct is unknown. For `kernel loop` both parts are
-    returned; clauses legal on either (reduction, private, independent) are the kernel's.
+    Reports every error, in textual order, and returns the correct rest; None for an unknown
+    construct. For `kernel loop` both parts are returned. Clauses legal on either part (reduction,
+    private, independent) go to the kernel.
     """
-    found = Diagnostics()
-    directive = _parse(tokens, place, found)
-    diagnostics.add_all(sorted(found, key=lambda item: item.range.start.offset))
+    unsorted = Diagnostics()
+    directive = _parse(tokens, place, unsorted)
+    diagnostics.add_all(sorted(unsorted, key=lambda item: item.range.start.offset))
     return directive
 
 
@@ -99,9 +91,7 @@ def _construct(
         return None, ()
     near = nearest_construct(word)
     diagnostics.error(
-        tokens[0].range,
-        f"there is no tilek construct '{word}'",
-        f"did you mean '{near}'? {_ALL}" if near else _ALL,
+        tokens[0].range, f"there is no tilek construct '{word}'", f"did you mean '{near}'? {_ALL}" if near else _ALL
     )
     return None, ()
 
@@ -149,8 +139,8 @@ def _assemble(construct: Construct, clauses: Sequence[Clause], place: SourceRang
         return _loop(clauses, place)
     if construct is Construct.KERNEL_LOOP:
         shared = (ReductionClause, PrivateClause)
-        own = [c for c in clauses if not isinstance(c, shared) and not _is_flag(c, "independent")]
-        return _kernel(clauses, place), _loop(own, place)
+        loop_clauses = [c for c in clauses if not isinstance(c, shared) and not _is_flag(c, "independent")]
+        return _kernel(clauses, place), _loop(loop_clauses, place)
     if construct is Construct.ROUTINE:
         return RoutineDirective(place)
     return DataDirective(

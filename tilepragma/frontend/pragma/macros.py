@@ -1,10 +1,10 @@
 """Macros that hold tilek directives, as far as they can be seen without a preprocessor.
 
     #define TILED _Pragma("tilek loop tile(dynamic)")     each use of TILED is the directive
-    #define PRAGMA(x) _Pragma(#x)                         PRAGMA(tilek loop) is a directive; also through a second macro
+    #define PRAGMA(x) _Pragma(#x)                         PRAGMA(tilek loop) is a directive
 
-A use is rewritten as a whole, so a macro must hold directives and nothing else; another one is
-refused where it is used.
+A use may pass through a second macro. It is rewritten as a whole, so a macro must hold directives
+and nothing else; uses of other macros are refused.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _WORD = re.compile(COMMENT + rb"|" + LITERAL + rb"|" + NAME.pattern, re.DOTALL)
 class PragmaMacro:
     """A macro that stands for `directives`, or that makes one of its argument (`stringizes`).
 
-    `called` tells that a use needs parentheses. `fault`, where not None, says why a use cannot be
-    translated. `name` and `definition` say where it comes from, for messages.
+    `called` tells that a use needs parentheses. `fault`, if not None, tells why a use cannot be
+    translated. `name` and `definition` tell the origin, for messages.
     """
 
     directives: tuple[DirectiveText, ...]
@@ -49,32 +49,32 @@ class PragmaMacro:
 
 
 def is_tilek(text: DirectiveText) -> bool:
-    """Whether the text of a pragma is that of a tilek directive."""
+    """Whether the text of a pragma is a tilek directive."""
     return _TILEK.match(text.content) is not None
 
 
 def piece(source: SplicedSource, start: int, end: int) -> DirectiveText:
-    """The spliced text [start, end) as it stands."""
-    return DirectiveText(source, source.text[start:end], [source.origin(at) for at in range(start, end)])
+    """The spliced text [start, end) unchanged."""
+    return DirectiveText(source, source.text[start:end], [source.origin(offset) for offset in range(start, end)])
 
 
 def operator_text(source: SplicedSource, operator: re.Match[bytes]) -> DirectiveText:
     """The unescaped string of a `_Pragma` operator that OPERATOR matched."""
     literal = operator[1]
-    at = literal.index(b'"') + 1
+    index = literal.index(b'"') + 1
     content = bytearray()
     origins: list[int] = []
-    while at < len(literal) - 1:
-        if literal[at : at + 2] in (b'\\"', b"\\\\"):
-            at += 1
-        content += literal[at : at + 1]
-        origins.append(source.origin(operator.start(1) + at))
-        at += 1
+    while index < len(literal) - 1:
+        if literal[index : index + 2] in (b'\\"', b"\\\\"):
+            index += 1
+        content += literal[index : index + 1]
+        origins.append(source.origin(operator.start(1) + index))
+        index += 1
     return DirectiveText(source, bytes(content), origins)
 
 
 def argument_end(text: bytes, name_end: int) -> tuple[int, int] | None:
-    """The offsets behind `(` and at its `)` for a macro called right behind its name; None where it is not called."""
+    """The offsets behind `(` and at `)` of a macro call behind its name; None without a call."""
     start = _skip(text, name_end, len(text))
     if text[start : start + 1] != b"(":
         return None
@@ -90,10 +90,10 @@ def argument_end(text: bytes, name_end: int) -> tuple[int, int] | None:
 
 
 class MacroTable:
-    """The macros of a translation unit at one place in it, those of headers among them.
+    """The macros of a translation unit at one place in it, those of headers included.
 
-    As in C, a macro in the body of another is looked up at the use. `names` holds the macros that
-    may have to do with pragmas, defined at this place or not.
+    As in C, a macro in another's body is looked up at the use. `names` holds the macros that may
+    lead to pragmas, defined at this place or not.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class MacroTable:
         self._read: dict[bytes, PragmaMacro | None] = {}
 
     def define(self, source: SplicedSource, name: re.Match[bytes], end: int) -> None:
-        """Take the definition that has `name` and ends at `end` of the text of `source`."""
+        """Record the definition that has `name` and ends at `end` of the text of `source`."""
         self._definitions[name.group()] = _Definition(source, name, end)
         self._read.clear()
 
@@ -112,7 +112,7 @@ class MacroTable:
         self._read.clear()
 
     def get(self, name: bytes) -> PragmaMacro | None:
-        """The macro `name`, or None where it has nothing to do with tilek."""
+        """The macro `name`, or None if it has nothing to do with tilek."""
         if name not in self._read:
             self._read[name] = None  # a macro does not expand in its own body
             if name in self._definitions:
@@ -165,7 +165,7 @@ def _function_like(definition: _Definition, macros: MacroTable) -> PragmaMacro |
 
 
 def _passes_on(text: bytes, parameters: re.Match[bytes], end: int, macros: MacroTable) -> bool:
-    """Whether the body behind `(parameter)` is `_Pragma(#parameter)`, or a call of such a macro with the parameter."""
+    """Whether the body is `_Pragma(#parameter)`, or a call of such a macro with the parameter."""
     start = _skip(text, parameters.end(), end)
     parameter = parameters[1] or b"__VA_ARGS__"
     stringized = _STRINGIZED.match(text, start, end)
@@ -184,7 +184,7 @@ def _rest(text: bytes, start: int, end: int) -> bytes:
 
 
 def _skip(text: bytes, start: int, end: int) -> int:
-    """Where white space and comments from `start` on end."""
+    """Where white space and comments that begin at `start` end."""
     gap = _GAP.match(text, start, end)
     return gap.end() if gap else start
 
@@ -192,31 +192,31 @@ def _skip(text: bytes, start: int, end: int) -> int:
 def _body(source: SplicedSource, start: int, end: int, macros: MacroTable) -> tuple[tuple[DirectiveText, ...], bool]:
     """The tilek directives of a macro's body, and whether anything else stands there."""
     text = source.text
-    found: list[DirectiveText] = []
+    tilek_directives: list[DirectiveText] = []
     others = False
     directives: tuple[DirectiveText, ...]
-    at = _skip(text, start, end)
-    while at < end:
-        operator = OPERATOR.match(text, at, end)
-        name = NAME.match(text, at, end)
+    position = _skip(text, start, end)
+    while position < end:
+        operator = OPERATOR.match(text, position, end)
+        name = NAME.match(text, position, end)
         use = _use(source, name, macros) if name else None
         if operator is not None:
-            directives, at = (operator_text(source, operator),), operator.end()
+            directives, position = (operator_text(source, operator),), operator.end()
         elif use is not None:
-            directives, at = use
+            directives, position = use
         else:
-            directives, at = (), name.end() if name else at + 1
+            directives, position = (), name.end() if name else position + 1
         tilek = tuple(directive for directive in directives if is_tilek(directive))
         others |= not tilek or len(tilek) < len(directives)
-        found += tilek
-        at = _skip(text, at, end)
-    return tuple(found), others
+        tilek_directives += tilek
+        position = _skip(text, position, end)
+    return tuple(tilek_directives), others
 
 
 def _use(
     source: SplicedSource, name: re.Match[bytes], macros: MacroTable
 ) -> tuple[tuple[DirectiveText, ...], int] | None:
-    """The directives of a macro used at `name` and the end of the use; None where `name` is no sound macro of ours."""
+    """The directives of the macro used at `name` and the use's end; None for an unsound macro."""
     macro = macros.get(name.group())
     if macro is None or macro.fault is not None:
         return None

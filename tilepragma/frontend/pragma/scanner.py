@@ -1,9 +1,7 @@
-"""Finds tilek directives in the bytes of a C file: `#pragma tilek …`, `_Pragma("tilek …")`, and
-macros made of these.
+"""Finds tilek directives in a C file: `#pragma tilek …`, `_Pragma("tilek …")`, and their macros.
 
-A hand lexer that knows comments, literals, continuations and preprocessing lines, and nothing else
-of C: the directives of a file are known, with their exact bytes, before and independently of any
-parse of its C.
+A hand lexer that knows only comments, literals, continuations and preprocessing lines. So the
+directives of a file and their exact bytes are known before C is parsed.
 """
 
 from __future__ import annotations
@@ -42,9 +40,8 @@ _DEFINED = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_$][A-Za-z0-9_$]*)([^\n]*)")
 class LocatedDirective:
     """A directive and its place.
 
-    `range` covers all bytes of the directive: of `#pragma` from the `#` to the end of its last
-    line, the newline left out; of `_Pragma` the operator's text; of a macro its use. C continues at
-    the byte `end_offset`.
+    `range` covers all its bytes: a `#pragma` from `#` to the end of its last line without the
+    newline, a `_Pragma` operator, or a macro's use. C continues at the byte `end_offset`.
     """
 
     directive: Directive
@@ -54,7 +51,7 @@ class LocatedDirective:
 
 @dataclass(frozen=True)
 class _Site:
-    """A directive before it is parsed, or the use of a macro with a fault; offsets are those of the spliced text."""
+    """A directive before parsing, or a use of a faulty macro; offsets in the spliced text."""
 
     text: DirectiveText | None
     start: int
@@ -71,17 +68,16 @@ def find_directives(
 ) -> tuple[LocatedDirective, ...]:
     """All tilek directives of the file `path` with the bytes `text`, in textual order.
 
-    Errors go to `diagnostics`; a directive with errors is still returned with what could be
-    understood of it, unless not even its construct could. `skipped` lists the byte ranges [start,
-    end) that the preprocessor leaves out (`#if 0`): nothing in them counts, neither directives nor
-    definitions of macros. `macros` are those that headers defined before; this file's are added.
-    Scan the headers of a unit first, each with the one table.
+    Errors go to `diagnostics`; a directive with errors is returned as far as it is understood,
+    unless its construct is unknown. `skipped` lists the byte ranges [start, end) that the
+    preprocessor leaves out (`#if 0`): directives and macro definitions in them do not count.
+    `macros` has the macros of headers; the file adds its macros. Scan headers first.
     """
-    # Only files with directives are worth the time that the grammar takes to load.
+    # Loading the grammar takes time, which only files with directives need.
     from tilepragma.frontend.pragma.grammar import parse_directive
 
     source = SplicedSource(path, text)
-    found = []
+    directives = []
     for site in _sites(source, skipped, macros or MacroTable()):
         place = source.range(source.origin(site.start), source.origin_end(site.end))
         if site.text is None:
@@ -89,8 +85,8 @@ def find_directives(
             continue
         directive = parse_directive(tokenize(site.text)[1:], place, diagnostics)
         if directive is not None:
-            found.append(LocatedDirective(directive, place, _continuation(source, site)))
-    return tuple(found)
+            directives.append(LocatedDirective(directive, place, _continuation(source, site)))
+    return tuple(directives)
 
 
 def _refuse(site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
@@ -115,7 +111,7 @@ def _continuation(source: SplicedSource, site: _Site) -> int:
 
 
 def _sites(source: SplicedSource, skipped: Sequence[tuple[int, int]], macros: MacroTable) -> Iterator[_Site]:
-    """The directives of `source` outside `skipped`, found by jumping from one interesting place to the next."""
+    """The directives of `source` outside `skipped`, jumping between places of interest."""
     text = source.text
     macros.names |= _pragma_macros(text, macros.names)
     if b"tilek" not in text and not macros.names:
@@ -125,26 +121,26 @@ def _sites(source: SplicedSource, skipped: Sequence[tuple[int, int]], macros: Ma
     position = 0
     while match := pattern.search(text, position):
         start, position = match.span()
-        found = match.group()
+        word = match.group()
         if skipped and _lies_in(source.origin(start), skipped):
             continue
-        if found == b"#":
+        if word == b"#":
             if not _begins_line(text, start, comment_starts):
                 continue
             position = _end_of_line(text, start)
             pragma = _preprocessing_line(source, start, position, macros)
             if pragma is not None:
                 yield _Site(pragma, start, position)
-        elif found[:1] == b"/":
+        elif word[:1] == b"/":
             comment_starts[position] = start
-        elif found == b"_Pragma":
+        elif word == b"_Pragma":
             operator = OPERATOR.match(text, start)
             if operator is not None:
                 position = operator.end()
                 content = operator_text(source, operator)
                 if is_tilek(content):
                     yield _Site(content, start, position)
-        elif (macro := macros.get(found)) is not None:
+        elif (macro := macros.get(word)) is not None:
             for site in _uses(source, start, position, macro):
                 yield site
                 position = site.end
@@ -172,7 +168,7 @@ def _lies_in(offset: int, ranges: Sequence[tuple[int, int]]) -> bool:
 
 
 def _pragma_macros(text: bytes, known: set[bytes]) -> set[bytes]:
-    """The names of macros defined in `text` that may hold a `_Pragma`, in themselves or through others or those `known`."""
+    """The macros in `text` that may hold a `_Pragma`, directly or through others or `known`."""
     names = set(known)
     if b"_Pragma" not in text and not known:
         return names
@@ -185,26 +181,26 @@ def _pragma_macros(text: bytes, known: set[bytes]) -> set[bytes]:
 
 
 def _interesting(names: set[bytes]) -> re.Pattern[bytes]:
-    """A pattern of the places to stop at: comments, literals, `#`, `_Pragma`, and the macros `names`."""
+    """A pattern of the places to stop at: comments, literals, `#`, `_Pragma`, macros `names`."""
     words = b"|".join([rb"_Pragma", *(re.escape(name) for name in sorted(names))])
     return re.compile(COMMENT + rb"|" + LITERAL + rb"|#|\b(?:" + words + rb")\b", re.DOTALL)
 
 
 def _begins_line(text: bytes, hash_: int, comment_starts: dict[int, int]) -> bool:
     """Whether only blanks and comments stand before `hash_` on its line."""
-    at = hash_
-    while at > 0:
-        if at in comment_starts:
-            at = comment_starts[at]
-        elif text[at - 1 : at] in b" \t\f\v\r":
-            at -= 1
+    position = hash_
+    while position > 0:
+        if position in comment_starts:
+            position = comment_starts[position]
+        elif text[position - 1 : position] in b" \t\f\v\r":
+            position -= 1
         else:
-            return text[at - 1 : at] == b"\n"
+            return text[position - 1 : position] == b"\n"
     return True
 
 
 def _end_of_line(text: bytes, start: int) -> int:
-    """Where the preprocessing line at `start` ends, its newline and a carriage return before that left out."""
+    """Where the preprocessing line at `start` ends, before its newline and carriage return."""
     match = _REST_OF_LINE.match(text, start)
     end = match.end() if match else len(text)
     return end - 1 if text[end - 1 : end] == b"\r" else end

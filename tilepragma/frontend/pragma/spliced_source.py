@@ -1,9 +1,7 @@
-"""A C file without its line continuations, tokens of directives, and the way back to the file's
-bytes.
+"""A C file without line continuations, tokens of directives, and their offsets in the file.
 
 Directives are lexed after C's translation phase 2 (backslash-newline removed) and, for `_Pragma`,
-after its string is unescaped. Every token keeps the exact bytes of the user's file that it came
-from: carets and the host rewriting need them.
+after its string is unescaped. Carets and rewriting need the exact bytes of each token.
 """
 
 from __future__ import annotations
@@ -16,8 +14,7 @@ from enum import Enum
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
 
-# gcc and clang both take blanks between the backslash and the end of the line as part of the
-# continuation.
+# As gcc and clang do, blanks between a backslash and the line's end belong to the continuation.
 _CONTINUATION = re.compile(rb"\\[ \t\f\v]*\r?\n")
 _TOKEN = re.compile(
     rb"(?P<space>(?:[\s\0]|/\*.*?(?:\*/|\Z)|//[^\n]*)+)"
@@ -54,7 +51,7 @@ class SplicedSource:
         return offset + (self._removed[index - 1] if index else 0)
 
     def origin_end(self, offset: int) -> int:
-        """The offset in the file just behind the byte before `offset` of `text`: the end of a range that ends there."""
+        """The file offset behind the byte before `offset` of `text`, where a range may end."""
         return self.origin(offset - 1) + 1 if offset else 0
 
     def position(self, offset: int) -> Position:
@@ -72,7 +69,7 @@ class SplicedSource:
 
 @dataclass(frozen=True)
 class DirectiveText:
-    """The text of one directive behind `tilek`'s introducer, spliced and unescaped.
+    """The text of a directive behind the introducer of `tilek`, spliced and unescaped.
 
     `origins` has the file offset of each byte of `content`.
     """
@@ -108,7 +105,7 @@ class Token:
 
 
 def tokenize(text: DirectiveText) -> tuple[Token, ...]:
-    """The tokens of a directive, comments and white space left out."""
+    """The tokens of a directive, without comments and white space."""
     tokens: list[Token] = []
     spaced = False
     for match in _TOKEN.finditer(text.content):
@@ -123,10 +120,10 @@ def tokenize(text: DirectiveText) -> tuple[Token, ...]:
 
 
 def range_of(tokens: Sequence[Token]) -> SourceRange:
-    """The range from the first to the last of `tokens`, of which there is at least one."""
+    """The range from the first to the last of `tokens`, which are not empty."""
     return SourceRange(tokens[0].range.start, tokens[-1].range.end)
 
 
 def text_of(tokens: Sequence[Token]) -> str:
-    """The tokens as text, one blank where the user had any white space or comment."""
+    """The tokens as text; one blank stands for any white space or comment."""
     return "".join((" " if token.spaced and index else "") + token.text for index, token in enumerate(tokens))

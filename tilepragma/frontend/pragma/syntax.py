@@ -1,4 +1,4 @@
-"""The syntax all clauses share: matching brackets, `name[index](arguments)`, and lists with commas."""
+"""The syntax that all clauses share: brackets, `name[index](arguments)`, and lists with commas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLOSING = tuple(_OPENING.values())
 
 @dataclass(frozen=True)
 class RawClause:
-    """`name`, `name(arguments)`, `name[index](arguments)`; the tokens between the brackets, None where there are none."""
+    """`name`, `name(arguments)` or `name[index](arguments)`; None for absent brackets."""
 
     name: str
     index: tuple[Token, ...] | None
@@ -26,9 +26,10 @@ class RawClause:
 
 
 def matched(tokens: Sequence[Token], diagnostics: Diagnostics) -> tuple[Token, ...]:
-    """`tokens` with every bracket matched: one that closes nothing is left out, one that is never
-    closed or closed by another kind ends the tokens before the clause it stands in. Each is
-    reported.
+    """`tokens` with matching brackets; reports each that does not match.
+
+    A bracket that closes nothing is dropped. One that stays open, or that another kind closes, ends
+    the tokens before its clause.
     """
     kept: list[Token] = []
     stack: list[tuple[Token, int]] = []
@@ -59,7 +60,7 @@ def matched(tokens: Sequence[Token], diagnostics: Diagnostics) -> tuple[Token, .
 
 
 def _before_clause(tokens: Sequence[Token], bracket: int) -> tuple[Token, ...]:
-    """The tokens before the clause that the outermost bracket at `bracket` belongs to."""
+    """The tokens before the clause that holds the outermost bracket, which is at `bracket`."""
     end = bracket
     if end and tokens[end - 1].text == "]":  # name[index](…
         while tokens[end - 1].text != "[":
@@ -83,35 +84,37 @@ def closing(tokens: Sequence[Token], start: int) -> int:
 
 
 def split_clauses(tokens: Sequence[Token], diagnostics: Diagnostics) -> tuple[RawClause, ...]:
-    """The clauses of a directive, an optional comma between them; what is no clause is reported and passed over."""
+    """The clauses of a directive, with optional commas; reports and skips other tokens."""
     clauses: list[RawClause] = []
-    at = 0
+    position = 0
     comma = False
-    while at < len(tokens):
-        token = tokens[at]
+    while position < len(tokens):
+        token = tokens[position]
         if token.text == ",":
-            if comma or at + 1 == len(tokens):
+            if comma or position + 1 == len(tokens):
                 diagnostics.error(token.range, "this comma separates no clauses", "remove it")
             comma = True
-            at += 1
+            position += 1
             continue
         comma = False
         if not token.is_identifier:
-            end = closing(tokens, at) + 1 if token.text in _OPENING else at + 1
+            end = closing(tokens, position) + 1 if token.text in _OPENING else position + 1
             diagnostics.error(
-                range_of(tokens[at:end]), f"'{text_of(tokens[at:end])}' stands where a clause is expected", "remove it"
+                range_of(tokens[position:end]),
+                f"'{text_of(tokens[position:end])}' stands where a clause is expected",
+                "remove it",
             )
         else:
-            end, clause = _clause(tokens, at, diagnostics)
+            end, clause = _clause(tokens, position, diagnostics)
             clauses += [] if clause is None else [clause]
-        at = end
+        position = end
     return tuple(clauses)
 
 
-def _clause(tokens: Sequence[Token], at: int, diagnostics: Diagnostics) -> tuple[int, RawClause | None]:
-    """The clause that begins with the name at `at`, and the index behind it."""
+def _clause(tokens: Sequence[Token], start: int, diagnostics: Diagnostics) -> tuple[int, RawClause | None]:
+    """The clause whose name is at `start`, and the index behind it."""
     index = arguments = None
-    end = at + 1
+    end = start + 1
     if end < len(tokens) and tokens[end].text == "[":
         close = closing(tokens, end)
         index = tuple(tokens[end + 1 : close])
@@ -125,25 +128,25 @@ def _clause(tokens: Sequence[Token], at: int, diagnostics: Diagnostics) -> tuple
         close = closing(tokens, end)
         arguments = tuple(tokens[end + 1 : close])
         end = close + 1
-    name = tokens[at]
-    return end, RawClause(name.text, index, arguments, range_of(tokens[at:end]), name.range)
+    name = tokens[start]
+    return end, RawClause(name.text, index, arguments, range_of(tokens[start:end]), name.range)
 
 
 def split_at_commas(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     """The parts of a list whose commas stand outside all brackets; a part may be empty."""
     parts: list[tuple[Token, ...]] = []
-    start = at = 0
-    while at < len(tokens):
-        if tokens[at].text in _OPENING:
-            at = closing(tokens, at)
-        elif tokens[at].text == ",":
-            parts.append(tuple(tokens[start:at]))
-            start = at + 1
-        at += 1
+    start = position = 0
+    while position < len(tokens):
+        if tokens[position].text in _OPENING:
+            position = closing(tokens, position)
+        elif tokens[position].text == ",":
+            parts.append(tuple(tokens[start:position]))
+            start = position + 1
+        position += 1
     parts.append(tuple(tokens[start:]))
     return parts
 
 
 def expression(tokens: Sequence[Token]) -> ClauseExpression:
-    """The C expression that `tokens`, of which there is at least one, spell."""
+    """The C expression that `tokens`, which are not empty, spell."""
     return ClauseExpression(text_of(tokens), range_of(tokens))

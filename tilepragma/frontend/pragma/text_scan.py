@@ -1,4 +1,4 @@
-"""Finds tokens and headers in C text, by lexing only: what stands where, not what it means."""
+"""Finds tokens and headers in C text by lexing only: their places, not their meaning."""
 
 from __future__ import annotations
 
@@ -30,28 +30,29 @@ _OPENERS, _CLOSERS = (b"(", b"[", b"{"), (b")", b"]", b"}")
 
 
 def tokens(text: bytes, offset: int, skipped: Sequence[tuple[int, int]] = ()) -> Iterator[tuple[int, bytes]]:
-    """Offset and text of every token from `offset` on; comments, preprocessor lines, _Pragma
-    operators and what the preprocessor left out (`skipped`) are passed over.
+    """Offset and text of every token from `offset` on.
+
+    Skips comments, preprocessor lines, _Pragma operators and the ranges `skipped`.
     """
     while True:
         following = next_statement(text, offset, {}, skipped) if skipped else skip_blank(text, offset)
         if following is None:
             return
         offset = following
-        found = _TOKEN.match(text, offset)
-        if found is None:
+        token = _TOKEN.match(text, offset)
+        if token is None:
             return
-        yield offset, found.group()
-        offset = found.end()
+        yield offset, token.group()
+        offset = token.end()
 
 
 def skip_blank(text: bytes, offset: int) -> int:
-    """The offset of the next token: behind blanks, comments, preprocessor lines and _Pragma operators."""
+    """The next token's offset, behind blanks, comments, preprocessor lines, _Pragma operators."""
     while True:
         for pattern in (_BLANK, _DIRECTIVE_LINE, _PRAGMA_OPERATOR):
-            found = pattern.match(text, offset)
-            if found is not None:
-                offset = found.end()
+            match = pattern.match(text, offset)
+            if match is not None:
+                offset = match.end()
                 break
         else:
             return offset
@@ -80,7 +81,7 @@ def next_statement(
 
 
 def macro_use_end(text: bytes, offset: int) -> int | None:
-    """The offset behind the macro used at `offset`, its arguments included; None where no word that can be a macro stands there."""
+    """The offset behind the macro use (with arguments) at `offset`; None if there can be none."""
     word = _TOKEN.match(text, offset)
     if word is None or word["word"] is None or word.group() in _KEYWORDS:
         return None
@@ -96,13 +97,12 @@ def macro_use_end(text: bytes, offset: int) -> int | None:
 
 
 def header_semicolons(text: bytes, offset: int, skipped: Sequence[tuple[int, int]] = ()) -> tuple[int, int] | None:
-    """The offsets of the two semicolons in the header of the `for` at `offset`; None where no such
-    header is seen.
+    """The offsets of the two semicolons in the header of the `for` at `offset`, or None.
 
     `skipped` are the ranges that the preprocessor left out.
     """
     depth = 0
-    found: list[int] = []
+    semicolons: list[int] = []
     for position, token in tokens(text, offset, skipped):
         if token in _OPENERS:
             depth += 1
@@ -111,16 +111,19 @@ def header_semicolons(text: bytes, offset: int, skipped: Sequence[tuple[int, int
             if depth == 0:
                 break
         elif token == b";" and depth == 1:
-            found.append(position)
-    return (found[0], found[1]) if len(found) == 2 and text[offset : offset + 3] == b"for" else None
+            semicolons.append(position)
+    return (semicolons[0], semicolons[1]) if len(semicolons) == 2 and text[offset : offset + 3] == b"for" else None
 
 
 def declaration_start(text: bytes, offset: int) -> int:
-    """The start of the declaration whose type stands at `offset`: in front of attributes and storage classes, and of an `#if` around them."""
-    found = _PREFIX.search(text, max(0, offset - 400), offset)
-    if found is None:
+    """The start of a declaration, before attributes, storage classes and an `#if` around them.
+
+    `offset` is where the declaration's type stands.
+    """
+    prefix = _PREFIX.search(text, max(0, offset - 400), offset)
+    if prefix is None:
         return offset
-    start, open_ends = found.start(), 0
+    start, open_ends = prefix.start(), 0
     for line in reversed(list(_CONDITIONAL.finditer(text, 0, offset))):
         if line.start() < start and open_ends <= 0:
             break

@@ -1,9 +1,7 @@
-"""Versions of kernels as text: `num_threads(16); i: tile(thread) tile[0](dynamic); j:
-tile[1](dynamic)`, `unroll(4)`, `TILEK_TILES=diamond`.
+"""Kernel versions as text: `num_threads(16); i: tile(thread); unroll(4); TILEK_TILES=diamond`.
 
-Parts with semicolons between them: clauses of the kernel's directive that say counts, clauses of a
-loop behind its iterator's name, how often innermost loops are unrolled, tiles of time steps. All
-numbers are literals.
+Semicolons separate the parts: counts as in the kernel's directive, a loop's tiles after its
+iterator's name, the unrolling of innermost loops, time tiles. All numbers are literals.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ _LOOP = re.compile(r"([A-Za-z_]\w*)\s*:(.*)", re.DOTALL)
 
 
 def parse_version(text: str, place: SourceRange) -> KernelVersion:
-    """The version that a text spells, which stands at a place of a file. Raises RefusalError with a clause on the text."""
+    """The version that a text spells, with messages at `place`. Raises RefusalError."""
     version = KernelVersion(" ".join(text.split()))
     for part in filter(None, map(str.strip, text.split(";"))):
         version = _with_part(version, part, place)
@@ -35,38 +33,38 @@ def parse_version(text: str, place: SourceRange) -> KernelVersion:
 
 
 def _with_part(version: KernelVersion, part: str, place: SourceRange) -> KernelVersion:
-    if found := _TEMPORAL.fullmatch(part):
+    if match := _TEMPORAL.fullmatch(part):
         known = [mode.value for mode in TemporalTiles]
-        if found[1] not in known:
+        if match[1] not in known:
             raise RefusalError(f"has '{part}', and tiles of time steps are {', '.join(known)}")
-        return replace(version, temporal=TemporalTiles(found[1]))
-    if found := _UNROLL.fullmatch(part):
-        return replace(version, unroll=int(found[1]))
-    if found := _LOOP.fullmatch(part):
-        directive = _parsed(f"loop {found[2]}", part, place)
+        return replace(version, temporal=TemporalTiles(match[1]))
+    if match := _UNROLL.fullmatch(part):
+        return replace(version, unroll=int(match[1]))
+    if match := _LOOP.fullmatch(part):
+        directive = _parsed(f"loop {match[2]}", part, place)
         if not isinstance(directive, LoopDirective) or replace(directive, tiles=()) != LoopDirective(directive.range):
-            raise RefusalError(f"has '{part}', where only tiles can be said of a loop")
+            raise RefusalError(f"has '{part}', but a loop takes only tiles")
         if not directive.tiles:
             raise RefusalError(f"has '{part}' without tiles")
-        if any(name == found[1] for name, _ in version.tiles):
-            raise RefusalError(f"says twice what tiles '{found[1]}' has")
+        if any(name == match[1] for name, _ in version.tiles):
+            raise RefusalError(f"says twice what tiles '{match[1]}' has")
         if any(tile.argument is not None and tile.argument.literal is None for tile in directive.tiles):
             raise RefusalError(f"has '{part}', where an argument is no number")
-        return replace(version, tiles=(*version.tiles, (found[1], directive.tiles)))
+        return replace(version, tiles=(*version.tiles, (match[1], directive.tiles)))
     directive = _parsed(f"kernel {part}", part, place)
     if not isinstance(directive, KernelDirective) or replace(directive, counts=()) != KernelDirective(directive.range):
-        raise RefusalError(f"has '{part}', where only counts can be said of the kernel")
+        raise RefusalError(f"has '{part}', but the kernel takes only counts")
     if any(count.count.literal is None or count.count.literal < 1 for count in directive.counts):
         raise RefusalError(f"has '{part}', where a count is no number from 1")
     return replace(version, counts=(*version.counts, *directive.counts))
 
 
 def _parsed(text: str, part: str, place: SourceRange) -> Directive | None:
-    """The directive of a text, with places at its own. Raises RefusalError."""
-    found = Diagnostics()
+    """The directive of a text with offsets in that text. Raises RefusalError."""
+    faults = Diagnostics()
     content = text.encode()
     source = SplicedSource(place.file, content)
-    directive = parse_directive(tokenize(DirectiveText(source, content, range(len(content)))), place, found)
-    for one in found:
-        raise RefusalError(f"has '{part}': {one.message}")
+    directive = parse_directive(tokenize(DirectiveText(source, content, range(len(content)))), place, faults)
+    for fault in faults:
+        raise RefusalError(f"has '{part}': {fault.message}")
     return directive

@@ -1,0 +1,155 @@
+"""Where a region may run and where it prefers to: docs/LANGUAGE.md, "Targets and devices"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.directives import ALL_TARGETS, AxisKind, KernelDirective, Target, TileClause, TileKind
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.loop_tree import Axis, Declarator, Kernel
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type
+from tilepragma.model.device import Device, Gpu
+
+#: The targets that stand for all cores and for a GPU where the model counts and predicts.
+CORES, GPU = Target.THREADS, Target.CUDA
+
+
+def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostics: Diagnostics) -> tuple[Target, ...]:
+    """The targets that the user's clause, the command line and the region's types allow, in ALL_TARGETS's order."""
+    named = [target for target in kernel.directive.targets if not target.is_open]
+    wanted: tuple[Target, ...] = tuple(named) or ALL_TARGETS
+    targets = [target for target in ALL_TARGETS if target in wanted and target in command_line]
+    if not targets:
+        diagnostics.warning(
+            kernel.directive.range,
+            f"none of the targets that kernel '{kernel.name}' allows is among those of the command line; it runs the original loops",
+        )
+        return ()
+    obstacle = next(_device_obstacles(kernel), None)
+    if obstacle is None or not any(target.is_device for target in targets):
+        return tuple(targets)
+    targets = [target for target in targets if not target.is_device]
+    if targets:
+        diagnostics.note(kernel.directive.range, f"kernel '{kernel.name}' is not built for OpenCL and CUDA: {obstacle}")
+    else:
+        diagnostics.error(
+            kernel.directive.range,
+            f"kernel '{kernel.name}' cannot be built for the targets asked for: {obstacle}",
+            "allow threads or serial as well, or change the declaration",
+        )
+    return tuple(targets)
+
+
+def preferred_target(
+    directive: KernelDirective, clauses: Mapping[int, tuple[TileClause, ...]], targets: tuple[Target, ...]
+) -> Target:
+    """The explicit choice, else what tiles and counts imply, else AUTO. For gangs and workers this
+    is CUDA, by which the runtime means an accelerator: CUDA where a CUDA device is present, else
+    OpenCL.
+    """
+    named = [target for target in directive.targets if not target.is_open]
+    if len(named) == 1 and named[0] in targets:
+        return named[0]
+    if directive.targets or not targets:
+        return Target.AUTO
+    kinds = {AxisKind(c.kind.value) for c in _tiles(clauses) if c.kind.value in _axis_names()}
+    kinds |= {count.axis for count in directive.counts}
+    if AxisKind.THREAD in kinds:
+        return _first(targets, Target.THREADS, Target.SERIAL)
+    if kinds:
+        return _first(targets, Target.CUDA, Target.OPENCL, Target.THREADS, Target.SERIAL)
+    if any(True for _ in _tiles(clauses)):
+        return _first(targets, Target.SERIAL, Target.AUTO)
+    return Target.AUTO
+
+
+def planned_target(device: Device | None) -> Target:
+    """The target that stands for a device's; that of this machine's cores where there is none."""
+    return GPU if isinstance(device, Gpu) else CORES
+
+
+def check_axes(
+    directive: KernelDirective, clauses: Mapping[int, tuple[TileClause, ...]], diagnostics: Diagnostics
+) -> None:
+    """Refuse threads beside gangs or workers where no target clause says which is meant."""
+    if directive.targets:
+        return
+    threads = [c.range for c in _tiles(clauses) if c.kind is TileKind.THREAD]
+    threads += [count.range for count in directive.counts if count.axis is AxisKind.THREAD]
+    others = [c for c in _tiles(clauses) if c.kind in (TileKind.GANG, TileKind.WORKER)]
+    counts = [count for count in directive.counts if count.axis is not AxisKind.THREAD]
+    if threads and (others or counts):
+        diagnostics.error(
+            threads[0],
+            "threads and gangs or workers stand in one kernel, which contradict each other: the former mean processor "
+            "cores, the latter an accelerator",
+            "use one of them, or say the targets with target(…)",
+        )
+
+
+def check_counts(directive: KernelDirective, axes: frozenset[Axis], said: bool, diagnostics: Diagnostics) -> None:
+    """Refuse counts of axes that nothing uses (`said`: the user wrote tiles)."""
+    for count in directive.counts:
+        axis = Axis(count.axis, count.dimension)
+        name = f"num_{count.axis.value}s" + ("" if count.axis is AxisKind.THREAD else f"[{count.dimension}]")
+        if axis not in axes and said:
+            tile = "thread" if count.axis is AxisKind.THREAD else f"{count.axis.value}, {count.dimension}"
+            diagnostics.error(
+                count.range, f"{name} has no effect: no loop has tile({tile})", f"add the tile, or remove {name}"
+            )
+        elif axis not in axes:
+            diagnostics.warning(count.range, f"{name} has no effect here: no loop is distributed over that dimension")
+
+
+def check_device(directive: KernelDirective, device: Device | None, diagnostics: Diagnostics) -> None:
+    """Refuse more workers than a gang has on the device that is planned for."""
+    counts = [count for count in directive.counts if count.axis is AxisKind.WORKER and count.count.literal is not None]
+    workers = prod(count.count.literal or 1 for count in counts)
+    if isinstance(device, Gpu) and workers > device.threads_per_block:
+        diagnostics.error(
+            counts[0].range,
+            f"a gang has {workers} workers, and {device.name} runs {device.threads_per_block} in a block at most",
+            f"ask for {device.threads_per_block} or fewer in all, or for none: the runtime then chooses",
+        )
+
+
+def _tiles(clauses: Mapping[int, tuple[TileClause, ...]]) -> Iterator[TileClause]:
+    for tiles in clauses.values():
+        yield from tiles
+
+
+def _axis_names() -> frozenset[str]:
+    return frozenset(kind.value for kind in AxisKind)
+
+
+def _first(targets: tuple[Target, ...], *wishes: Target) -> Target:
+    return next((wish for wish in wishes if wish in targets or wish.is_open), Target.AUTO)
+
+
+def _device_obstacles(kernel: Kernel) -> Iterator[str]:
+    """Why OpenCL C and CUDA C++ cannot express the region, one sentence's end each."""
+    objects: list[DataObject] = [*kernel.objects, *(p for f in kernel.functions for p in f.parameters)]
+    bodies = [kernel.body, *(function.body for function in kernel.functions)]
+    declared = [node.object for body in bodies for node in walk(body) if isinstance(node, Declarator)]
+    for object_ in [*objects, *declared]:
+        if _has_long_double(object_.element):
+            yield f"'{object_.name}' is of type long double"
+    for node in walk(kernel.body):
+        type_ = getattr(node, "type", None)
+        if isinstance(type_, ScalarType) and type_.is_floating and type_.bits > 64:
+            yield "an expression is of type long double"
+
+
+def _has_long_double(type_: Type) -> bool:
+    if isinstance(type_, ScalarType):
+        return type_.is_floating and type_.bits > 64
+    if isinstance(type_, RecordType):
+        return any(_has_long_double(field.type) for field in type_.fields)
+    if isinstance(type_, ArrayType):
+        return _has_long_double(type_.element)
+    if isinstance(type_, PointerType):
+        return _has_long_double(type_.pointee)
+    return False
