@@ -21,7 +21,7 @@ from tilepragma.frontend.pragma import clauses, constructs
 from tilepragma.frontend.pragma.syntax import RawClause, expression
 from tilepragma.ir.directives import ClauseExpression, Construct, OtherClause
 from tilepragma.ir.traversal import loops_in
-from tilepragma.planner import candidates, search
+from tilepragma.planner import candidate_search, candidates
 from tilepragma.schedule.strategy import Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import DraftLaunch, make_automatic
 from tilepragma.user_tiles.mapping import device_clauses, host_clauses
@@ -178,10 +178,12 @@ void rows(int n, int m, double a[n][m]) {
 """
 
 
-def attempt(source: str) -> search.Attempt:
+def attempt(source: str) -> candidate_search.Attempt:
     """What the search makes of the text's only region."""
     made = plan(source)
-    return search.Attempt(made.kernel, search.tiled_region(made.kernel, Diagnostics()), made.floating, made.targets)
+    return candidate_search.Attempt(
+        made.kernel, candidate_search.tiled_region(made.kernel, Diagnostics()), made.floating, made.targets
+    )
 
 
 def test_a_strategy_is_tried_proven_and_taken() -> None:
@@ -202,7 +204,7 @@ def test_a_strategy_that_is_wrong_is_not_taken() -> None:
 
 
 def test_a_row_in_the_table_of_strategies_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "STRATEGIES", (first_loop,))
+    monkeypatch.setattr(candidate_search, "STRATEGIES", (first_loop,))
     (tmp_path / "rows.c").write_text(ROWS.replace("FROM", "i][j"))
     result = translate(TranslateRequest(str(tmp_path / "rows.c")))
     assert result.succeeded, result.diagnostics
