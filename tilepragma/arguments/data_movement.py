@@ -1,6 +1,7 @@
 """Data movement of a region's arrays: reads, writes, the section on a device, and the copies.
 
-LANGUAGE.md, "Data": a user's clause is obeyed or refused; the accesses supply what clauses omit.
+A user's clause is obeyed or refused; the accesses supply what clauses omit (docs/LANGUAGE.md, "Data
+movement").
 """
 
 from __future__ import annotations

@@ -26,17 +26,18 @@ from tilepragma.schedule.doacross import Persistent, persistent_launches
 
 def opencl_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
     """The OpenCL C 1.2 program of a region, for devices that are no processors."""
-    return _program(plan, numbering, OPENCL)
+    return device_program(plan, numbering, OPENCL)
 
 
 def cuda_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
     """The CUDA program of a region, for NVRTC and for nvcc."""
-    return _program(plan, numbering, CUDA, persistent_launches(plan))
+    return device_program(plan, numbering, CUDA, persistent_launches(plan))
 
 
-def _program(
+def device_program(
     plan: KernelPlan, numbering: Numbering, dialect: Dialect, persistent: tuple[Persistent, ...] = ()
 ) -> DeviceProgram:
+    """The program of a region's device launches, and of the `persistent` forms of some, in a dialect."""
     functions = DeviceFunctions(dialect, plan.kernel.name, plan.kernel.functions)
     entries = [_DeviceEntry(plan, launch, plan.device_steps, numbering, functions) for launch in plan.device]
     entries += [_PersistentEntry(plan, launch, numbering, functions) for launch in persistent]

@@ -18,11 +18,13 @@ class Dialect:
     each dimension: index of the group, number of groups, index in the group. `narrowing`: braces
     refuse conversions that C makes silently. `hints`: innermost loops get hints for the compiler.
     `contracts`: compilers may fuse multiply-adds. `unroll` stands before loops whose local arrays
-    become registers only if the compiler unrolls them.
+    become registers only if the compiler unrolls them. `template` is the file below `templates/`
+    around a program's entry points.
     """
 
     name: str
     device: bool
+    template: str
     wide: str
     index: str
     minimum: str
@@ -80,6 +82,7 @@ def _names(
 C = Dialect(
     name="c",
     device=False,
+    template="",
     wide="int64_t",
     index="int64_t",
     minimum="tilek_minimum",
@@ -102,6 +105,7 @@ C = Dialect(
 OPENCL = Dialect(
     name="opencl",
     device=True,
+    template="opencl/program.j2",
     wide="long",
     index="tilek_index",
     minimum="tilek_minimum",
@@ -134,6 +138,7 @@ PROCESSOR = replace(
 CUDA = Dialect(
     name="cuda",
     device=True,
+    template="cuda/program.j2",
     wide="long long",
     index="tilek_index",
     minimum="tilek_minimum",

@@ -264,7 +264,7 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
     start = plan.kernel.range.start
     dialect = functions.dialect
     text = render(
-        f"{dialect.name}/program.j2",
+        dialect.template,
         name=plan.kernel.name,
         cuda=dialect is CUDA,
         place=f"{start.file}:{start.line}",

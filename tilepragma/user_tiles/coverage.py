@@ -1,4 +1,4 @@
-"""The rule of LANGUAGE.md, "Several nests": each statement with side effects lies under each
+"""The coverage rule of docs/LANGUAGE.md, "Tiles": each statement with side effects lies under each
 distributed dimension exactly once, or is provably private; else it is an error, never a race.
 """
 

@@ -1,7 +1,7 @@
 """Builds tile nests: maximal perfectly nested chains become TileNests with checked, sorted tiles.
 
-LANGUAGE.md, "Order": a stable sort by order number; a tile without a number has the order of the
-tile before it in the chain. Untiled loops inside a chain get one dynamic tile. Untiled loops at
+docs/LANGUAGE.md, "Tiles": a stable sort by order number; a tile without a number has the order of
+the tile before it in the chain. Untiled loops inside a chain get one dynamic tile. Untiled loops at
 either end of a chain whose tile would stay at that end remain plain loops, which is equivalent and
 reads better.
 """
