@@ -10,7 +10,7 @@ Tiles of wavefronts are in columns, in which each tile waits for the one before:
 be at work than there are columns, and all wait for the one that has most. With 3 time steps a tile
 5 steps are columns of 3 and 2; with 2 a tile they take 0.83 of the time on two threads.
 
-runtime/even_blocks.c has the same rules, word for word; a test holds both equal.
+runtime/launch/balanced_chunking.c has the same rules, word for word; a test holds both equal.
 """
 
 from __future__ import annotations
@@ -33,28 +33,18 @@ from tilepragma.plan.kernel_plan import (
     TileSize,
     launches_in,
 )
+from tilepragma.plan.shared_constants import (
+    BLOCK_COST,
+    COLUMN_COST,
+    COLUMNS_EACH,
+    FEW_ROWS,
+    LEAST_OPERATIONS,
+    MOST_TIMES,
+    OTHER_COST,
+    OTHER_TIMES,
+)
 from tilepragma.plan.summary import all_steps
 
-#: A block costs as much as so small a part of the default size's rows, since panels are packed for
-#: each, and so many times the default size is the most, since what a block goes through must stay
-#: in the cache. Of products of 400 to 1000 a side on two and four cores blocks of 200 and 256 rows
-#: take 0.89 to 0.96 of the time of 104 to 136 where threads have as many rows; 1000 a side on two
-#: cores 0.99 to 1.01 of that of 168.
-BLOCK_COST, MOST_TIMES = 5, 3
-#: The same where the operations of a kernel are not known, as below diagonals, where rows are not
-#: all as much work: smaller blocks are dealt in turn.
-OTHER_COST, OTHER_TIMES = 12, 2
-#: Blocks may have so many rows whatever the default where operations are known: of batches of
-#: products, whose default is 4, blocks of 20 take 0.98 of the time of 10.
-FEW_ROWS = 24
-#: A column costs as much as a twelfth: of 3-D Jacobi 2 steps a tile take 0.97 to 1.14 times as long
-#: as 3 where both are even, of SOR on a line 84 and 63 steps take 1.07 and 1.27 times as long as
-#: 125. Columns are no wider than by default; so many for each thread are looked at.
-COLUMN_COST, COLUMNS_EACH = 12, 2
-#: Floating-point operations that are worth a thread where one block would hold all rows: products
-#: of 96 a side, which make 2.6 million in 13 us, take as long on two threads as on one; 80 rows by
-#: matrices of 1000 a side a quarter of it on four.
-LEAST_OPERATIONS = 2**20
 #: Of more rows the cost has no 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
 _DEALT = (TileKind.DYNAMIC, TileKind.THREAD)

@@ -16,10 +16,6 @@ from tilepragma.ir.directives import (
 )
 from tilepragma.model.device import Device, Gpu
 
-#: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what
-#: is worth it is judged by these.
-PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
-
 
 @dataclass(frozen=True)
 class PlanDefaults:

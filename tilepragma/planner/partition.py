@@ -5,7 +5,7 @@ The loop that is divided is one over gangs, whose iterations may run at once wha
 them. Rows are indices of arrays' first dimensions: an access in row scale * i + c of iteration i is
 all that is looked for, so that the rows of a block lie between those of its first and its last
 iteration, and the runtime knows from these numbers alone what a device lacks before a launch
-(runtime/divided.c).
+(runtime/multi_device/partition.c).
 """
 
 from __future__ import annotations

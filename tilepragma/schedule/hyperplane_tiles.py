@@ -164,12 +164,12 @@ def _both_trees(
     vectors = region.kernel.directive.vectors
     nodes = []
     for planned, on_device in ((host, False), (device, True)):
-        by_part = {id(each.found): each for each in planned}
+        by_part = {id(each.before_skewing): each for each in planned}
         loops = BandLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
         nodes.append(
             _TreeBuilder(loops, by_part, sharing and not on_device).nodes(apart.parts, Around((), code.nothing_known))
         )
-    return nodes[0], nodes[1], tuple(sizes.found.values())
+    return nodes[0], nodes[1], tuple(sizes.sizes.values())
 
 
 def _not_affine(scop: Scop) -> str:
@@ -205,12 +205,13 @@ class _Distribution:
     def planned(self) -> tuple[PlannedBand, ...]:
         """The bands with their intra-tile schedules."""
         from tilepragma.poly.bands import parts_in
-        from tilepragma.poly.intra_tile_schedule import point_order
+        from tilepragma.poly.intra_tile_schedule import intra_tile_order
 
         parts = tuple(parts_in(self.parts))
         parts += tuple(single for each in parts for single in each.alone)
         return tuple(
-            PlannedBand(each, place, point_order(each, self.program.dependences)) for place, each in enumerate(parts)
+            PlannedBand(each, place, intra_tile_order(each, self.program.dependences))
+            for place, each in enumerate(parts)
         )
 
     def steps(self, planned: tuple[PlannedBand, ...]) -> Steps | None:
@@ -297,17 +298,17 @@ class _TreeBuilder:
 
     def _strips(self, apart: list[Part | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
         """The leading bands that alternate in strips."""
-        from tilepragma.poly.band_strips import rows_in_strips
+        from tilepragma.poly.band_strips import band_strips_of
 
-        return () if around.rows or self.loops.device else rows_in_strips(apart, self.loops.code.program.dependences)
+        return () if around.rows or self.loops.device else band_strips_of(apart, self.loops.code.program.dependences)
 
     def _fused(self, apart: list[Part | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
         """The leading bands to fuse in one host launch: rows with equal bounds, no strips."""
-        from tilepragma.poly.tile_fusion import parts_in_blocks
+        from tilepragma.poly.tile_fusion import fusible_bands
 
         if not self.sharing:
             return ()
-        fused = parts_in_blocks(apart, self.loops.code.program.dependences)
+        fused = fusible_bands(apart, self.loops.code.program.dependences)
         same: list[Bounds] = []
         for place, band in enumerate(fused):
             bounds = self.loops.row_range(band.part.statements, band.level, around.rows)
@@ -318,14 +319,14 @@ class _TreeBuilder:
 
     def _in_strips(self, rows: tuple[BandStrip, ...]) -> ScheduleNode:
         """The bands alternating in strips of these rows."""
-        first = next(row for row in rows if row.dealt)
+        first = next(row for row in rows if row.distributed)
         base = base_name(first.part.statements, first.level)
         size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ALONE_ROWS, ALONE_ROWS)
         loop, strip = strip_loop(self.loops, first, size)
         nowhere = Around((), self.loops.code.nothing_known)
         nodes = (
             self._on_host(row.part, nowhere, strip)
-            if row.dealt
+            if row.distributed
             else self._on_host(row.part, strip.around(self.loops, row))
             for row in rows
         )
@@ -361,7 +362,7 @@ class _TreeBuilder:
         from tilepragma.poly.intra_tile_schedule import by_strides
         from tilepragma.poly.tile_fusion import MappedBand
 
-        mapped = MappedBand(part, by_strides(part, part.at_once)[0])
+        mapped = MappedBand(part, by_strides(part, part.parallel)[0])
         return self._in_blocks((mapped,), around, strip)
 
     def _in_blocks(self, mapped: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> ScheduleNode:
@@ -394,12 +395,12 @@ class _TreeBuilder:
         self, mapped: MappedBand, first: DataObject, size: DataObject, around: Around
     ) -> tuple[Statement, ...]:
         """The band's points in the block of `size` values of its mapped row from `first` on."""
-        from tilepragma.lower.band_ast import Restriction
+        from tilepragma.lower.band_ast import TileConstraint
         from tilepragma.poly.bands import registers_of
 
         part, level, outside = mapped.part, mapped.level, around.rows
         planned, registers = self.planned[id(part)], registers_of(part, level)
-        tile = (*outside, Restriction(level, access_to(first), access_to(size)))
+        tile = (*outside, TileConstraint(level, access_to(first), access_to(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
         inner = None
         if registers is not None:
@@ -411,18 +412,20 @@ class _TreeBuilder:
 
     def _on_device(self, part: Part, around: Around) -> ScheduleNode:
         """Map single values of up to three parallel rows to workers and gangs."""
-        from tilepragma.lower.band_ast import Restriction
+        from tilepragma.lower.band_ast import TileConstraint
         from tilepragma.poly.intra_tile_schedule import row_order
         from tilepragma.poly.thread_mapping import by_transactions
 
         every = range(len(part.statements[0].rows))
-        ordered = by_transactions(part.statements, part.at_once, every, private_names(self.loops.code.scop))
+        ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.code.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
-        tile = tuple(Restriction(level, access_to(iterator)) for level, iterator in zip(levels, iterators, strict=True))
+        tile = tuple(
+            TileConstraint(level, access_to(iterator)) for level, iterator in zip(levels, iterators, strict=True)
+        )
         known = around.known
-        for restriction in tile:
-            known = known.also(self.loops.code.known_sum(part.statements, (restriction.level,), outside, restriction))
+        for constraint in tile:
+            known = known.also(self.loops.code.known_sum(part.statements, (constraint.level,), outside, constraint))
         body = self.loops.points(part, row_order(part), (*outside, *tile), known)
         tiles: dict[int, tuple[TileClause, ...]] = {}
         for dimension, (level, iterator) in enumerate(reversed(tuple(zip(levels, iterators, strict=True)))):

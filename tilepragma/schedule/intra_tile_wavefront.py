@@ -33,7 +33,7 @@ from tilepragma.lower.band_loops import (
 from tilepragma.schedule.coalescing import private_names
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import Restriction, Restrictions
+    from tilepragma.lower.band_ast import TileConstraint, TileConstraints
     from tilepragma.lower.context import KnownFacts
     from tilepragma.poly.bands import Part
     from tilepragma.poly.intra_tile import IntraTile
@@ -49,7 +49,7 @@ class BoundedTile:
     tiles at the levels `bounded` lie in the range of tiles with points, whatever the other rows.
     """
 
-    rows: Restrictions
+    rows: TileConstraints
     bounded: frozenset[int]
     known: KnownFacts
 
@@ -62,7 +62,7 @@ def point_wavefronts(
     bounds. Conditions skip positions without a point. Empty tiles are skipped whole: otherwise all
     workers would run their fronts. Raises UnboundedRowError, OperationLimitError.
     """
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
 
     part, schedule = planned.part, fronts_of(loops, planned)
     whole = tuple(replace(each, level=_shifted(part, each.level)) for each in inside.rows)
@@ -71,7 +71,7 @@ def point_wavefronts(
     tile = {each.level: each for each in whole}
     front = loops.names.scalar("front")
     fronts = _fronts(loops, schedule, tile)
-    step = Restriction(schedule.level, access_to(front))
+    step = TileConstraint(schedule.level, access_to(front))
     rows = schedule.summed or (schedule.level,)
     known = known.also(loops.code.known_sum(schedule.part.statements, rows, _outside(schedule, tile), step))
     if schedule.summed:
@@ -105,11 +105,11 @@ def _shifted(part: Part, level: int) -> int:
     return level + (level >= part.outer)
 
 
-def _outside(schedule: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
+def _outside(schedule: IntraTile, tile: dict[int, TileConstraint]) -> TileConstraints:
     return tuple(each for level, each in tile.items() if level < schedule.level)
 
 
-def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, Restriction]) -> Bounds:
+def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, TileConstraint]) -> Bounds:
     """The wavefronts of a tile, within the corners of the tile and of the whole nest."""
     outside = _outside(schedule, tile)
     if not schedule.summed:
@@ -123,7 +123,7 @@ def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, Restriction])
     return Bounds(lower, minimum((total(each.upper for each in whole), last)))
 
 
-def _corners(tiles: list[Restriction]) -> tuple[Polynomial, Polynomial]:
+def _corners(tiles: list[TileConstraint]) -> tuple[Polynomial, Polynomial]:
     """The least and the greatest sum of point coordinates in these tiles."""
     first = total(polynomial(each.origin) for each in tiles)
     return first, first + total(polynomial(each.size) - number(1) for each in tiles if each.size is not None)
@@ -133,12 +133,12 @@ def _group(
     loops: BandLoops,
     schedule: IntraTile,
     names: tuple[str, ...],
-    tile: dict[int, Restriction],
+    tile: dict[int, TileConstraint],
     known: KnownFacts,
     tiles: Tiles,
 ) -> tuple[Statement, ...]:
     """The loops of one statement group of a wavefront over its parallel rows; adds to `tiles`."""
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
     from tilepragma.poly.intra_tile_schedule import row_order
 
     group = schedule.of_group(names)
@@ -148,7 +148,7 @@ def _group(
         base = base_name(group.statements, level)
         step, point = loops.names.scalar(f"{base}_step"), loops.names.scalar(f"{base}_point")
         last, start = whole.upper - whole.lower, whole.lower
-        fixed.append(Restriction(level, access_to(point)))
+        fixed.append(TileConstraint(level, access_to(point)))
         if level in tile and (size := tile[level].size) is not None:
             start = polynomial(tile[level].origin)
             least = floor_quotient(whole.lower, size) * polynomial(size)

@@ -48,15 +48,15 @@ from tilepragma.lower.band_loops import BandLoops, Bounds, PlannedBand, base_nam
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile
 
 if TYPE_CHECKING:
-    from tilepragma.lower.ast_generation import Scanned
-    from tilepragma.lower.band_ast import Restriction
-    from tilepragma.lower.register_ast import PanelScan, RegisterBox, RegisterScan
+    from tilepragma.lower.ast_generation import GeneratedLoops
+    from tilepragma.lower.band_ast import TileConstraint
+    from tilepragma.lower.register_ast import PanelLoops, RegisterBox, RegisterLoops
     from tilepragma.poly.register_bands import RegisterRows
     from tilepragma.poly.schedule import StatementSchedule
     from tilepragma.poly.scop import ScopStatement
 
     Statements = tuple[StatementSchedule, ...]
-    Restrictions = tuple[Restriction, ...]
+    TileConstraints = tuple[TileConstraint, ...]
     Below = Callable[["_Tile", BoundedTile], tuple[Statement, ...] | None]
 
 MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
@@ -155,7 +155,7 @@ def _register_tiles(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """`register_tiles` for given packed operands. Raises UnboundedRowError, OperationLimitError."""
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
 
     statements = planned.part.statements
     around: list[Loop] = []
@@ -163,7 +163,7 @@ def _register_tiles(
         iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
         bounds = loops.row_range(statements, level, tile.rows, tile.known)
         around.append(loops.loop(iterator, bounds.lower, bounds.upper))
-        tile = _inside(loops, statements, tile, Restriction(level, access_to(iterator)))
+        tile = _inside(loops, statements, tile, TileConstraint(level, access_to(iterator)))
     whole = tile.rows
     through = _through(loops, planned, rows, tile)
     if through is None:
@@ -197,7 +197,7 @@ def _through(
     """The iterator of, and loop over, tiles of the reduction row, and the tile inside. No loop if
     the tile around is short enough.
     """
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
 
     statements, level = planned.part.statements, rows.through[-1]
     if not rows.packed and any(row.level == level for row in tile.rows):
@@ -212,7 +212,7 @@ def _through(
     if _is_made_of_locals(bounds.lower):
         return None
     loop = replace(loops.loop(first, bounds.lower, bounds.upper), step=size)
-    return first, [loop], _inside(loops, statements, tile, Restriction(level, access_to(first), size))
+    return first, [loop], _inside(loops, statements, tile, TileConstraint(level, access_to(first), size))
 
 
 def _is_made_of_locals(bound: Polynomial) -> bool:
@@ -220,10 +220,10 @@ def _is_made_of_locals(bound: Polynomial) -> bool:
     return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
 
 
-def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, restriction: Restriction) -> BoundedTile:
+def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, constraint: TileConstraint) -> BoundedTile:
     """The tile inside a loop whose iterator is the value or origin of one more row."""
-    known = tile.known.also(loops.code.known_sum(statements, (restriction.level,), tile.rows, restriction))
-    return replace(tile, rows=(*tile.rows, restriction), known=known)
+    known = tile.known.also(loops.code.known_sum(statements, (constraint.level,), tile.rows, constraint))
+    return replace(tile, rows=(*tile.rows, constraint), known=known)
 
 
 def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> ScalarType:
@@ -242,7 +242,7 @@ def _source(loops: BandLoops, planned: PlannedBand) -> ScopStatement:
 
 
 def _with_origin(
-    loops: BandLoops, tiling: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
+    loops: BandLoops, tiling: _Tile, each: StatementSchedule, tile: BoundedTile, whole: TileConstraints, place: int
 ) -> BoundedTile:
     """The tile inside the loop over origins of the tile's row at `place`."""
     from tilepragma.lower.register_ast import known_origin
@@ -251,7 +251,7 @@ def _with_origin(
 
 
 def _below_each_other(
-    loops: BandLoops, planned: PlannedBand, whole: Restrictions, tiling: _Tile, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, whole: TileConstraints, tiling: _Tile, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """The loop over the tiles of the rows."""
     iterator = tiling.origins[0]
@@ -266,14 +266,14 @@ def _panel(
     loops: BandLoops, planned: PlannedBand, tiling: _Tile, tile: BoundedTile, below: Below
 ) -> tuple[Statement, ...] | None:
     """The tiles `below` each other (maybe none) with packed panels of their strided operands."""
-    from tilepragma.lower.register_ast import scan_panel
+    from tilepragma.lower.register_ast import panel_loops
 
     (each,) = planned.part.statements
     taken = frozenset(loops.names.taken)
     least = 0
     if tiling.rows.alike and is_harmless(_source(loops, planned).node):
         least = 1 if loops.vectors.bits >= WIDE_BITS else LEAST_NARROW
-    scan = scan_panel(loops.code, each, tiling.box, tile.rows, tile.known, loops.next_index, taken, least)
+    scan = panel_loops(loops.code, each, tiling.box, tile.rows, tile.known, loops.next_index, taken, least)
     if scan is None:
         return None
     if scan.otherwise is not None:
@@ -294,7 +294,7 @@ def _panel(
     return instead
 
 
-def _packed(loops: BandLoops, planned: PlannedBand, tiling: _Tile, place: int, panel: PanelScan) -> Panel:
+def _packed(loops: BandLoops, planned: PlannedBand, tiling: _Tile, place: int, panel: PanelLoops) -> Panel:
     """The panel of an operand: a row for each value of the reduction row, a tile's columns wide."""
     (each,) = planned.part.statements
     source = _source(loops, planned)
@@ -358,11 +358,11 @@ class _Tile:
 
 def _tile(loops: BandLoops, planned: PlannedBand, tiling: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
     """The points of a register tile."""
-    from tilepragma.lower.register_ast import scan_register_tile
+    from tilepragma.lower.register_ast import register_tile_loops
 
     (each,) = planned.part.statements
     taken = frozenset(loops.names.taken)
-    scanned = scan_register_tile(loops.code, each, tiling.box, inside.rows, inside.known, loops.next_index, taken)
+    scanned = register_tile_loops(loops.code, each, tiling.box, inside.rows, inside.known, loops.next_index, taken)
     if scanned is None:
         return None
     for scan in _scans(scanned):
@@ -377,11 +377,11 @@ def _tile(loops: BandLoops, planned: PlannedBand, tiling: _Tile, inside: Bounded
     return (If(scanned.condition, Block(body), Block(rest) if rest else None),)
 
 
-def _scans(scan: RegisterScan) -> Iterator[Scanned]:
+def _scans(scan: RegisterLoops) -> Iterator[GeneratedLoops]:
     yield from (scanned for scanned in (scan.before, scan.through, scan.after, scan.otherwise) if scanned is not None)
 
 
-def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
+def _statements(scanned: GeneratedLoops | None) -> tuple[Statement, ...]:
     return () if scanned is None else scanned.block.statements
 
 

@@ -11,7 +11,7 @@ from tilepragma.ir.expressions import FloatingLiteral, IntegerLiteral
 from tilepragma.ir.laurent import LaurentPolynomial
 from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
 from tilepragma.ir.traversal import loops_in, with_blocks
-from tilepragma.normalise.loop_normalisation import finals_apart
+from tilepragma.normalise.loop_normalisation import renumbered_final_values
 from tilepragma.patterns.relaxation import Sweep
 from tilepragma.plan.kernel_plan import FinalValue
 
@@ -24,7 +24,9 @@ _FIRST_OF_FINALS = 1 << 21
 def finals_without(kernel: Kernel, loops: list[Loop], diagnostics: Diagnostics) -> tuple[FinalValue, ...]:
     """The live-out values of iterators that the reordered region no longer has."""
     wanted = {loop.iterator.name: loop for loop in loops if not loop.declares_iterator}
-    finals = tuple(final for final in finals_apart(kernel, _FIRST_OF_FINALS) if final.iterator.name in wanted)
+    finals = tuple(
+        final for final in renumbered_final_values(kernel, _FIRST_OF_FINALS) if final.iterator.name in wanted
+    )
     for name in sorted((wanted.keys() & kernel.read_after) - {final.iterator.name for final in finals}):
         diagnostics.error(
             wanted[name].header,

@@ -52,10 +52,10 @@ class RowStrip:
 
     def around(self, loops: BandLoops, row: BandStrip) -> Around:
         """The context of a band whose strip row is not mapped. Raises OperationLimitError."""
-        from tilepragma.lower.band_ast import Restriction
+        from tilepragma.lower.band_ast import TileConstraint
 
         origin, extent = self._first_block * term(self.size), term(self.size) * number(STRIP_BLOCKS)
-        strip = Restriction(row.level, expression(origin), expression(extent))
+        strip = TileConstraint(row.level, expression(origin), expression(extent))
         return Around((strip,), loops.code.known_tile(row.part.statements, (), strip))
 
 

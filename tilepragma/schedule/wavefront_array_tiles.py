@@ -53,7 +53,7 @@ from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, pl
 from tilepragma.schedule.staged_form import ArrayTiles
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import Restrictions
+    from tilepragma.lower.band_ast import TileConstraints
     from tilepragma.poly.schedule import StatementSchedule
     from tilepragma.poly.scop import ScopStatement
 
@@ -71,7 +71,7 @@ three.
 def array_tiles(
     loops: BandLoops,
     planned: PlannedBand,
-    tile: Restrictions,
+    tile: TileConstraints,
     inner: Mapping[int, tuple[TileClause, ...]],
 ) -> ArrayTiles | None:
     """The array tiles of a band's tile in shared memory; None if accesses or rows have another
@@ -173,10 +173,10 @@ class _Array:
         return self.touches[0].times is not None or len({touch.apart for touch in self.touches}) > 1
 
 
-def _shapes(loops: BandLoops, planned: PlannedBand, tile: Restrictions) -> tuple[_Shape, ...] | None:
+def _shapes(loops: BandLoops, planned: PlannedBand, tile: TileConstraints) -> tuple[_Shape, ...] | None:
     """The band's statements, if the tile restricts all their rows; None if one has another form."""
     by_name = {statement.name: statement for statement in loops.code.scop.statements}
-    by_level = {restriction.level: restriction for restriction in tile}
+    by_level = {constraint.level: constraint for constraint in tile}
     shapes = []
     for each in planned.part.statements:
         statement = by_name.get(each.statement.name)
@@ -188,7 +188,7 @@ def _shapes(loops: BandLoops, planned: PlannedBand, tile: Restrictions) -> tuple
 
 
 def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int, object]) -> _Shape | None:
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
 
     node = statement.node
     values = [_values(loop) for loop in statement.loops]
@@ -206,12 +206,12 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
         return None
     signs = [-1 if loop.decreasing else 1 for loop in statement.loops]
     bounds = []
-    for restriction in restrictions:
-        if not isinstance(restriction, Restriction):
+    for constraint in restrictions:
+        if not isinstance(constraint, TileConstraint):
             return None
-        first = polynomial(restriction.origin)
+        first = polynomial(constraint.origin)
         bounds.append(
-            _Bounds(first, first if restriction.size is None else first + polynomial(restriction.size) - number(1))
+            _Bounds(first, first if constraint.size is None else first + polynomial(constraint.size) - number(1))
         )
     rows = tuple(
         tuple(sign * value for sign, value in zip(signs, each.rows[level].coefficients, strict=True))
