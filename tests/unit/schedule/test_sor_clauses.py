@@ -152,7 +152,7 @@ def test_only_red_black_changes_the_order() -> None:
         ),
         (
             f"#pragma tilek loop tile(gang)\n{SWEEP}\nu[i][j] = 0.25*({PLAIN});",
-            "sor(redblack) puts loops over the points of each colour in the place of this one",
+            "sor(redblack) replaces this loop by loops over the points of each colour",
             6,
         ),
         (

@@ -136,7 +136,7 @@ def test_what_is_refused(body: str, reason: str, line: int, remedy: str) -> None
         (f"{SWEEPS}\n{MESH}\n{FIVE.replace('(1-w)', '1')}", "the diagonal is zero: an element keeps all of its old", 9),
         (
             f"{SWEEPS}\n#pragma tilek loop tile(gang)\n{MESH}\n{FIVE}",
-            "sor(multilayer) puts loops over subdomains in the place of this one",
+            "sor(multilayer) replaces this loop by loops over subdomains",
             7,
         ),
         (
