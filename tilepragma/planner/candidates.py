@@ -122,8 +122,8 @@ class _Search:
             if self.second_best is None and _gains(answer):
                 self.second_best = answer
         self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
-        if answer.plainer is not None:
-            self.look_at(answer.plainer())
+        if answer.fallback is not None:
+            self.look_at(answer.fallback())
 
     def _replace(self, best: ScheduleCandidate, answer: ScheduleCandidate) -> None:
         """Take the later answer, or its part for cores, where that is faster."""
@@ -170,11 +170,11 @@ class _Search:
         self.rejected += _clauses(against)
 
     def _take(self, answer: ScheduleCandidate, clause: str) -> None:
-        plainer = answer.plainer
+        fallback = answer.fallback
         if self.objection(answer) is None:
             self.best = answer
             self.rejected += (clause, *answer.notes)
-        elif plainer is not None and isinstance(made := plainer(), ScheduleCandidate):
+        elif fallback is not None and isinstance(made := fallback(), ScheduleCandidate):
             self._take(made, clause)
 
     def _reject(self, clause: str, reason: str) -> None:
@@ -198,7 +198,7 @@ def _joined(host: ScheduleCandidate, device: ScheduleCandidate) -> ScheduleCandi
         notes=host.notes,
         steps=host.steps,
         jammed=None,
-        plainer=None if host.plainer is None else partial(_plainer, host.plainer, device),
+        fallback=None if host.fallback is None else partial(_plainer, host.fallback, device),
     )
 
 

@@ -48,7 +48,7 @@ from tilepragma.schedule.launch_tree import (
     scoped,
 )
 from tilepragma.schedule.rectangular_hull import rectangular_hull
-from tilepragma.schedule.reduction_detection import handed_on, in_order
+from tilepragma.schedule.reduction_detection import carried_reason, order_reason
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.strip_mining import Strips
 from tilepragma.schedule.tree import candidate_of
@@ -106,8 +106,8 @@ def as_written(region: Region) -> ScheduleCandidate | Refusal:
     if isinstance(split, Refusal) or not split.is_settled or split.depths.launched <= depths.launched:
         return answer
     # The parts of a split statement step through memory as the statement does.
-    plainer = None if isinstance(answer, Refusal) else lambda: answer
-    return dataclasses.replace(split, strategy=SPLIT_NAME, steps=_steps(region), split=apart.places, plainer=plainer)
+    fallback = None if isinstance(answer, Refusal) else lambda: answer
+    return dataclasses.replace(split, strategy=SPLIT_NAME, steps=_steps(region), split=apart.places, fallback=fallback)
 
 
 def _candidate(region: Region) -> ScheduleCandidate | Refusal:
@@ -352,10 +352,10 @@ class _Planner:
                 return None
             updates = reduction_updates(scalar, loop.body, self.region.floating, self.region.signs)
             if not isinstance(updates, Updates):
-                self.reasons.append(handed_on(loop, scalar, updates))
+                self.reasons.append(carried_reason(loop, scalar, updates))
                 return None
             if updates.ordered:
-                self.notes.append(in_order(loop, updates))
+                self.notes.append(order_reason(loop, updates))
                 self.reasons.append(self.notes[-1])
                 return None
             reductions.append(ReductionClause(updates.operator, (scalar.host,), loop.header))

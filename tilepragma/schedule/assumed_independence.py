@@ -21,8 +21,8 @@ def without_assumptions(kernel: Kernel) -> Kernel | None:
     if kernel.directive.counts or not all(map(_says_no_more, loops_in(kernel.body))):
         return None
     nests = [nest for statement in kernel.body.statements for nest in top_loops(statement)]
-    vouched = {loop.index for nest in nests for loop in independent_loops(nest, kernel.directive)}
-    if all(loop.index in vouched for nest in nests for loop in loops_in(nest)):
+    assumed = {loop.index for nest in nests for loop in independent_loops(nest, kernel.directive)}
+    if all(loop.index in assumed for nest in nests for loop in loops_in(nest)):
         return None
     directive = replace(kernel.directive, independent=False)
     return replace(kernel, directive=directive, body=_block(kernel.body))

@@ -136,7 +136,7 @@ def _answer(
         steps=_steps(answer, apart, host),
         asked_on_devices=any(each.pair for each in device),
         strips=strips,
-        plainer=partial(_answer, region, apart, host, device, sharing=False) if shared else None,
+        fallback=partial(_answer, region, apart, host, device, sharing=False) if shared else None,
     )
 
 

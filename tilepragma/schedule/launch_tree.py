@@ -18,7 +18,7 @@ from tilepragma.schedule.coalescing import worker_loop
 from tilepragma.schedule.rectangular_hull import with_hulls
 from tilepragma.schedule.strategy import Region
 from tilepragma.schedule.tree import ConditionNode, HostLoopNode, LaunchNode, ScheduleNode
-from tilepragma.schedule.unroll_and_jam import JammedBody, JammedLoop, with_jammed_rows
+from tilepragma.schedule.unroll_and_jam import JammedBody, JammedLoop, unroll_and_jam
 from tilepragma.user_tiles.mapping import Clauses, device_clauses, host_clauses, launchable
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class TreeBuilder:
         blocks = dataclasses.replace(base, element=last.iterator.element)
         chosen = JammedLoop(numbers[last.index], frozenset(numbers[index] for index in step.waiting), blocks)
         functions = self.region.kernel.functions
-        return with_jammed_rows(body, numbers[step.loops[0].index], chosen, functions, self.next_index)
+        return unroll_and_jam(body, numbers[step.loops[0].index], chosen, functions, self.next_index)
 
     def _mapping(self, step: PlannedLaunch, around: tuple[DataObject, ...]) -> Clauses:
         if not self.device:

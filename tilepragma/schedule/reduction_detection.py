@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop, ScopStatement
 
 
-def in_order(loop: Loop, updates: Updates) -> str:
+def order_reason(loop: Loop, updates: Updates) -> str:
     """Tell the user that the order of these updates makes a loop sequential."""
     return f"the loop over '{loop.iterator.host}' (line {loop.header.start.line}) keeps {updates.ordered}"
 
 
-def handed_on(loop: Loop, scalar: DataObject, use: NoReduction | None = None) -> str:
+def carried_reason(loop: Loop, scalar: DataObject, use: NoReduction | None = None) -> str:
     """Tell the user that a scalar that is no reduction makes a loop sequential; `use` says why."""
     reason = f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
     return (
@@ -78,14 +78,14 @@ def freed_reductions(
             if any_order:
                 pairs.add((each.name, scalar))
             elif isinstance(updates, NoReduction):
-                held[handed_on(each.loops[0], scalar, updates)] = None
+                held[carried_reason(each.loops[0], scalar, updates)] = None
             elif remarks.get(scalar.host, updates.clause) != updates.clause:
-                held[handed_on(each.loops[0], scalar)] = None
+                held[carried_reason(each.loops[0], scalar)] = None
             elif scalar.host in remarks or not updates.ordered:
                 pairs.add((each.name, scalar))
                 clauses[ReductionClause(updates.operator, (scalar.host,), scalar.range)] = None
             else:
-                held[in_order(each.loops[0], updates)] = None
+                held[order_reason(each.loops[0], updates)] = None
     return FreedReductions(frozenset(pairs), tuple(clauses), tuple(held))
 
 

@@ -375,7 +375,7 @@ def with_locals_in_place(body: Block) -> Block:
         (declarator,) = declaration.declarators
         read = [node for node in walk(statements[-1]) if isinstance(node, Access) and node.object == declarator.object]
         value = declarator.initializer
-        if len(read) != 1 or value is None or isinstance(value, tuple) or not _is_read_at_once(statements[-1], read[0]):
+        if len(read) != 1 or value is None or isinstance(value, tuple) or not _reads(statements[-1], read[0]):
             break
         if value.type != declarator.object.element or any(isinstance(node, (Call, Assignment)) for node in walk(value)):
             break
@@ -383,7 +383,7 @@ def with_locals_in_place(body: Block) -> Block:
     return replace(body, statements=tuple(statements))
 
 
-def _is_read_at_once(statement: Statement, access: Access) -> bool:
+def _reads(statement: Statement, access: Access) -> bool:
     """Whether the statement is an assignment whose value contains the scalar access."""
     expression = statement.expression if isinstance(statement, ExpressionStatement) else None
     if not isinstance(expression, Assignment) or access.subscripts:

@@ -173,7 +173,7 @@ class ScheduleCandidate:
     """clauses on split loops"""
     staged: Mapping[str, StagedForm] = field(default_factory=dict, compare=False)
     """staged forms of device launches by name, used if proven right"""
-    plainer: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)
+    fallback: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)
     """the strategy's alternative, for when this candidate cannot be proven"""
     jammed: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)
     """the same with unroll-and-jam on cores, if a loop carries dependences"""

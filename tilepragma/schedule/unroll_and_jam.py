@@ -54,7 +54,7 @@ class JammedLoop:
     blocks: DataObject
 
 
-def with_jammed_rows(
+def unroll_and_jam(
     body: Block, mapped: int, chosen: JammedLoop, functions: tuple[Function, ...], next_index: int
 ) -> JammedBody | None:
     """Jam the `chosen` loop, which is the loop `mapped` or inside it; None if that is impossible.

@@ -92,9 +92,9 @@ def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> t
     scalars = classify(body, context)
     named = named_in_clauses(kernel.directive, body)
     owned = frozenset((*scalars.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
-    vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(body))
+    assumed = kernel.directive.independent or any(directive.independent for directive in loop_directives(body))
     check_legality(
-        body, LegalityContext(kernel.functions, written_objects(kernel), owned, vouched, context.diagnostics)
+        body, LegalityContext(kernel.functions, written_objects(kernel), owned, assumed, context.diagnostics)
     )
     return finished_launch(name, body, scalars, context), scalars.shared
 

@@ -260,9 +260,12 @@ def _answer(
         ((_answer(3, 0, "first", strides=2), _answer(3, 0, "second")), "first"),
         ((_answer(3, 0, "first", strides=2), _answer(3, 3, "second", strides=0)), "first"),
         ((_answer(3, 0, "first", strides=2), _answer(3, 0, "objected", strides=0)), "first"),
-        ((replace(_answer(3, 0, "objected"), plainer=lambda: _answer(3, 0, "plainer")),), "plainer"),
-        ((replace(_answer(3, 0, "objected"), plainer=lambda: _answer(3, 3, "plainer")), _answer(3, 0, "next")), "next"),
-        ((replace(_answer(3, 0, "taken apart"), plainer=lambda: _answer(3, 0, "plainer")),), "taken apart"),
+        ((replace(_answer(3, 0, "objected"), fallback=lambda: _answer(3, 0, "fallback")),), "fallback"),
+        (
+            (replace(_answer(3, 0, "objected"), fallback=lambda: _answer(3, 3, "fallback")), _answer(3, 0, "next")),
+            "next",
+        ),
+        ((replace(_answer(3, 0, "taken apart"), fallback=lambda: _answer(3, 0, "fallback")),), "taken apart"),
     ],
 )
 def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
