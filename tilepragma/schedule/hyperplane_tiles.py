@@ -248,9 +248,7 @@ def _work(statement: ScopStatement) -> int:
 
 
 def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = False) -> _Distribution:
-    """Distribute the region with these macro-statements. `any_order`: ignore the order of scalar
-    updates. Raises OperationLimitError.
-    """
+    """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
     from tilepragma.poly.bands import parallel_parts
     from tilepragma.poly.dependences import memory_dependences
     from tilepragma.poly.extraction import extract_scop

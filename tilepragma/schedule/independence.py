@@ -73,7 +73,7 @@ class NestDependences:
         return None
 
     def order(self, loop: Loop, around: int, leaves: Leaves) -> tuple[tuple[int, int], ...]:
-        """The (source, sink) leaves ordered in an iteration of `loop` inside `around` outer loops."""
+        """The (source, sink) leaves ordered in a `loop` iteration, inside `around` outer loops."""
         order: dict[tuple[int, int], None] = {}
         for number, edge in enumerate(self._edges):
             pairs = [(source, sink) for source in edge.sources & leaves for sink in edge.sinks & leaves]

@@ -53,9 +53,7 @@ NAME = "subdomains in shared memory"
 
 
 def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
-    """The device steps of MLSOR sweeps with tiles in scratchpads, or why there are none. The host
-    steps are the same, and not for use.
-    """
+    """Device steps of MLSOR sweeps in scratchpads (host steps are the same, not for use)."""
     tiles = list(_tiles_of(region))
     if any(isinstance(statement, Declaration) for tile in tiles for statement in tile.place.body.statements):
         return Refusal("the loops declare values of their own")
@@ -155,9 +153,7 @@ def _chain(statement: Statement, length: int) -> tuple[Loop, ...]:
 
 @dataclass(frozen=True)
 class _Staged:
-    """An array in scratchpads: the mesh dimension of each subscript (`along`), and the offset of
-    each access from the point in each mesh dimension.
-    """
+    """An array in scratchpads: the mesh dimension of each subscript, the offsets of accesses."""
 
     array: DataObject
     along: tuple[int, ...]

@@ -93,9 +93,7 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandida
 
 
 def _analysed(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] | Refusal:
-    """The region as a stencil, the reach of its tiles, and the delays of its planes for both kinds
-    of barriers; or why there are none.
-    """
+    """The region as a stencil, its tiles, and its planes' delays; or why there are none."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
@@ -159,9 +157,7 @@ Maker = Callable[[Iterable[str]], OverlappedTree]
 def _forms(
     region: Region, stencil: Stencil, tiles: Overlap, streams: tuple[Stream, ...] | str
 ) -> tuple[list[Maker], tuple[str, ...]]:
-    """Makers of the forms whose scratchpads fit, cheapest first, and notes on missing forms.
-    Streamed tiles come first if the user asks for them.
-    """
+    """Makers of the forms that fit, cheapest (or requested streams) first, and notes."""
     measure = _Measure(len(stencil.points), tiles)
     memory = region.kernel.directive.local_bytes
     lengths = _lengths(tiles, stencil.rank, memory)
@@ -195,9 +191,7 @@ def _forms(
 def _streamed(
     tiles: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
 ) -> tuple[float, Stream, int, tuple[int, ...]] | None:
-    """The cost, delays, time steps and lengths of the best streamed tiles; None if nothing fits.
-    `steps` limits the time steps, `memory` the bytes.
-    """
+    """The cost, delays, steps and lengths of the best streamed tiles; None if nothing fits."""
     best = None
     for degree in range(1, min(_MOST_STREAMED, steps) + 1):
         room = memory // sum(_bytes(array, memory) * planes.planes(array.object, degree) for array in tiles.arrays)

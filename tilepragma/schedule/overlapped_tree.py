@@ -440,9 +440,7 @@ def read_by(node: Statement) -> Statement | Expression:
 
 
 def in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
-    """A predicate: is an access in the column that the statement writes? Such an access differs at
-    most in the first subscript. `instead` renames iterators.
-    """
+    """A predicate: does an access lie in the column that the statement writes?"""
     columns = [
         place.shift if place.iterator is None else term(instead.get(place.iterator, place.iterator)) + place.shift
         for place in point.places[1:]

@@ -43,9 +43,7 @@ class HullNest:
 
 
 def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> HullNest:
-    """Replace mapped loops of the chain whose bounds vary by their hulls, where possible. `on_host`
-    tells which expressions the host can evaluate at launch.
-    """
+    """Replace mapped loops of the chain whose bounds vary at launch by their hulls."""
     chain, mapped = chain_from(nest), [loop.index for loop in loops]
     hulls: dict[int, Loop] = {}
     conditions: list[Expression] = []

@@ -194,9 +194,7 @@ def _register_tiles(
 def _through(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[DataObject | None, list[Loop], BoundedTile] | None:
-    """The iterator of, and loop over, tiles of the reduction row, and the tile inside. No loop if
-    the tile around is short enough.
-    """
+    """The tiled reduction row: iterator, loops (none if short enough), and the tile inside."""
     from tilepragma.lower.band_ast import TileConstraint
 
     statements, level = planned.part.statements, rows.through[-1]

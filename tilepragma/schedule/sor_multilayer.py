@@ -124,9 +124,7 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
 
 
 def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple[SorClause, str]:
-    """The clause with its omitted sizes chosen, and a note on them. Chosen are the most layers
-    possible, and subdomains that suit the device.
-    """
+    """The clause with omitted sizes chosen (most layers; subdomains for the device), and a note."""
     if clause.layers and clause.subdomain:
         return clause, ""
     side, why = clause.subdomain, f" ({clause.subdomain // 2} sweeps chosen: the most for these)"

@@ -33,9 +33,7 @@ class StripLoop(HostLoopNode):
 
 @dataclass(frozen=True)
 class RowStrip:
-    """The strip number `iterator`: the row's blocks [iterator * STRIP_BLOCKS, (iterator + 1) *
-    STRIP_BLOCKS), each of `size` values.
-    """
+    """Strip `iterator`: STRIP_BLOCKS blocks of the row, each of `size` values."""
 
     iterator: DataObject
     size: DataObject

@@ -89,9 +89,7 @@ def candidate_of(
     notes: tuple[str, ...] = (),
     depths: Depths | None = None,
 ) -> ScheduleCandidate | Refusal:
-    """The strategy's candidate, if its nodes can be launched. Without `depths`, all host loops
-    except those over tiles count as the user's.
-    """
+    """The candidate of these nodes; default `depths` count all host loops not over tiles."""
     results = []
     for nodes in (host, device):
         builder = _Builder(region, frozenset(size.object for size in sizes))

@@ -478,9 +478,7 @@ class _Maker:
 
 
 def _sides(array: _Array) -> Iterable[list[_Touch]]:
-    """Accesses grouped by their side of the write. The box of an array that nobody writes may have
-    elements that no access touches.
-    """
+    """Accesses by their side of the write; an unwritten array's box may have unused elements."""
     base = next((touch.apart for touch in array.touches if touch.writes), None)
     sides: dict[tuple[object, tuple[int, ...]], list[_Touch]] = {}
     for touch in array.touches:
