@@ -99,7 +99,7 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persisten
         return None
     persistent = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])
     number = plan.device.index(launch)
-    taken = any(other.name == persistent.name for other in plan.device)
+    taken = any(device.name == persistent.name for device in plan.device)
     return None if taken else Persistent(number, launch.name, persistent, nest, wavefront)
 
 
