@@ -92,7 +92,6 @@ def test_subdomains_and_the_order_of_their_nests_are_shown() -> None:
     assert "lanes, on cores: 'u' is kept as 'u_lanes' while the loops run" in flat
     # 33 rows of 34 doubles.
     assert (
-        "a gang of a device keeps what a subdomain's layers touch of 'u' in shared memory, 8976 bytes at most"
-        in flat
+        "a gang of a device keeps what a subdomain's layers touch of 'u' in shared memory, 8976 bytes at most" in flat
     )
     assert "What it runs are nests one after another, each proven by itself" in flat
