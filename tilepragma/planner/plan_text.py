@@ -19,7 +19,7 @@ from tilepragma.user_tiles.tile_nests import axis_text
 
 
 def plan_text(plan: KernelPlan) -> str:
-    """The whole plan, a fact a line. Host and device launches are shown once where they are equal."""
+    """The whole plan, a fact a line. Equal host and device launches appear once."""
     return "\n".join(_lines(plan)) + "\n"
 
 

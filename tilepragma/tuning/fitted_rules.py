@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.evaluation import UncountableError
-from tilepragma.plan.dispatch_table import chosen_sizes, bytes_and_trips, sizes_on_hosts
+from tilepragma.plan.dispatch_table import bytes_and_trips, chosen_sizes, sizes_on_hosts
 from tilepragma.sizes.records import DEVICE, HOST, RecordedChoice, TunedVersion
 from tilepragma.tuning.decisions import ENOUGH, MOST, Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
