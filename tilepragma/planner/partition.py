@@ -82,8 +82,8 @@ def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
     except _UndividedError as reason:
         diagnostics.warning(
             plan.kernel.directive.range,
-            f"the kernel runs on one device, although device(all) is said: {reason}",
-            "where loops over rows that run at once write rows of their own, these are dealt to the devices in blocks",
+            f"the kernel runs on one device, in spite of device(all): {reason}",
+            "parallel loops over rows whose iterations write distinct rows are distributed over the devices in blocks",
         )
         return replace(plan, undivided=str(reason))
 

@@ -191,7 +191,7 @@ def test_what_is_left_alone(name: str) -> None:
 
 def test_what_has_no_room_is_said() -> None:
     found = plan(body(LEFT_ALONE["boxes larger than a gang's memory"]))
-    assert [note for note in found.rejected if "has no room in the 32768 of its own memory" in note]
+    assert [note for note in found.rejected if "does not fit in its 32768 bytes of shared memory" in note]
 
 
 def test_the_workers_that_the_user_says_count() -> None:
@@ -204,7 +204,7 @@ void f(int n, int m, int w, const double a[n][m], const double x[m], double y[n]
 }"""
     assert boxes(source % "w") == ["a[i : 1][j : 1]"], "numbers of the launch are not known"
     assert boxes(source % "1024") == []
-    note = "what a gang of launch f reads of 'a', 40960 bytes, has no room in the 32768 of its own memory: it is read where it is"
+    note = "what a gang of launch f reads of 'a', 40960 bytes, does not fit in its 32768 bytes of shared memory: it stays in place"
     assert note in plan(source % "1024").rejected
 
 
