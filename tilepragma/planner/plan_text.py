@@ -107,6 +107,6 @@ def _launch(kind: str, launch: Launch) -> Iterator[str]:
     for line in statement_text(launch.body).splitlines():
         yield f"  {line}"
     if launch.staged is not None:
-        yield "  staged where the boxes fit"
+        yield "  staged where the array tiles fit"
         for line in statement_text(launch.staged).splitlines():
             yield f"    {line}"

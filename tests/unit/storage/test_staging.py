@@ -362,7 +362,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     "a border that nobody reads": (
         FIVE_POINT,
         lambda p: with_side(p, 0, lambda side: replace(side, width=3)),
-        "dimension 0 of what is staged of 'a' may end where nobody reads",
+        "dimension 0 of what is staged of 'a' may end without a reader",
     ),
     "a box of another place": (
         FIVE_POINT,
@@ -396,7 +396,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
                 ),
             ),
         ),
-        "is staged for is longer than its box",
+        "is staged for is longer than its array tile",
     ),
     "a start that differs between workers": (
         FIVE_POINT,
@@ -421,7 +421,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     "an access to two boxes": (
         FIVE_POINT,
         lambda p: with_blocks_changed(p, twice),
-        "is read in two boxes of launch f",
+        "is read in two array tiles of launch f",
     ),
     "what the launch writes": (
         FIVE_POINT,
@@ -469,7 +469,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     "a box for fewer points than a worker has": (
         SUMS,
         lambda p: with_points(p, 16),
-        "the box of 'a' has another extent along 'i_row' than the gang's tile",
+        "the array tile of 'a' has another extent along 'i_row' than the gang's tile",
     ),
     "points whose number is not known": (
         SUMS,
