@@ -69,6 +69,22 @@ class ExpandedKernel:
     touching: Scop | None = None
 
 
+def moved_kernel(
+    region: Region,
+    body: Block,
+    instead: Mapping[DataObject, DataObject],
+    before: list[Statement],
+    after: list[Statement],
+    notes: tuple[str, ...],
+    touching: Scop | None = None,
+) -> ExpandedKernel:
+    """The region with a `body` on new arrays, each element in one place, and copies around it."""
+    body = dataclasses.replace(body, statements=(*before, *body.statements, *after))
+    kernel = dataclasses.replace(region.kernel, body=body, objects=(*region.kernel.objects, *instead))
+    dead = frozenset(old for old in instead.values() if is_dead(region, old))
+    return ExpandedKernel(kernel, instead, (*before, *after), dead, False, notes, True, touching)
+
+
 def with_array_expansion(region: Region) -> ExpandedKernel | None:
     """The region with arrays expanded or renamed where that frees some loop; else None."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit

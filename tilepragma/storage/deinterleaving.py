@@ -31,6 +31,7 @@ from tilepragma.storage.array_expansion import (
     UnwritableError,
     array_of_cells,
     is_dead,
+    moved_kernel,
     not_named,
     shifted,
 )
@@ -128,22 +129,9 @@ class _Splitting:
             for residues in itertools.product(*map(range, modulus)):
                 before += self._copies(object_, modulus, residues, written=False)
                 after += self._copies(object_, modulus, residues, written=True) if written else ()
-        kernel = self.region.kernel
-        body = with_accesses(kernel.body, self._changed)
+        body = with_accesses(self.region.kernel.body, self._changed)
         split_arrays = {new: object_ for (object_, _), (new, _) in self.places.items()}
-        return ExpandedKernel(
-            replace(
-                kernel,
-                body=replace(body, statements=(*before, *body.statements, *after)),
-                objects=(*kernel.objects, *split_arrays),
-            ),
-            split_arrays,
-            (*before, *after),
-            frozenset(split for split in self.splits if is_dead(self.region, split)),
-            False,
-            tuple(self._notes()),
-            everywhere=True,
-        )
+        return moved_kernel(self.region, body, split_arrays, before, after, tuple(self._notes()))
 
     def _copies(
         self, object_: DataObject, modulus: Modulus, residues: Modulus, *, written: bool

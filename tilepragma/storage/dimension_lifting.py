@@ -34,6 +34,7 @@ from tilepragma.storage.array_expansion import (
     UnwritableError,
     array_of_cells,
     is_dead,
+    moved_kernel,
     not_named,
     shifted,
 )
@@ -136,23 +137,9 @@ class _Lifting:
             before += self._copies(object_, written=False)
             if object_ in self.region.written and not is_dead(self.region, object_):
                 after += self._copies(object_, written=True)
-        kernel = self.region.kernel
-        body = with_accesses(kernel.body, self._changed)
+        body = with_accesses(self.region.kernel.body, self._changed)
         lifted = {new: object_ for object_, (new, _) in self.places.items()}
-        return ExpandedKernel(
-            replace(
-                kernel,
-                body=replace(body, statements=(*before, *body.statements, *after)),
-                objects=(*kernel.objects, *lifted),
-            ),
-            lifted,
-            (*before, *after),
-            frozenset(object_ for object_ in self.columns if is_dead(self.region, object_)),
-            False,
-            tuple(self._notes()),
-            everywhere=True,
-            touching=self.touching,
-        )
+        return moved_kernel(self.region, body, lifted, before, after, tuple(self._notes()), self.touching)
 
     def _copies(self, object_: DataObject, *, written: bool) -> tuple[Statement, ...]:
         """for (i, q, r) u_lanes[i][r][q] = u[i][P q + r]; the converse if `written`."""

@@ -23,9 +23,9 @@ from tilepragma.poly.affine import Frame, NotAffineError, affine
 from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.footprints import overwrites
 from tilepragma.poly.scop import AccessKind, Reference, Scop
-from tilepragma.verify.delinearised_rows import beyond_section
+from tilepragma.verify.delinearised_rows import beyond_section, half_open
 from tilepragma.verify.flat_indices import in_one_dimension, leaving_rows
-from tilepragma.verify.statement_matching import Finding
+from tilepragma.verify.statement_matching import Finding, parameter_values
 
 _SET = isl.dim_type.set
 
@@ -179,7 +179,7 @@ def _extent(object_: DataObject, place: int, frame: Frame) -> isl.Set:
     if length is None or object_.scope is Scope.TEMPORARY:
         return everything
     try:
-        return _range(frame.number(0), affine(length, frame))
+        return half_open(frame.number(0), affine(length, frame))
     except NotAffineError:
         return everything
 
@@ -190,20 +190,9 @@ def _between(bounds: tuple[Expression, Expression] | None, frame: Frame) -> isl.
         return None
     try:
         lower = affine(bounds[0], frame)
-        return _range(lower, lower.add(affine(bounds[1], frame)))
+        return half_open(lower, lower.add(affine(bounds[1], frame)))
     except NotAffineError:
         return None
-
-
-def _range(lower: isl.PwAff, end: isl.PwAff) -> isl.Set:
-    """{ [x] : lower <= x < end }, of functions without inputs."""
-    return _at_least(lower).subtract(_at_least(end))
-
-
-def _at_least(value: isl.PwAff) -> isl.Set:
-    """{ [x] : x >= value }, of a function without inputs."""
-    values = isl.Map.from_pw_aff(value).range()
-    return isl.Map.lex_le(values.get_space()).intersect_domain(values).range()
 
 
 def _without_value(array: HeldArray, references: list[Reference], dependences: list[Dependence]) -> Iterator[Finding]:
@@ -257,9 +246,5 @@ def _all_written(array: HeldArray, references: list[Reference], frame: Frame, sc
 
 def _example(elements: isl.Set, place: int) -> str:
     point = elements.sample_point()
-    space = elements.get_space()
-    given = [
-        f"{space.get_dim_name(isl.dim_type.param, index)} = {point.get_coordinate_val(isl.dim_type.param, index)}"
-        for index in range(space.dim(isl.dim_type.param))
-    ]
-    return f"{point.get_coordinate_val(_SET, place)}" + (f" (where {', '.join(given)})" if given else "")
+    given = parameter_values(point)
+    return f"{point.get_coordinate_val(_SET, place)}" + (f" (where {given})" if given else "")

@@ -135,13 +135,17 @@ class _Chosen:
             end = lower.add(affine(bounds[1], self.frame))
         except NotAffineError:
             return None
-        at_least, beyond = (
-            isl.Map.lex_le(isl.Space.set_alloc(self.frame.context, 0, 1))
-            .intersect_domain(isl.Map.from_pw_aff(value).range())
-            .range()
-            for value in (lower, end)
-        )
-        return at_least.subtract(beyond)
+        return half_open(lower, end)
+
+
+def half_open(lower: isl.PwAff, end: isl.PwAff) -> isl.Set:
+    """{ [x] : lower <= x < end }, of functions without inputs."""
+    return _at_least(lower).subtract(_at_least(end))
+
+
+def _at_least(value: isl.PwAff) -> isl.Set:
+    values = isl.Map.from_pw_aff(value).range()
+    return isl.Map.lex_le(values.get_space()).intersect_domain(values).range()
 
 
 def _choices(by: tuple[Polynomial, ...], frame: Frame) -> Iterator[_Chosen]:

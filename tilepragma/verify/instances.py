@@ -65,11 +65,8 @@ def _in_common_loops(executed: list[Executed]) -> list[isl.Map]:
     """
     if len(executed) < 2:
         return [execution.relation for execution in executed]
-    shared = [
-        element
-        for element in executed[0].leaf.path
-        if all(element in execution.leaf.path for execution in executed[1:])
-    ]
+    paths = [execution.leaf.path for execution in executed]
+    shared = [element for element in paths[0] if all(element in path for path in paths[1:])]
     common = sum(_dimensions(element) for element in shared)
     if not common:
         return [execution.relation for execution in executed]

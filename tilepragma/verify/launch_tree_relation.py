@@ -159,12 +159,7 @@ class Leaf:
     @property
     def evaluated(self) -> tuple[Any, ...]:
         """What each instance evaluates: the decision of an If or a Loop, nothing of a Stage."""
-        node = self.node
-        if isinstance(node, If):
-            return (node.condition,)
-        if isinstance(node, Loop):
-            return (node.lower, node.upper, node.step)
-        return () if isinstance(node, Stage) else (node,)
+        return () if isinstance(self.node, Stage) else evaluated_parts(self.node)
 
     @property
     def depth(self) -> int:
@@ -174,6 +169,13 @@ class Leaf:
     def value(self, object_: DataObject) -> isl.PwAff | None:
         """{ [i] -> [object(i)] } for an iterator or a known scalar."""
         return self.frame.value(object_)
+
+
+def evaluated_parts(node: Any) -> tuple[Any, ...]:
+    """The parts of a leaf's node that it evaluates: only the decision of an If or a Loop."""
+    if isinstance(node, If):
+        return (node.condition,)
+    return (node.lower, node.upper, node.step) if isinstance(node, Loop) else (node,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +211,7 @@ def leaves_and_buffers(
 ) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
     """The leaves, and the packed panels around some of them."""
     walk = _Walk(settled)
-    walk.steps(steps, _Position(frame, isl.Set.universe(frame.space)))
+    walk.steps(steps, _Place(frame, isl.Set.universe(frame.space)))
     return tuple(walk.found), tuple(walk.held)
 
 
@@ -224,12 +226,12 @@ class Inside:
 
 def inside_loop(loop: Loop, leaf: Leaf) -> Inside:
     """The rounds of a loop whose bounds the leaf evaluates."""
-    position = _Walk(())._rounds(loop, _Position(leaf.frame, leaf.domain, opaque=leaf.opaque))
-    return Inside(position.frame, position.domain, position.opaque)
+    place = _Walk(())._rounds(loop, _Place(leaf.frame, leaf.domain, opaque=leaf.opaque))
+    return Inside(place.frame, place.domain, place.opaque)
 
 
 @dataclass(frozen=True)
-class _Position:
+class _Place:
     frame: Frame
     domain: isl.Set
     path: tuple[Element, ...] = ()
@@ -238,10 +240,10 @@ class _Position:
     launch: ProvenLaunch | None = None
     padded: isl.Set | None = None
 
-    def then(self, element: Element) -> _Position:
+    def then(self, element: Element) -> _Place:
         return replace(self, path=(*self.path, element))
 
-    def hidden(self, part: str, decides: Expression | Block) -> _Position:
+    def hidden(self, part: str, decides: Expression | Block) -> _Place:
         return replace(self, opaque=(*self.opaque, Opaque(part, decides, self.frame)))
 
 
@@ -252,10 +254,10 @@ class _Walk:
     held: list[Held] = field(default_factory=list)
     sequences: Iterator[int] = field(default_factory=itertools.count)
 
-    def steps(self, steps: tuple[ProvenStep, ...], position: _Position) -> None:
+    def steps(self, steps: tuple[ProvenStep, ...], place: _Place) -> None:
         sequence = next(self.sequences)
         for index, step in enumerate(steps):
-            inside = position.then(InSequence(sequence, index))
+            inside = place.then(InSequence(sequence, index))
             if isinstance(step, ProvenLaunch):
                 self._block(step.body, replace(inside.then(Launched(step)), launch=step))
             elif isinstance(step, ProvenLoop):
@@ -263,93 +265,81 @@ class _Walk:
             else:
                 self.steps(step.steps, self._restrict(step.condition, inside, holds=True))
 
-    def _block(self, block: Block, position: _Position) -> None:
+    def _block(self, block: Block, place: _Place) -> None:
         sequence = next(self.sequences)
         barriers = tuple(index for index, statement in enumerate(block.statements) if _waits(statement))
         for index, statement in enumerate(block.statements):
-            inside = position.then(InSequence(sequence, index, barriers))
+            inside = place.then(InSequence(sequence, index, barriers))
             self._statement(statement, inside)
             if isinstance(statement, Declaration):
-                frame = declare(statement, position.frame, self.settled)
-                scopes = {
-                    **position.scopes,
-                    **{declarator.object: self.found[-1] for declarator in statement.declarators},
-                }
-                position = replace(position, frame=frame, scopes=scopes)
+                frame = declare(statement, place.frame, self.settled)
+                scopes = {**place.scopes, **{declared.object: self.found[-1] for declared in statement.declarators}}
+                place = replace(place, frame=frame, scopes=scopes)
 
-    def _statement(self, statement: Statement, position: _Position) -> None:
+    def _statement(self, statement: Statement, place: _Place) -> None:
         if isinstance(statement, Block):
-            self._block(statement, position)
+            self._block(statement, place)
         elif isinstance(statement, Loop):
-            self._block(statement.body, self._loop(statement, position))
+            self._block(statement.body, self._loop(statement, place))
         elif isinstance(statement, TileNest):
-            self._nest(statement, position)
+            self._nest(statement, place)
         elif isinstance(statement, PackedPanels):
-            self._buffered(statement, position)
+            self._buffered(statement, place)
         elif isinstance(statement, If):
             sequence = next(self.sequences)
-            self._leaf(statement, position.then(InSequence(sequence, 0)))
-            inside = self._restrict(statement.condition, position.then(InSequence(sequence, 1)), holds=True)
-            self._block(statement.then, replace(inside, padded=position.domain) if statement.padded else inside)
+            self._leaf(statement, place.then(InSequence(sequence, 0)))
+            inside = self._restrict(statement.condition, place.then(InSequence(sequence, 1)), holds=True)
+            self._block(statement.then, replace(inside, padded=place.domain) if statement.padded else inside)
             if statement.otherwise is not None:
-                inside = self._restrict(statement.condition, position.then(InSequence(sequence, 2)), holds=False)
+                inside = self._restrict(statement.condition, place.then(InSequence(sequence, 2)), holds=False)
                 self._block(statement.otherwise, inside)
         elif not isinstance(statement, Barrier):
-            self._leaf(statement, position)
+            self._leaf(statement, place)
 
-    def _buffered(self, statement: PackedPanels, position: _Position) -> None:
+    def _buffered(self, statement: PackedPanels, place: _Place) -> None:
         """The body as it is: correct panels do not change it."""
         first = len(self.found)
-        self._block(statement.body, position)
+        self._block(statement.body, place)
         for buffer in statement.buffers:
-            inside = position
+            inside = place
             for loop in buffer.loops:
                 inside = self._rounds(loop, inside)
             for declaration in buffer.declarations:
                 inside = replace(inside, frame=declare(declaration, inside.frame, self.settled))
             for condition in buffer.conditions:
                 inside = self._restrict(condition, inside, holds=True)
-            opaque = len(inside.opaque) > len(position.opaque)
-            depth = len(position.frame.iterators)
+            opaque = len(inside.opaque) > len(place.opaque)
+            depth = len(place.frame.iterators)
             inner = tuple(self.found[first:])
             waits = workers_meet(statement.body)
             self.held.append(
-                Held(buffer, depth, inside.frame, inside.domain, opaque, inner, position.path, position.launch, waits)
+                Held(buffer, depth, inside.frame, inside.domain, opaque, inner, place.path, place.launch, waits)
             )
 
-    def _leaf(self, node: Any, position: _Position) -> None:
+    def _leaf(self, node: Any, place: _Place) -> None:
         self.found.append(
-            Leaf(
-                node,
-                position.path,
-                position.frame,
-                position.domain,
-                position.opaque,
-                position.scopes,
-                position.launch,
-                position.padded,
-            )
+            Leaf(node, place.path, place.frame, place.domain, place.opaque, place.scopes, place.launch, place.padded)
         )
 
-    def _restrict(self, expression: Expression, position: _Position, *, holds: bool) -> _Position:
+    def _restrict(self, expression: Expression, place: _Place, *, holds: bool) -> _Place:
         try:
-            where = satisfying(expression, position.frame).coalesce()
+            where = satisfying(expression, place.frame).coalesce()
         except NotAffineError:
-            return position.hidden("then" if holds else "else", expression)
-        domain = position.domain.intersect(where) if holds else position.domain.subtract(where)
-        return replace(position, domain=domain)
+            return place.hidden("then" if holds else "else", expression)
+        domain = place.domain.intersect(where) if holds else place.domain.subtract(where)
+        return replace(place, domain=domain)
 
-    def _loop(self, loop: Loop, position: _Position) -> _Position:
+    def _loop(self, loop: Loop, place: _Place) -> _Place:
         """Inside the loop, after the leaf that evaluates its bounds."""
         sequence = next(self.sequences)
-        self._leaf(loop, position.then(InSequence(sequence, 0)))
-        element = Ordered(len(position.frame.iterators), -1 if loop.decreasing else 1)
-        return self._rounds(loop, position.then(InSequence(sequence, 1))).then(element)
+        self._leaf(loop, place.then(InSequence(sequence, 0)))
+        element = Ordered(len(place.frame.iterators), -1 if loop.decreasing else 1)
+        return self._rounds(loop, place.then(InSequence(sequence, 1))).then(element)
 
-    def _nest(self, nest: TileNest, position: _Position) -> None:
+    def _nest(self, nest: TileNest, place: _Place) -> None:
         sequence = next(self.sequences)
         bounds: list[Bounds] = []
-        inside = position
+        inside = place
         evaluated = []
         for tiled in nest.loops:
             evaluated.append((tiled.loop, inside))
@@ -361,27 +351,23 @@ class _Walk:
                 else (_affine(tiled.loop.lower, frame), _affine(tiled.loop.upper, frame))
             )
             inside = self._rounds(tiled.loop, inside)
-        element = Mapped(nest, len(position.frame.iterators), tuple(bounds))
+        element = Mapped(nest, len(place.frame.iterators), tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):
             self._leaf(loop, around.then(element).then(InSequence(sequence, index)))
         self._block(nest.body, inside.then(element).then(InSequence(sequence, len(nest.loops))))
 
-    def _rounds(self, loop: Loop, position: _Position) -> _Position:
+    def _rounds(self, loop: Loop, place: _Place) -> _Place:
         """{ [i, x] : x is an iterator's value }, without what is not affine."""
         if leaves_early(loop.body):
-            position = position.hidden("left early", loop.body)
-        frame = position.frame.inside(loop.iterator)
-        domain = position.domain.add_dims(isl.dim_type.set, 1)
+            place = place.hidden("left early", loop.body)
+        frame = place.frame.inside(loop.iterator)
+        domain = place.domain.add_dims(isl.dim_type.set, 1)
         limits: tuple[tuple[str, Expression, Callable[[], isl.Set]], ...] = (
-            (
-                "lower",
-                loop.lower,
-                lambda: _beyond("<=" if loop.decreasing else ">=", loop.lower, position.frame, frame),
-            ),
-            ("upper", loop.upper, lambda: _beyond(loop.holds_inside, loop.upper, position.frame, frame)),
-            ("step", loop.step, lambda: _strides(loop, position.frame, frame)),
+            ("lower", loop.lower, lambda: _beyond("<=" if loop.decreasing else ">=", loop.lower, place.frame, frame)),
+            ("upper", loop.upper, lambda: _beyond(loop.holds_inside, loop.upper, place.frame, frame)),
+            ("step", loop.step, lambda: _strides(loop, place.frame, frame)),
         )
-        hidden = position
+        hidden = place
         for part, expression, limit in limits:
             try:
                 domain = domain.intersect(limit())

@@ -94,11 +94,7 @@ def _exempt(object_: DataObject, first: Executed, second: Executed) -> bool:
     launch, second_launch = first.leaf.launch, second.leaf.launch
     if launch is None or second_launch is None:
         return False
-    return (
-        object_ in launch.owned
-        or object_ in second_launch.owned
-        or (launch is second_launch and object_ in launch.reduced)
-    )
+    return object_ in launch.owned | second_launch.owned or (launch is second_launch and object_ in launch.reduced)
 
 
 def _taken(first: Executed, second: Executed, relation: isl.Map) -> isl.Map:
@@ -152,9 +148,8 @@ def _declaration_of(object_: DataObject, executed: Executed) -> Leaf | None:
 
 def _finding(dependence: Dependence, broken: Broken, first: Executed, second: Executed) -> Finding:
     relation = first.relation.reverse().apply_range(broken.pairs).apply_range(second.relation)
-    distance = Violation(
-        dependence, distances_between(relation.intersect(dependence.relation), dependence.loops), 0
-    ).nearest
+    distances = distances_between(relation.intersect(dependence.relation), dependence.loops)
+    distance = Violation(dependence, distances, 0).nearest
     over = f" over ({', '.join(loop.iterator.host for loop in dependence.loops)})" if dependence.loops else ""
     far = f" with distance {distance}{over}" if dependence.loops else ""
     text = (

@@ -418,9 +418,8 @@ def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
         return
     if copy.other.scope is not Scope.TEMPORARY:
         raise WrongError(f"'{copy.other.host}' holds values of '{copy.array.host}'")
-    if any(
-        candidate.other == copy.other and candidate.array != copy.array for candidate in (*tiles.fills, *tiles.stores)
-    ):
+    copies = (*tiles.fills, *tiles.stores)
+    if any(other.other == copy.other and other.array != copy.array for other in copies):
         raise WrongError(f"'{copy.other.host}' holds values of several arrays")
 
 

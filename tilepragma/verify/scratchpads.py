@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -125,20 +125,12 @@ class Tiles:
     @cached_property
     def step_of(self) -> dict[str, isl.Map]:
         """{ S[i] -> s }, by the statement's name"""
-        step_of: dict[str, isl.Map] = {}
-        for computed in self.computed:
-            name, steps = computed.executed.statement.name, _of_steps(computed.tiles).reverse()
-            step_of[name] = steps.union(step_of[name]).coalesce() if name in step_of else steps
-        return step_of
+        return _united((computed, _of_steps(computed.tiles).reverse()) for computed in self.computed)
 
     @cached_property
     def of(self) -> dict[str, isl.Map]:
         """{ b -> S[i] }, by the statement's name"""
-        tiles: dict[str, isl.Map] = {}
-        for computed in self.computed:
-            name = computed.executed.statement.name
-            tiles[name] = computed.tiles.union(tiles[name]).coalesce() if name in tiles else computed.tiles
-        return tiles
+        return _united((computed, computed.tiles) for computed in self.computed)
 
     @cached_property
     def same_step(self) -> dict[str, isl.Map]:
@@ -147,6 +139,14 @@ class Tiles:
         identity = isl.Map.identity(tiles.domain().get_space().map_from_set())
         of_tile = identity.project_out(_OUT, STEP, identity.dim(_OUT) - STEP)
         return {name: of_tile.apply_range(steps.reverse()) for name, steps in self.step_of.items()}
+
+
+def _united(pairs: Iterable[tuple[Computed, isl.Map]]) -> dict[str, isl.Map]:
+    relations: dict[str, isl.Map] = {}
+    for computed, relation in pairs:
+        name = computed.executed.statement.name
+        relations[name] = relation.union(relations[name]).coalesce() if name in relations else relation
+    return relations
 
 
 def _of_steps(tiles: isl.Map) -> isl.Map:
@@ -289,12 +289,10 @@ class _Reader:
         if self.leaf.opaque:
             raise WrongError("a condition or bound that is not affine decides what a tile computes")
         for execution in executions(original, *source):
-            if any(
-                reference.kind is AccessKind.MAY_WRITE or not reference.exact
-                for reference in execution.statement.references
-            ):
+            references = execution.statement.references
+            if any(reference.kind is AccessKind.MAY_WRITE or not reference.exact for reference in references):
                 raise WrongError(f"the {where(execution.statement)} does not surely access what it names")
-            if any(reference.writes and reference.object not in arrays for reference in execution.statement.references):
+            if any(reference.writes and reference.object not in arrays for reference in references):
                 raise WrongError(
                     f"the {where(execution.statement)}, which may run again and again, writes something without a "
                     "scratchpad"
@@ -304,10 +302,11 @@ class _Reader:
     @cached_property
     def _meant(self) -> Leaf:
         """The leaf with scratchpad elements replaced by the array elements that they hold."""
-        node = with_accesses(
-            self.leaf.node, lambda access: self._element(access) if access.object in self.scratchpads else access
-        )
-        return replace(self.leaf, node=node)
+
+        def element(access: Access) -> Access:
+            return self._element(access) if access.object in self.scratchpads else access
+
+        return replace(self.leaf, node=with_accesses(self.leaf.node, element))
 
     def _element(self, access: Access) -> Access:
         """The array element of an access to its scratchpad; it must lie in the scratchpad."""
@@ -388,16 +387,9 @@ class _Reader:
     def _check_planes(self, column: RegisterQueue, plane: Expression) -> None:
         """Registers hold the plane at the position: 0 <= position - plane < planes."""
         position = self.leaf.value(column.position)
-        around = list(
-            itertools.takewhile(
-                lambda element: not (isinstance(element, Mapped) and element.to_workers), self.leaf.path
-            )
-        )
-        rounds = [
-            element
-            for element in around
-            if isinstance(element, Ordered) and element.dimension >= self.depth and element.sign > 0
-        ]
+        around = itertools.takewhile(lambda step: not (isinstance(step, Mapped) and step.to_workers), self.leaf.path)
+        loops = (element for element in around if isinstance(element, Ordered) and element.dimension >= self.depth)
+        rounds = [loop for loop in loops if loop.sign > 0]
         if position is None or all(self.leaf.frame.iterators[round_.dimension] != column.position for round_ in rounds):
             raise WrongError(f"'{column.position.host}' is no position of a walk through planes")
         behind = position.sub(affine(plane, self.leaf.frame))

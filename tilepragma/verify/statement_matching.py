@@ -21,7 +21,7 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.poly.affine import product_of
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.scop import Scop, ScopStatement
-from tilepragma.verify.launch_tree_relation import Leaf
+from tilepragma.verify.launch_tree_relation import Leaf, evaluated_parts
 
 #: Relations with more pieces are not tested for convexity: subtraction takes long.
 _MOST_PIECES = 16
@@ -147,7 +147,7 @@ def name_of(iterator: DataObject, leaf: Leaf, places: dict[DataObject, DataObjec
     """
     if iterator in places or leaf.value(iterator) is not None:
         return places.get(iterator, iterator)
-    mentioned = {node.object for part in _parts(leaf.node) for node in walk(part) if isinstance(node, Access)}
+    mentioned = {node.object for part in evaluated_parts(leaf.node) for node in walk(part) if isinstance(node, Access)}
     in_scope = (*leaf.frame.iterators, *leaf.frame.known)
     called = [namesake for namesake in in_scope if namesake.host == iterator.host]
     return called[-1] if called and iterator not in mentioned else iterator
@@ -191,14 +191,8 @@ def _match_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]
     open_ = list(source.opaque)
     for condition in leaf.opaque:
         names = dict(places)
-        original = next(
-            (
-                candidate
-                for candidate in open_
-                if candidate.part == condition.part and _same(condition.decides, candidate.decides, names)
-            ),
-            None,
-        )
+        candidates = (candidate for candidate in open_ if candidate.part == condition.part)
+        original = next((part for part in candidates if _same(condition.decides, part.decides, names)), None)
         if original is None:
             raise Unmatched(
                 f"a condition or bound that is not affine decides on line {_line(leaf)} in the plan, but not in the "
@@ -225,16 +219,7 @@ def _pairs(node: Any, old: Any) -> Iterator[tuple[Any, Any]]:
         old_declarators = {declarator.object: declarator for declarator in old.declarators}
         yield from ((declarator, old_declarators.get(declarator.object)) for declarator in node.declarators)
     else:
-        yield from zip(_parts(node), _parts(old), strict=True)
-
-
-def _parts(node: Any) -> tuple[Any, ...]:
-    """What the leaf evaluates: only the decision of an If or a Loop."""
-    if isinstance(node, If):
-        return (node.condition,)
-    if isinstance(node, Loop):
-        return (node.lower, node.upper, node.step)
-    return (node,)
+        yield from zip(evaluated_parts(node), evaluated_parts(old), strict=True)
 
 
 def _bound(leaf: Leaf) -> set[DataObject]:
@@ -265,13 +250,15 @@ def instance_text(instances: isl.Set, statement: ScopStatement) -> str:
     point = instances.sample_point()
     names = [loop.iterator.host for loop in statement.loops]
     values = [f"{name} = {point.get_coordinate_val(isl.dim_type.set, place)}" for place, name in enumerate(names)]
-    space = instances.get_space()
-    given = [
-        f"{space.get_dim_name(isl.dim_type.param, place)} = {point.get_coordinate_val(isl.dim_type.param, place)}"
-        for place in range(space.dim(isl.dim_type.param))
-    ]
-    where_ = f" where {', '.join(given)}" if given else ""
-    return f"({', '.join(values)}){where_}"
+    given = parameter_values(point)
+    return f"({', '.join(values)})" + (f" where {given}" if given else "")
+
+
+def parameter_values(point: isl.Point) -> str:
+    """`n = 3, m = 2`: the parameters at a point."""
+    kind, space = isl.dim_type.param, point.get_space()
+    places = range(space.dim(kind))
+    return ", ".join(f"{space.get_dim_name(kind, place)} = {point.get_coordinate_val(kind, place)}" for place in places)
 
 
 @dataclass(frozen=True)
