@@ -104,9 +104,8 @@ def around(
         inside = [choice for choice in unmeasured if choice.bytes is not None and choice.bytes <= limit]
         beyond = [choice.bytes for choice in unmeasured if choice.bytes is None or choice.bytes > limit]
         clipped = [replace(choice, bytes=limit) for choice in unmeasured if beyond and choice.bytes == beyond[0]]
-        below = [
-            choice for choice in inside if choice.bytes != limit or choice.trips is not None or not clipped
-        ] + clipped
+        kept = (choice for choice in inside if choice.bytes != limit or choice.trips is not None or not clipped)
+        below = [*kept, *clipped]
         if not below or _limits(below[-1]) != (limit, NO_LIMIT):
             below.append(SizeChoice(limit, None, default))
     above = [choice for choice in unmeasured if last is not None and (choice.bytes is None or choice.bytes > last)]

@@ -117,10 +117,8 @@ class _Search:
                 self.best = answer
                 return
             depths = answer.depths
-            against = (
-                f"what must run on one core is {_deep(depths.sequential)}, what could run in parallel "
-                f"{_deep(depths.parallel)}"
-            )
+            sequential, parallel = _deep(depths.sequential), _deep(depths.parallel)
+            against = f"what must run on one core is {sequential}, what could run in parallel {parallel}"
             if self.second_best is None and _gains(answer):
                 self.second_best = answer
         self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))

@@ -55,9 +55,8 @@ def candidates_for(source: str, environment: Mapping[str, str]) -> Candidates | 
         content = json.loads(file_bytes(Path(name)))
         if content["source"] != os.path.realpath(source):
             return Candidates()
-        return Candidates(
-            {kernel: tuple(texts) for kernel, texts in content["kernels"].items()}, bool(content["devices"])
-        )
+        versions = {kernel: tuple(texts) for kernel, texts in content["kernels"].items()}
+        return Candidates(versions, bool(content["devices"]))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise OSError(
             errno.EINVAL, f"is not what 'tilepragma tune' writes; unset {CANDIDATES_VARIABLE}", name

@@ -246,9 +246,8 @@ def _greatest_sum(value: Polynomial) -> int:
 def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
     """Values that conversion to the iterator's type, or arithmetic in it, may change."""
     type_, upper, by = loop.iterator.element, loop.upper, c_value(loop.step)
-    if not all(
-        isinstance(operand, ScalarType) and operand.is_integer for operand in (type_, upper.type, loop.lower.type)
-    ):
+    types = (type_, upper.type, loop.lower.type)
+    if not all(isinstance(operand, ScalarType) and operand.is_integer for operand in types):
         return
     assert isinstance(type_, ScalarType) and isinstance(upper.type, ScalarType)
     for end in (loop.lower, upper, loop.step):

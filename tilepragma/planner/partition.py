@@ -150,11 +150,8 @@ def _values(launch: Launch, everything: tuple[Use, ...]) -> Values:
             value = polynomial(node.initializer)
             if definitions.setdefault(access_to(node.object), value) != value:
                 refused.add(node.object)
-    return {
-        access: value
-        for access, value in definitions.items()
-        if access not in {access_to(object_) for object_ in refused}
-    }
+    accesses = set(map(access_to, refused))
+    return {access: value for access, value in definitions.items() if access not in accesses}
 
 
 def _resolved(value: Polynomial, values: Values) -> Polynomial:

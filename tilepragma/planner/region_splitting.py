@@ -102,10 +102,7 @@ def _in_region(planned: Planned, held: frozenset[str]) -> Planned:
     """The plan as a part of a split region."""
     plan = replace(planned.plan, held=planned.plan.held | held)
     if plan.as_written is not None and not any(isinstance(node, _LOOPS) for node in walk(plan.kernel.body)):
-        reason = (
-            "it is no loop; the arrays that it names come back from a device first, each time, where their newest "
-            "values are there"
-        )
+        reason = "it is no loop; each time, the newest values of the arrays that it names first come from their device"
         plan = replace(plan, as_written=reason)
     return with_plan(planned, plan)
 

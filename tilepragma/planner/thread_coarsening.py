@@ -120,16 +120,8 @@ def register_tile(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterTile | 
     workers, points = likely_workers(plan, launch, gpu.threads_per_block), points_of(launch)
     by_dimension = gang_workers_by_dimension(workers)
     array_tiles = staged_arrays(launch)
-    steps = max(
-        (
-            term.extent
-            for array_tile in array_tiles
-            for side in array_tile.sides
-            for term in side.terms
-            if isinstance(term.extent, int)
-        ),
-        default=1,
-    )
+    extents = [term.extent for array_tile in array_tiles for side in array_tile.sides for term in side.terms]
+    steps = max((extent for extent in extents if isinstance(extent, int)), default=1)
     shared = gang_bytes(launch, by_dimension, gpu)
     reads = 0
     for staged in array_tiles:
