@@ -39,7 +39,7 @@ from tilepragma.cli.exploration_programs import OPTIONS as OWN_MAIN
 from tilepragma.cli.exploration_programs import compiled, local_headers, tilecc
 from tilepragma.driver.texts import calling_program, source_text
 from tilepragma.plan.dispatch_table import bytes_and_trips
-from tilepragma.sizes.records import kept_file
+from tilepragma.sizes.records import records_file
 from tilepragma.tuning.size_ranges import sizes_of
 from tilepragma.tuning.trial_versions import Build, builds_of
 
@@ -87,7 +87,7 @@ class Programs:
         """Of each call; the script ends where the program fails."""
         command = (str(self.folder / program), *self.calling.command_line(numbers, calls, calls_a_fill=calls))
         output = output_of(command, self.folder, TILEK_TARGET=self.target, TILEK_STRICT="1", **variables)
-        return self.calling.calls_said(output).seconds
+        return self.calling.call_times(output).seconds
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def make(
     source, clock, kept = (
         own / subject.source.name,
         own / "tilek_calling_clock.c",
-        own.parent / kept_file(subject.source.name),
+        own.parent / records_file(subject.source.name),
     )
     source.write_bytes(calling.timed_text(text))
     clock.write_bytes(calling.clock_text)
@@ -215,7 +215,7 @@ def measured(subject: CalibrationTarget, target: str, repeats: int, folder: Path
     choices = [(bytes_of(plan, numbers), best[text][0]) for text, numbers in inputs.items()]
     own = folder / f"of-{ADAPTIVE}"
     own.mkdir()
-    kept_file(str(own / subject.source.name)).write_text(
+    records_file(str(own / subject.source.name)).write_text(
         rules_text(
             plan.kernel.name,
             choices,

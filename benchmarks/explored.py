@@ -81,7 +81,7 @@ class Explored:
 
 def translated(source: Path) -> tuple[TranslateRequest, TranslateResult]:
     """A source and what came of it, planned as it stands, without what anybody has tuned. Raises NotExploredError."""
-    request = TranslateRequest(str(source), options=OPTIONS, last="verify", kept=False)
+    request = TranslateRequest(str(source), options=OPTIONS, last="verify", use_records=False)
     result = translate(request)
     if not result.succeeded or not result.plans:
         raise NotExploredError("; ".join(one.message for one in result.diagnostics) or "there is no kernel")

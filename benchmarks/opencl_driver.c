@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "launch.h"
-#include "opencl_device.h"
+#include "device/opencl/opencl_device.h"
+#include "device/opencl/opencl_program.h"
+#include "entry/lifecycle.h"
 
 static const char source[] = "__kernel void touch(__global float *a)\n"
                              "{\n"

@@ -66,7 +66,9 @@ def make(problem: Problem, sizes: Sizes, sources: Sources, folder: Path) -> Cali
     definitions = sources.options(problem.program, sizes, problem.type, parametric=True)
     options = (*compiler_flags("native", exact=True), *definitions)
     headers = tuple(map(str, sources.headers(problem.program)))
-    result = translate(TranslateRequest(str(source), options=options, folders=headers, last="verify", kept=False))
+    result = translate(
+        TranslateRequest(str(source), options=options, folders=headers, last="verify", use_records=False)
+    )
     if not result.succeeded or len(result.plans) != 1:
         raise SubjectError("; ".join(one.message for one in result.diagnostics) or f"{len(result.plans)} kernels")
     if not result.plans[0].sizes:

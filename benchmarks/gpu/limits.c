@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda_api.h"
-#include "dynamic_library.h"
-#include "message.h"
+#include "device/cuda/cuda_api.h"
+#include "base/dynamic_library.h"
+#include "base/message.h"
 
 enum { TRIES = 20, NAME_BYTES = 256, CUBLAS_NO_TRANSPOSITION = 0 };
 

@@ -54,7 +54,7 @@ def build_runtime(compiler: list[str]) -> None:
     library = HERE / "libtilek.a"
     if library.is_file():
         return
-    sources = sorted((HERE / "runtime").glob("*.c"))
+    sources = sorted((HERE / "runtime").rglob("*.c"))
     flags = ["-O2", "-std=c99", "-fPIC", "-pthread", "-fvisibility=hidden", "-Iruntime/include", "-Iruntime"]
 
     def compile_one(source: Path) -> str:

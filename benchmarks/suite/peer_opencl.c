@@ -1,7 +1,7 @@
 /* Linked into PPCG's OpenCL programs where the system has no OpenCL: they run on the driver that ours finds in Python's wheels, which
  * is made to compile for the same processor. Built with the runtime, whose way to the driver it takes. */
-#include "opencl_api.h"
-#include "opencl_wheel.h"
+#include "device/opencl/opencl_api.h"
+#include "device/opencl/opencl_wheel.h"
 
 enum { MOST = 16 };
 

@@ -62,7 +62,7 @@ typedef struct tilek_tile {
  * `step` nonzero; a step against the comparison's direction gives 0 for an empty loop, -1 (endless) otherwise. Exact for all of int64. */
 int64_t tilek_trip(int64_t lower, int64_t upper, int64_t step, char comparison);
 
-/* LANGUAGE.md, Algorithm 1. Tiles in declaration order. A tile of extent size S counts as static with ceil(what is left / S)… outermost in.
+/* docs/LANGUAGE.md, Algorithm 1. Tiles in declaration order. A tile of extent size S counts as static with ceil(what is left / S)… outermost in.
  * Without a dynamic tile the product of counts must be >= trip: TILEK_INVALID otherwise (the translator appends a dynamic tile).
  * *exact is set to 1 where every combination of tile iterators is an iteration (no guard is needed). */
 tilek_status tilek_tiles(int64_t trip, int tile_count, const tilek_tile_kind kinds[], const int64_t arguments[],
@@ -295,7 +295,7 @@ typedef struct tilek_call {
     int64_t trips;            /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that ask for them */
     void *state;              /* the runtime's; NULL at first */
     const int64_t *row_bases; /* see tilek_row_use */
-    int layout;               /* the runtime's; 0 at first: which tile sizes the call takes (sizes.h) */
+    int layout;               /* the runtime's; 0 at first: which tile sizes the call takes (tile_sizes.h) */
     const int64_t *sizes;     /* likewise; NULL at first */
     void *adaptation;         /* likewise */
 } tilek_call;

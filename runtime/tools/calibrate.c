@@ -5,13 +5,14 @@
  * The device is that of TILEK_TARGET and TILEK_DEVICE. One line for each word, as soon as it is known, tab-separated: the word, then the samples; or the word,
  * "-" and why there are none. Which measurements make sense on a device is the caller's business (tilepragma/tuning/calibration.py). */
 #define _POSIX_C_SOURCE 200809L
-#include "calibrate.h"
+#include "tools/calibrate.h"
 
-#include "../cores.h"
-#include "../environment.h"
-#include "../message.h"
-#include "../profile.h"
-#include "../target.h"
+#include "base/environment.h"
+#include "base/message.h"
+#include "device/open_devices.h"
+#include "host/cores.h"
+#include "kernel/profile.h"
+#include "kernel/targets.h"
 
 #include <stdio.h>
 #include <stdlib.h>

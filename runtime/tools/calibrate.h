@@ -2,7 +2,7 @@
 #ifndef TILEK_CALIBRATE_H
 #define TILEK_CALIBRATE_H
 
-#include "../backend.h"
+#include "device/common/backend.h"
 
 enum { TILEK_MOST_SAMPLES = 101, TILEK_LEAST_SAMPLES = 3 };
 

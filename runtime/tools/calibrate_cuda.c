@@ -1,9 +1,9 @@
 /* calibrate_cuda.c: what a CUDA device says of itself. */
 #define _POSIX_C_SOURCE 200809L
-#include "calibrate.h"
+#include "tools/calibrate.h"
 
-#include "../cuda_device.h"
-#include "../message.h"
+#include "base/message.h"
+#include "device/cuda/cuda_context.h"
 
 tilek_status tilek_ask_cuda(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {

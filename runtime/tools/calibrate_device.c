@@ -1,9 +1,9 @@
 /* calibrate_device.c: what a device's own programs do: streams, shared memory, barriers, arithmetic. One text for OpenCL and CUDA, one program a measurement
  * (a barrier in a program makes processors take all of it apart). */
 #define _POSIX_C_SOURCE 200809L
-#include "calibrate.h"
+#include "tools/calibrate.h"
 
-#include "../message.h"
+#include "base/message.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* calibrate_host.c: what the cores do, all of them together, on the runtime's own threads. */
 #define _POSIX_C_SOURCE 200809L
-#include "calibrate.h"
+#include "tools/calibrate.h"
 
-#include "../message.h"
-#include "../threads.h"
+#include "base/message.h"
+#include "host/thread_pool.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* calibrate_launches.c: what launches, wavefronts and copies cost, through the runtime as users' kernels and data go. The kernels do next to nothing; they
  * are written by hand in the form of docs/EMISSION.md, so that the number of gangs is that which is asked for. */
 #define _POSIX_C_SOURCE 200809L
-#include "calibrate.h"
+#include "tools/calibrate.h"
 
-#include "../message.h"
-#include "../profile.h"
+#include "base/message.h"
+#include "kernel/profile.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* calibrate_opencl.c: what an OpenCL device says of itself. */
 #define _POSIX_C_SOURCE 200809L
-#include "calibrate.h"
+#include "tools/calibrate.h"
 
-#include "../message.h"
-#include "../opencl_device.h"
+#include "base/message.h"
+#include "device/opencl/opencl_program.h"
 
 #include <string.h>
 

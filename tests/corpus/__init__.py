@@ -1,1 +1,1 @@
-"""Every program at hand, translated: what a change of the translator changes (`python -m tests.corpus --help`)."""
+"""Translates every program available and shows what changed (`python -m tests.corpus --help`)."""

@@ -1,7 +1,7 @@
 """Translates every program at hand for every target: hashes of emitted text, of results, times.
 
 python -m tests.corpus --save before.json      # at the state to compare with
-python -m tests.corpus --against before.json   # after a change: status 1 where code or results differ
+python -m tests.corpus --against before.json   # after a change: status 1 if code or results differ
 python -m tests.corpus --results serial,threads --only cases/ --save before.json
 """
 
@@ -23,12 +23,12 @@ FOLDERS: dict[str, Callable[[Path], Iterator[CorpusProgram]]] = {
     "openmp": openmp_programs,
     "tsvc": tsvc_programs,
 }
-#: Programs that take less may vary by more.
+#: Programs that take less time may vary by more.
 LEAST_SECONDS, SLOWER = 0.5, 1.3
 
 
 def compare(before: Corpus, after: Corpus) -> int:
-    """Print what differs; returns the exit status."""
+    """Print the differences; returns the exit status."""
     shown = list(differences(before, after))
     for difference in shown:
         print(f"{difference.program}: {difference.what}")

@@ -1,4 +1,4 @@
-"""The programs of the corpus: this repository's, random nests, and other people's where folders are given."""
+"""The programs of the corpus: this repository's, random nests, and other people's from folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.random_reductions import random_reduction
 
 ROOT = Path(__file__).resolve().parents[2]
 CASE_FOLDERS = ("cases", "cases_not_strict")
-#: Kernels of one generated file.
+#: Kernels in one generated file.
 BATCH = 25
 FLAGS = ("-std=gnu99", "-O1", "-w", "-ffp-contract=off")
 
@@ -29,9 +29,8 @@ _REPEATED = re.compile(r"^([ \t]*)(for \(int nl = 0;[^\n]*\{)\n(?=\s*for )", re.
 
 @dataclass(frozen=True)
 class CorpusProgram:
-    """One C file: `name` is unique in the corpus, `folder` where its own headers are found.
-
-    `runs`: it is a case file's program, which records results (`tests.support.cases`).
+    """One C file. `name` is unique in the corpus; `folder` has its headers. `runs`: it is a case
+    file's program, which records results (`tests.support.cases`).
     """
 
     name: str
@@ -63,7 +62,7 @@ def _case_program(name: str, file: CaseFile, folder: Path) -> CorpusProgram:
 
 
 def polybench_programs(folder: Path) -> Iterator[CorpusProgram]:
-    """PolyBench/C with each scop as a kernel block. Raises PolybenchError where the folder is no copy of it."""
+    """PolyBench/C with each scop as a kernel block. Raises PolybenchError for other folders."""
     utilities = f"-I{folder.resolve() / 'utilities'}"
     for program in read_programs(folder):
         options = (*FLAGS, *HOOKS, "-DPOLYBENCH_USE_C99_PROTO", utilities)
@@ -71,7 +70,7 @@ def polybench_programs(folder: Path) -> Iterator[CorpusProgram]:
 
 
 def openmp_programs(folder: Path) -> Iterator[CorpusProgram]:
-    """C programs with OpenMP (NPB in C): a kernel in the place of each loop that OpenMP distributes."""
+    """C programs with OpenMP (NPB in C): a kernel in place of each loop that OpenMP distributes."""
     return _marked_programs("openmp", folder, lambda text: _OPENMP_LOOP.sub("#pragma tilek kernel", text))
 
 
@@ -81,9 +80,9 @@ def tsvc_programs(folder: Path) -> Iterator[CorpusProgram]:
 
 
 def _marked_programs(kind: str, folder: Path, marked: Callable[[str], str]) -> Iterator[CorpusProgram]:
-    """The C files below `folder` that have kernels once they are marked. They see the headers of all its folders."""
+    """The C files below `folder` with kernels once `marked`; headers of all its folders."""
     headers = sorted({str(path.parent.resolve()) for path in folder.rglob("*.h")})
-    options = (*FLAGS, *(f"-I{each}" for each in headers))
+    options = (*FLAGS, *(f"-I{folder_}" for folder_ in headers))
     for path in sorted(folder.rglob("*.c")):
         text = marked(path.read_text(errors="replace"))
         if "#pragma tilek kernel" in text:

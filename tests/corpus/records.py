@@ -1,4 +1,4 @@
-"""What a translation leaves, as hashes, and what differs between two of them."""
+"""The hashes of a translation's results, and the differences between two translations."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-#: Lines that say where text comes from: paths, and numbers that any added line above moves.
+#: Lines that tell where text comes from: paths, and numbers that any added line above moves.
 _PLACE = re.compile(r"^\s*#\s*line .*\n", re.MULTILINE)
-#: Where one literal ends and the next goes on. Compilers limit their lengths: text moves between
-#: them.
+#: The end of one literal and the start of the next. Compilers limit their lengths, so text moves
+#: between them.
 _SPLIT_LITERAL = re.compile(r'",?\n\s*"')
 
 
 @dataclass(frozen=True)
 class TranslationRecord:
-    """One program: `texts` and `codes` hash each emitted file as it is and without comments.
-
-    `results` hash what the program records on each target; `seconds` are the translator's processor
-    time; `refusals` are the errors of a program that is not translated.
+    """One program. `texts` and `codes` hash each emitted file with comments and without. `results`
+    hash the program's records on each target. `seconds` are the translator's processor time.
+    `refusals` are the errors of a program that is not translated.
     """
 
     texts: Mapping[str, str]
@@ -36,7 +35,7 @@ Corpus = dict[str, TranslationRecord]
 
 
 def text_hash(text: str) -> str:
-    """A hash of an emitted file, but for the places that it names."""
+    """A hash of an emitted file without the places that it names."""
     return _hash(_PLACE.sub("", text))
 
 
@@ -51,14 +50,14 @@ def _hash(text: str) -> str:
 
 
 def write_corpus(path: Path, corpus: Corpus) -> None:
-    """Keep a corpus; what stood there stays where that fails."""
+    """Save a corpus; on failure the old file stays."""
     partial = path.with_name(f"{path.name}.partial")
     partial.write_text(json.dumps({name: asdict(record) for name, record in sorted(corpus.items())}, indent=1))
     partial.replace(path)
 
 
 def read_corpus(path: Path) -> Corpus:
-    """What `write_corpus` kept. Raises OSError, or ValueError where the file is none of these."""
+    """A corpus saved by `write_corpus`. Raises OSError, or ValueError for other files."""
     try:
         return {
             name: TranslationRecord(**{**fields, "refusals": tuple(fields["refusals"])})
@@ -70,7 +69,7 @@ def read_corpus(path: Path) -> Corpus:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs of a program; `is_code`: more than comments."""
+    """One difference of a program; `is_code`: in more than comments."""
 
     program: str
     what: str
@@ -78,7 +77,7 @@ class Difference:
 
 
 def differences(before: Corpus, after: Corpus) -> Iterator[Difference]:
-    """What differs, program by program. Results are compared where both have them."""
+    """The differences, program by program. Results are compared where both have them."""
     for name in sorted(before.keys() | after.keys()):
         if name not in after:
             yield Difference(name, "is not in the corpus any more")
@@ -112,14 +111,14 @@ def _quoted(messages: tuple[str, ...]) -> str:
 
 
 def time_ratio(before: Corpus, after: Corpus) -> float:
-    """How many times as long the programs of both took before, all together; 1 without any."""
+    """The ratio of the new to the old time of all programs in both; 1 without any."""
     common = before.keys() & after.keys()
     seconds = [sum(corpus[name].seconds for name in common) for corpus in (before, after)]
     return seconds[0] / seconds[1] if seconds[1] > 0 else 1.0
 
 
 def slower_programs(before: Corpus, after: Corpus, least: float, factor: float) -> list[tuple[str, float, float]]:
-    """The programs that take `least` seconds and `factor` times as long as before, with both times."""
+    """The programs that take `least` seconds and `factor` times their old time, with both."""
     rows = [
         (name, before[name].seconds, record.seconds)
         for name, record in after.items()

@@ -1,4 +1,4 @@
-"""Translating the programs of the corpus, in processes of their own, and running those that record results."""
+"""Translates the corpus in separate processes, and runs the programs that record results."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ RUN_SECONDS = 600
 
 
 def translated(program: CorpusProgram, scratch: Path, targets: tuple[str, ...]) -> TranslationRecord:
-    """The record of one program, made in `scratch`; run on `targets` where it is one that records results."""
+    """The record of one program, made in `scratch`; run on `targets` if it records results."""
     source = scratch / "program.c"
     source.write_text(program.text)
     options = (*program.options, f"-I{program.folder}")
     kernels = scratch / "kernels"
     before = _processor_seconds()
-    result = translate(TranslateRequest(str(source), options=options, kernel_folder=kernels, kept=False))
+    result = translate(TranslateRequest(str(source), options=options, kernel_folder=kernels, use_records=False))
     seconds = _processor_seconds() - before
     if result.output is None:
-        errors = tuple(each.message for each in result.diagnostics if each.severity is Severity.ERROR)
+        errors = tuple(diagnostic.message for diagnostic in result.diagnostics if diagnostic.severity is Severity.ERROR)
         return TranslationRecord({}, {}, seconds, errors)
     emitted = {path.name: path.read_text() for path in kernels.rglob("*") if path.is_file()}
     emitted["host"] = result.output.decode(errors="replace")
@@ -51,7 +51,7 @@ def translated(program: CorpusProgram, scratch: Path, targets: tuple[str, ...]) 
 
 
 def _results(source: Path, options: tuple[str, ...], scratch: Path, targets: tuple[str, ...]) -> dict[str, str]:
-    """A hash of what a case file's program records on each target, or how it failed."""
+    """A hash of a case file's records on each target, or how it failed."""
     program = scratch / "program"
     command = (COMPILER, *options, *compile_flags(), str(source), "-o", str(program), *link_flags(), "-lm")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -95,9 +95,9 @@ def _work(task: tuple[CorpusProgram, tuple[str, ...]]) -> tuple[str, Translation
 
 
 def translate_corpus(programs: list[CorpusProgram], targets: tuple[str, ...], jobs: int) -> Corpus:
-    """The records of all programs, each made in one of `jobs` processes."""
+    """The records of all programs, made in `jobs` parallel processes."""
     tasks = [(program, targets) for program in programs]
-    # A fresh process for each program: what one leaves in caches must not make the next one faster.
+    # A fresh process for each program: earlier programs' caches must not speed it up.
     with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=8) as pool:
         made = pool.imap_unordered(_work, tasks)
         return dict(track(made, "translating", total=len(tasks), disable=not sys.stderr.isatty()))

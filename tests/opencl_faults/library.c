@@ -4,7 +4,7 @@
  * stderr. TILEK_FAULTS_FROM=7 makes the seventh and all later ones fail, as those of a device that is gone. A call that fails does nothing, except that a read spoils its
  * destination, and that a wait has waited. TILEK_FAULTS_ERROR=36: it gives -36. What is left at the end is reported on stderr. */
 #define _GNU_SOURCE
-#include "opencl_api.h"
+#include "device/opencl/opencl_api.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

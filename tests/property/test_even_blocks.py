@@ -108,13 +108,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
     output = tmp_path_factory.mktemp("even") / "libeven.so"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-ftrapv", "-shared", "-fPIC"]
-    sources = [f"-I{RUNTIME / 'include'}", str(RUNTIME / "even_blocks.c")]
+    sources = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}", str(RUNTIME / "launch" / "balanced_chunking.c")]
     subprocess.run([compiler, *flags, *sources, "-o", str(output)], check=True)
     found = ctypes.CDLL(str(output))
-    found.tilek_even_blocks.restype = ctypes.c_int64
-    found.tilek_even_blocks.argtypes = [*[ctypes.c_int64] * 5, ctypes.c_double]
-    found.tilek_even_columns.restype = ctypes.c_int64
-    found.tilek_even_columns.argtypes = [ctypes.c_int64] * 4
+    found.tilek_balanced_blocks.restype = ctypes.c_int64
+    found.tilek_balanced_blocks.argtypes = [*[ctypes.c_int64] * 5, ctypes.c_double]
+    found.tilek_balanced_columns.restype = ctypes.c_int64
+    found.tilek_balanced_columns.argtypes = [ctypes.c_int64] * 4
     return found
 
 
@@ -129,7 +129,7 @@ operations_of = st.sampled_from([0.0, 1e6, 5e6, 1e8, 1e30])
 def test_c_does_as_python_does(
     library: ctypes.CDLL, usual: int, lower: int, upper: int, unit: int, threads: int, operations: float
 ) -> None:
-    assert library.tilek_even_blocks(usual, lower, upper, unit, threads, operations) == even_blocks(
+    assert library.tilek_balanced_blocks(usual, lower, upper, unit, threads, operations) == even_blocks(
         usual, (lower, upper), unit, threads, operations
     )
-    assert library.tilek_even_columns(usual, upper, unit, threads) == even_columns(usual, upper, unit, threads)
+    assert library.tilek_balanced_columns(usual, upper, unit, threads) == even_columns(usual, upper, unit, threads)

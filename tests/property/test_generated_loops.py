@@ -16,8 +16,8 @@ from tests.support.scops import scop
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.types import LONG
-from tilepragma.lower.ast_generation import MOST_COPIES, scan
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.ast_generation import MOST_COPIES, generate_loops
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.lower.tile_bounds import (
     Range,
     TileRow,
@@ -39,7 +39,7 @@ class Case:
     """A nest with a schedule: `rows` of each statement, in its iterators and 1."""
 
     scop: Scop
-    statements: tuple[ScannedStatement, ...]
+    statements: tuple[ScheduledStatement, ...]
     rows: Times
 
 
@@ -58,7 +58,7 @@ def random_case(seed: int) -> Case:
         every = [scalar, *matrix, last]
         (array,) = {one.object.name for one in each.references if one.writes}
         rows[array] = every
-        statements.append(ScannedStatement(each, _times(found.context, each.name, own, every)))
+        statements.append(ScheduledStatement(each, _times(found.context, each.name, own, every)))
     return Case(found, tuple(statements), rows)
 
 
@@ -93,7 +93,7 @@ def test_each_instance_runs_once_and_in_order(seed: int, monkeypatch: pytest.Mon
     case = random_case(seed)
     for copies in (MOST_COPIES, 0):  # split and compact
         monkeypatch.setattr("tilepragma.lower.ast_generation.MOST_COPIES", copies)
-        made = scan(case.statements, Symbols(case.scop.parameters), 100)
+        made = generate_loops(case.statements, Symbols(case.scop.parameters), 100)
         check_loops(made.block, 100, made.next_index)
         for n, m in SIZES:
             values = {"n": n, "m": m}
@@ -151,7 +151,7 @@ class Band:
     def tile(self, bounded: tuple[TileRow, ...] = ()) -> Block:
         """The points of one tile, if it has any."""
         points = points_of_tile(self.case.statements, self.rows)
-        body = scan(points, self.symbols, 100, self.context).block
+        body = generate_loops(points, self.symbols, 100, self.context).block
         condition = has_points(self.case.statements, self.rows, self.symbols, self.context, bounded)
         return body if condition is None else Block((If(condition, body, None),))
 
@@ -243,7 +243,7 @@ def test_every_pair_of_sizes_up_to_seven(name: str) -> None:
     ranks = {array: len(found[0]) - 1 for array, found in rows.items()}
     found = scop(NestText(body, ranks).parameters, body, movable=Movable())
     statements = tuple(
-        ScannedStatement(each, _times(found.context, each.name, len(each.loops), own))
+        ScheduledStatement(each, _times(found.context, each.name, len(each.loops), own))
         for each, own in zip(found.statements, rows.values(), strict=True)
     )
     case = Case(found, statements, {})

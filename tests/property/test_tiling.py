@@ -112,7 +112,7 @@ def test_a_size_tile_after_the_dynamic_one_is_a_static_tile(trip: int, size: int
     assert numbers(trip, [(DYNAMIC, 0), (SIZE, size)]) == numbers(trip, [(DYNAMIC, 0), (STATIC, size)])
 
 
-#: LANGUAGE.md, "Facts about the original implementation", with what is right: lower, upper, step,
+#: Loops that the original implementation of TileK ran wrongly, with what is right: lower, upper, step,
 #: tiles, (count, stride) each.
 FACTS = {
     "10_static_dynamic": ((0, 10, 1), [(STATIC, 4), (DYNAMIC, 0)], [(4, 3), (3, 1)]),
@@ -188,7 +188,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
     output = tmp_path_factory.mktemp("tile") / "libtile.so"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-ftrapv", "-shared", "-fPIC"]
-    sources = [f"-I{RUNTIME / 'include'}", str(RUNTIME / "tile.c")]
+    sources = [f"-I{RUNTIME / 'include'}", str(RUNTIME / "launch" / "tile.c")]
     subprocess.run([compiler, *flags, *sources, "-o", str(output)], check=True)
     found = ctypes.CDLL(str(output))
     found.tilek_trip.restype = ctypes.c_int64

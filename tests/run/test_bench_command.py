@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.programs import TILEPRAGMA, Workshop
 from tests.support.programs import tool_environment as tools
-from tilepragma.codegen.calling_program import CallingProgram, CallsSaid
+from tilepragma.codegen.calling_program import CallingProgram, CallTimes
 
 SOURCE = """\
 #include <stdio.h>
@@ -126,5 +126,5 @@ def test_wrong_usage(workshop: Workshop, tmp_path: Path, options: tuple[str, ...
 
 def test_what_a_program_says_is_found_among_its_own_lines() -> None:
     text = "n tilek-seconds 3\ntilek-seconds 1e-3\nelse\ntilek-seconds 0.5\ntilek-digest 0f\n"
-    assert CallingProgram.calls_said(text) == CallsSaid((1e-3, 0.5), "0f")
-    assert CallingProgram.calls_said("") == CallsSaid((), "")
+    assert CallingProgram.call_times(text) == CallTimes((1e-3, 0.5), "0f")
+    assert CallingProgram.call_times("") == CallTimes((), "")

@@ -176,6 +176,7 @@ def test_the_program_compiles_without_a_warning(tmp_path: Path) -> None:
             "-Wpedantic",
             "-Werror",
             "-pthread",
+            f"-I{ROOT / 'runtime'}",
             f"-I{ROOT / 'runtime' / 'include'}",
         ]
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The facts about the original implementation (LANGUAGE.md): each iteration runs once, none outside
+"""Loops that the original implementation of TileK ran wrongly: each iteration runs once, none outside
 the bounds.
 
 Each row is one loop; its kernel counts the visits of every iteration in an array with room on both

@@ -193,13 +193,13 @@ def test_runs_without_graphs(program: Program, case: str) -> None:
 def test_launches_are_timed_one_by_one(program: Program, one_by_one: StandinCounts) -> None:
     found = program.run("same", TILEK_PROFILE="1")
     assert (found.launches, found.graphs) == (one_by_one.launches, 0)
-    assert "eliminate" in found.said
+    assert "eliminate" in found.output
 
 
 def test_what_is_played_is_verified(program: Program) -> None:
     found = program.run("same", TILEK_VERIFY="1", TILEK_TOLERANCE="0")
     assert found.played == RUNS - 1
-    assert "a: largest difference 0 absolute" in found.said
+    assert "a: largest difference 0 absolute" in found.output
 
 
 @pytest.mark.parametrize(("kind", "graphs"), [("capture", 0), ("endcapture", 0), ("graph", 0), ("play", 1)])
@@ -208,7 +208,7 @@ def test_what_cannot_be_recorded_is_launched(
 ) -> None:
     found = program.run("same", TILEK_STANDIN_FAIL=kind)
     assert (found.launches, found.graphs, found.played) == (one_by_one.launches, graphs, 0)
-    assert "warning" not in found.said
+    assert "warning" not in found.output
 
 
 def test_a_driver_without_graphs(program: Program, one_by_one: StandinCounts, tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_without_memory_for_flags_wavefronts_are_launched_one_by_one(program: Pr
     """The first memory that the device gives is the array's, the second the flags'; there is more for the runs after that."""
     found = program.run("plane", 70, TILEK_STANDIN_FAIL="alloc:2")
     assert found.cooperative == RUNS - 1 and found.launches > 2 * RUNS
-    assert "cannot run on cuda" not in found.said
+    assert "cannot run on cuda" not in found.output
 
 
 def test_boxes_that_never_arrived_are_brought_again(program: Program) -> None:
@@ -263,5 +263,5 @@ def test_a_launch_that_fails_leaves_the_data_as_they_were(program: Program) -> N
 
 def test_profiles_count_one_step(program: Program) -> None:
     found = program.run("plane", 70, TILEK_PROFILE="1")
-    (row,) = [line.split() for line in found.said.splitlines() if line.startswith("  relax ")]
+    (row,) = [line.split() for line in found.output.splitlines() if line.startswith("  relax ")]
     assert row[1:3] == ["cuda", str(RUNS)]

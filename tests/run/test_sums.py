@@ -1,7 +1,7 @@
 """Sums of floating-point numbers have the same bits however many threads, cores, workers or devices
 form them: strategies of `sums.c`.
 
-Sizes stand around the chunks of `dot`, 512 iterations (`runtime/numbers.c`).
+Sizes stand around the chunks of `dot`, 512 iterations (`runtime/launch/launch_geometry.c`).
 """
 
 from __future__ import annotations

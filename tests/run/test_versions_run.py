@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment
-from tilepragma.sizes.records import kept_file
+from tilepragma.sizes.records import records_file
 
 SOURCE = Path(__file__).parent / "versions.c"
 #: The numbers of elements on a side: none, one, few, and more than the rules speak of.
@@ -56,7 +56,7 @@ def programs(workshop: Workshop) -> Programs:
     folder = workshop.folder / "versions"
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(shutil.copy(SOURCE, folder))
-    kept_file(str(source)).write_text(json.dumps({"version": 1, "kernels": KEPT}))
+    records_file(str(source)).write_text(json.dumps({"version": 1, "kernels": KEPT}))
     return Programs(
         workshop.build_original(source), workshop.build_translated(source, (*FLAGS, "-Wall", "-Wextra", "-Werror"))
     )

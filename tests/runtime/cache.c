@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "cache.h"
+#include "base/cache.h"
 
 static unsigned char *payload(const char *key, size_t size)
 {

@@ -1,8 +1,8 @@
 /* cases.c: tests of the runtime's core on the fake device. Usage: cases NAME; exit status 0 is success, unless the test says otherwise. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
-#include "cores.h"
-#include "threads.h"
+#include "host/cores.h"
+#include "host/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
+#include "device/cuda/cuda_device.h"
+#include "device/opencl/opencl_device.h"
 
 enum { SKIPPED = 77, COUNT = 1000, GROUP = 32 };
 

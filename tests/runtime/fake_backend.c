@@ -2,7 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "fake_backend.h"
 
-#include "message.h"
+#include "base/message.h"
+#include "device/cuda/cuda_device.h"
+#include "device/opencl/opencl_device.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef FAKE_BACKEND_H
 #define FAKE_BACKEND_H
 
-#include "backend.h"
+#include "device/common/backend.h"
 
 typedef struct fake_call {
     void *pointers[32];  /* per parameter that is an array or partials */

@@ -1,6 +1,6 @@
 /* graph_cases.c: runs that come again: recorded once, then played. The fake device keeps the launches that it records, with their values. */
 #define _POSIX_C_SOURCE 200809L
-#include "graphs.h"
+#include "launch/launch_graphs.h"
 #include "kernels.h"
 
 #include <pthread.h>

@@ -86,7 +86,7 @@ void steps_unreached(void);
 void steps_queued(void);
 void steps_concurrent(void);
 
-/* Tests of tiles of wavefronts (waves_cases.c). */
+/* Tests of tiles of wavefronts (wavefront_cases.c). */
 void waves(void);
 void waves_apart(void);
 void steps_verified(void);
@@ -101,7 +101,7 @@ void steps_choice_cost(void);
 void steps_cost(void);
 void steps_workers(void);
 
-/* Tests of TILEK_ADAPT (adapt_cases.c). */
+/* Tests of TILEK_ADAPT (online_tuning_cases.c). */
 void adapts(void);
 void adapts_not(void);
 void adapts_to_many(void);
@@ -121,7 +121,7 @@ void flags_scarce(void);
 void flags_concurrent(void);
 void columns_of_wavefronts(void);
 
-/* Tests of calls on several devices (division_cases.c). */
+/* Tests of calls on several devices (partition_cases.c). */
 void divided(void);
 void divided_far(void);
 void divided_overlaps(void);

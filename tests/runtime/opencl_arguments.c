@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opencl_device.h"
+#include "device/opencl/opencl_device.h"
+#include "device/opencl/opencl_program.h"
 
 enum { SKIPPED = 77, COUNT = 64 };
 

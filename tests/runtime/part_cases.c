@@ -1,9 +1,9 @@
 /* part_cases.c: what runs are made of: trips, tiles and reductions (Algorithm 1), and the threads that take their parts. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
-#include "cores.h"
-#include "reduce.h"
-#include "threads.h"
+#include "host/cores.h"
+#include "launch/reduction.h"
+#include "host/thread_pool.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -1,8 +1,9 @@
 /* persistent_cases.c: the flags and boxes of launches of all wavefronts at once (persistent.h), and how many columns these have. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
-#include "persistent.h"
-#include "target.h"
+#include "launch/persistent_launch.h"
+#include "entry/lifecycle.h"
+#include "device/open_devices.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* quota.c: prints how many cores' time the control groups below a folder allow; 0: any. */
-#include "quota.h"
+#include "host/cpu_quota.h"
 
 #include <stdio.h>
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cores.h"
-#include "device_program.h"
-#include "rank.h"
+#include "host/cores.h"
+#include "device/common/device_choice.h"
+#include "base/rank.h"
 
 int main(int count, char **words)
 {

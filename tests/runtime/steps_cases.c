@@ -1,8 +1,8 @@
 /* steps_cases.c: kernels whose launches run in steps, in the form of docs/EMISSION.md, and tests of them. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
-#include "numbers.h"
-#include "sizes.h"
+#include "launch/launch_geometry.h"
+#include "tune/tile_sizes.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -251,9 +251,9 @@ void steps_workers(void)
     for (size_t index = 0; index < sizeof extents / sizeof extents[0]; ++index) {
         const tilek_machine machine = {&limits, 1, 1024, NULL, extents[index][0], 0};
         tilek_tile tiles[2];
-        tilek_numbers numbers = {.bounds = {&bounds}, .values = tiles};
+        tilek_geometry numbers = {.bounds = {&bounds}, .values = tiles};
         tilek_message why;
-        CHECK(tilek_decide(&launch, &own.call, &machine, &numbers, &why) == TILEK_OK);
+        CHECK(tilek_decide_geometry(&launch, &own.call, &machine, &numbers, &why) == TILEK_OK);
         CHECK(numbers.axes[TILEK_AXIS_WORKER] == extents[index][1] && numbers.axes[TILEK_AXIS_GANG] == 7);
     }
 }

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tilepragma.cli.runtime_library import runtime_includes, runtime_sources
+
 HERE = Path(__file__).parent
-RUNTIME = HERE.parents[1] / "runtime"
-#: Sources that talk to real devices; the fake device stands in for them.
-DEVICE_SOURCES = ("cache", "cuda", "device_program", "launch_", "opencl", "sha256")
+#: Folders of sources that talk to real devices; the fake device stands in for them.
+DEVICE_FOLDERS = ("common", "cuda", "opencl")
 
 VARIANTS = {
     "plain": ("-O2",),
@@ -82,17 +83,17 @@ def run(program: Path, case: str, **environment: str) -> subprocess.CompletedPro
 
 @pytest.fixture(scope="session", params=VARIANTS)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    core = [path for path in sorted(RUNTIME.glob("*.c")) if not path.name.startswith(DEVICE_SOURCES)]
+    core = [path for path in runtime_sources() if path.parent.name not in DEVICE_FOLDERS]
     tests = [
         HERE / name
         for name in (
             "cases.c",
             "part_cases.c",
             "steps_cases.c",
-            "waves_cases.c",
+            "wavefront_cases.c",
             "graph_cases.c",
-            "division_cases.c",
-            "adapt_cases.c",
+            "partition_cases.c",
+            "online_tuning_cases.c",
             "persistent_cases.c",
             "fault_cases.c",
             "kernels.c",
@@ -111,9 +112,8 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         "-pthread",
         *VARIANTS[request.param],
     ]
-    include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
     done = subprocess.run(
-        ["cc", *flags, *include, *core, *tests, "-ldl", "-lm", "-o", output],
+        ["cc", *flags, *runtime_includes(), *core, *tests, "-ldl", "-lm", "-o", output],
         capture_output=True,
         text=True,
         check=False,

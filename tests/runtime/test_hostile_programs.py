@@ -18,6 +18,7 @@ import pytest
 from tests.support.programs import COMPILER, ROOT, Workshop
 from tests.support.targets import TargetEnvironment, program_environment
 from tilepragma.base.wheels import wheel_macros
+from tilepragma.cli.runtime_library import runtime_includes, runtime_sources
 
 HOSTILE = ROOT / "tests" / "runtime" / "hostile_programs.c"
 RUNTIME = ROOT / "runtime"
@@ -157,8 +158,8 @@ def _build_with(workshop: Workshop, folder: Path, sanitizer: str) -> Path:
     subprocess.run([sys.executable, "-m", *translate], env=environment, check=True, capture_output=True)
     command = [
         *(COMPILER, "-std=gnu99", "-g", "-O1", "-pthread", *SANITIZERS[sanitizer]),
-        *(f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}", *wheel_macros(), str(translated)),
-        *(str(path) for path in sorted(RUNTIME.glob("*.c"))),
+        *(*runtime_includes(), *wheel_macros(), str(translated)),
+        *(str(path) for path in runtime_sources()),
         *("-o", str(program), "-ldl", "-lm"),
     ]
     subprocess.run(command, check=True, capture_output=True)
@@ -167,15 +168,15 @@ def _build_with(workshop: Workshop, folder: Path, sanitizer: str) -> Path:
 
 def test_every_lock_is_registered() -> None:
     """A fork takes all locks of the registry; another would stay locked in its child. A device's are the parent's."""
-    of_devices = {("cuda_device.h", 2), ("opencl_device.h", 3)}
+    of_devices = {("cuda_context.h", 1), ("cuda_program.h", 1), ("opencl_program.h", 3)}
     found = {
         (path.name, count)
-        for path in RUNTIME.glob("*.[ch]")
+        for path in RUNTIME.rglob("*.[ch]")
         if path.name not in {"locks.c", "locks.h"}
         and (count := len(re.findall(r"\bpthread_(?:mutex|rwlock|spinlock)_t\b", path.read_text())))
     }
     assert found == of_devices
-    header = (RUNTIME / "locks.h").read_text()
+    header = (RUNTIME / "base" / "locks.h").read_text()
     names = re.findall(r"^    (TILEK_LOCK_\w+),", header, re.MULTILINE)
-    initialised = (RUNTIME / "locks.c").read_text().split("locks[TILEK_LOCKS] = {")[1].split("}")[0]
+    initialised = (RUNTIME / "base" / "locks.c").read_text().split("locks[TILEK_LOCKS] = {")[1].split("}")[0]
     assert len(names) == len(initialised.split(",")), "every lock is initialised"

@@ -18,7 +18,7 @@ OTHERS = "24 0 8:1 / / rw - ext4 /dev/sda1 rw\n31 24 0:27 / /sys/fs/cgroup/cpuse
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("quota") / "quota"
     runtime = ROOT / "runtime"
-    sources = [ROOT / "tests" / "runtime" / "quota.c", runtime / "quota.c"]
+    sources = [ROOT / "tests" / "runtime" / "quota.c", runtime / "host" / "cpu_quota.c"]
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsanitize=address,undefined"]
     subprocess.run([COMPILER, *flags, f"-I{runtime}", f"-I{runtime / 'include'}", *sources, "-o", made], check=True)
     return made

@@ -1,5 +1,6 @@
-"""Random affine nests as C text: imperfect, triangular, decreasing, with steps. Each statement
-stores to an array of its own, at its iterators, so that what runs when can be read from the stores.
+"""Random affine nests as C text: imperfect, triangular, decreasing, with steps.
+
+Each statement stores to its private array, at its iterators, so that the stores show the order.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class NestText:
-    """`body` is the text of a region over the parameters n and m; `arrays`: the rank of each array, one a statement."""
+    """`body` is a region over parameters n and m; `arrays`: the rank of each statement's array."""
 
     body: str = ""
     arrays: dict[str, int] = field(default_factory=dict)
@@ -33,8 +34,8 @@ def random_nest(seed: int, depth: int = 3) -> NestText:
 
 def _loop(chance: random.Random, nest: NestText, outer: tuple[str, ...], depth: int) -> str:
     name = "ijk"[len(outer)]
-    low = chance.choice(("0", "1", "-2", *outer, *(f"{one} - 1" for one in outer)))
-    high = chance.choice(("n", "m", "n - 1", "5", *(f"{one} + 3" for one in outer)))
+    low = chance.choice(("0", "1", "-2", *outer, *(f"{iterator} - 1" for iterator in outer)))
+    high = chance.choice(("n", "m", "n - 1", "5", *(f"{iterator} + 3" for iterator in outer)))
     step = chance.choice((1, 1, 1, 2, 3))
     if chance.random() < 0.3:
         header = f"for (int {name} = {high}; {name} {chance.choice(('>', '>='))} {low}; {name} -= {step})"
@@ -56,11 +57,11 @@ def _loop(chance: random.Random, nest: NestText, outer: tuple[str, ...], depth: 
 def _statement(chance: random.Random, nest: NestText, iterators: tuple[str, ...]) -> str:
     name = f"A{len(nest.arrays)}"
     nest.arrays[name] = len(iterators)
-    subscripts = "".join(f"[{one}]" for one in iterators)
+    subscripts = "".join(f"[{iterator}]" for iterator in iterators)
     store = f"{name}{subscripts} = {len(nest.arrays)};"
     if chance.random() < 0.2:
-        other = chance.choice(("n", "m", *iterators))
-        return f"if ({iterators[-1]} {chance.choice(('<', '>=', '!='))} {other}) {store}"
+        bound = chance.choice(("n", "m", *iterators))
+        return f"if ({iterators[-1]} {chance.choice(('<', '>=', '!='))} {bound}) {store}"
     return store
 
 

@@ -1,4 +1,4 @@
-"""The orders that bands of wavefronts stand for, as isl maps: what tests hold the engine's answers against."""
+"""The orders that bands of wavefronts stand for, as isl maps, for tests of the engine's results."""
 
 from __future__ import annotations
 
@@ -28,41 +28,39 @@ def shown(each: StatementSchedule) -> tuple[str, ...]:
     return tuple(row_text(row, each.statement.iterators) for row in each.rows)
 
 
-def levels_map(each: StatementSchedule, levels: tuple[int, ...]) -> isl.Map:
+def levels_map(statement: StatementSchedule, levels: tuple[int, ...]) -> isl.Map:
     """{ S[i] -> [rows at these levels] }"""
-    return affine_map(each.statement, tuple(each.rows[level] for level in levels))
+    return affine_map(statement.statement, tuple(statement.rows[level] for level in levels))
 
 
-def tiling_map(each: StatementSchedule, levels: tuple[int, ...], sizes: tuple[int, ...]) -> isl.Map:
-    """Gamma_S = { S[i] -> [floor(Phi_S(i) / s), Phi_S(i)] } of (3.14) for the rows of a band, at these tile sizes."""
-    points = levels_map(each, levels)
+def tiling_map(statement: StatementSchedule, levels: tuple[int, ...], sizes: tuple[int, ...]) -> isl.Map:
+    """Gamma_S = { S[i] -> [floor(Phi_S(i) / s), Phi_S(i)] } of (3.14) for a band's members."""
+    points = levels_map(statement, levels)
     return _floors(points, sizes).flat_range_product(points)
 
 
-def two_level_map(each: StatementSchedule, found: BandWavefronts, sizes: tuple[int, ...]) -> isl.Map:
+def two_level_map(statement: StatementSchedule, band: BandWavefronts, sizes: tuple[int, ...]) -> isl.Map:
     """Gamma'_S = { S[i] -> [Theta_T t, Theta_S e] } of (3.19), at these tile sizes."""
-    points = levels_map(each, found.levels)
+    points = levels_map(statement, band.levels)
     tiles = _floors(points, sizes)
-    return tiles.apply_range(_linear(tiles, found.inter)).flat_range_product(
-        points.apply_range(_linear(points, found.intra))
+    return tiles.apply_range(_linear(tiles, band.inter)).flat_range_product(
+        points.apply_range(_linear(points, band.intra))
     )
 
 
-def execution_map(each: StatementSchedule, found: BandWavefronts, sizes: tuple[int, ...]) -> isl.Map:
+def execution_map(statement: StatementSchedule, band: BandWavefronts, sizes: tuple[int, ...]) -> isl.Map:
     """{ S[i] -> [rows before the band, t'_1, ..., t'_m, e'_1, place in `order`, e'_2, ..., e'_m,
-    rows after] }.
-
-    The order in which everything runs when parallel rows are run one by one.
+    rows after] }. The sequential order of all instances, with parallel rows one by one.
     """
-    depth = each.statement.depth
-    group = next(index for index, names in enumerate(found.order) if each.statement.name in names)
-    place = affine_map(each.statement, (Row((0,) * depth, group, None),))
-    two_level = two_level_map(each, found, sizes)
-    count = len(found.levels)
+    depth = statement.statement.depth
+    group = next(index for index, names in enumerate(band.order) if statement.statement.name in names)
+    place = affine_map(statement.statement, (Row((0,) * depth, group, None),))
+    two_level = two_level_map(statement, band, sizes)
+    count = len(band.levels)
     upper = two_level.project_out(isl.dim_type.out, count + 1, count - 1)
     lower = two_level.project_out(isl.dim_type.out, 0, count + 1)
-    before = levels_map(each, tuple(range(found.levels[0])))
-    after = levels_map(each, tuple(range(found.levels[-1] + 1, len(each.rows))))
+    before = levels_map(statement, tuple(range(band.levels[0])))
+    after = levels_map(statement, tuple(range(band.levels[-1] + 1, len(statement.rows))))
     result = before
     for part in (upper, place, lower, after):
         result = result.flat_range_product(part)

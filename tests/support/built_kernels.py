@@ -135,8 +135,8 @@ def tile(kind: str, argument: Any = None, order: int | None = None) -> TileClaus
     )
 
 
-def on(*tiles: TileClause, **more: Any) -> LoopDirective:
-    return LoopDirective(place(), tiles, **more)
+def on(*tiles: TileClause, **fields: Any) -> LoopDirective:
+    return LoopDirective(place(), tiles, **fields)
 
 
 _INDEX = itertools.count()
@@ -147,7 +147,7 @@ def loop(
     lower: Any,
     upper: Any,
     *body: Statement,
-    at: LoopDirective | None = None,
+    directive: LoopDirective | None = None,
     step: int = 1,
     comparison: str = "<",
     declares: bool = False,
@@ -162,7 +162,7 @@ def loop(
         ex(step),
         step < 0,
         Block(body, place()),
-        at,
+        directive,
         place(),
         place(),
     )
@@ -179,10 +179,10 @@ def data(*sections: Section, mode: str | None = None, live: str | None = None) -
 
 
 def section(path: str, *dimensions: tuple[Any, Any]) -> Section:
-    found = tuple(
+    objects = tuple(
         SectionDimension(None if lo is None else clause(lo), None if n is None else clause(n)) for lo, n in dimensions
     )
-    return Section(path, found, place())
+    return Section(path, objects, place())
 
 
 def reduction(operator: str, *names: str) -> ReductionClause:
@@ -197,9 +197,9 @@ def kernel(*statements: Statement, read_after: tuple[str, ...] = (), name: str =
     body = Block(statements, place())
     objects: dict[DataObject, None] = {}
     for node in walk(body):
-        found = [node.iterator] if isinstance(node, Loop) else []
-        found += [node.object] if isinstance(node, (Access, Declarator)) else []
-        for object_ in found:
+        iterators = [node.iterator] if isinstance(node, Loop) else []
+        iterators += [node.object] if isinstance(node, (Access, Declarator)) else []
+        for object_ in iterators:
             if object_.scope is not Scope.LOCAL:
                 objects[object_] = None
     return Kernel(
@@ -236,7 +236,7 @@ def _renumbered(body: Block) -> Block:
 
 @dataclass
 class Outcome:
-    """A plan, or why there is none."""
+    """A plan, or the reason against one."""
 
     plan: KernelPlan | None
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
@@ -253,5 +253,5 @@ class Outcome:
 
 def planned(region: Kernel, defaults: PlanDefaults | None = None) -> Outcome:
     diagnostics = Diagnostics()
-    found = make_plan(region, FloatingRules(False, False), diagnostics, defaults or PlanDefaults())
-    return Outcome(found.plan if found is not None else None, diagnostics)
+    made = make_plan(region, FloatingRules(False, False), diagnostics, defaults or PlanDefaults())
+    return Outcome(made.plan if made is not None else None, diagnostics)

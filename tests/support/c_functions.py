@@ -1,4 +1,4 @@
-"""Functions cut out of C files of the tests and samples, so that what is run there is what is looked at here."""
+"""Functions cut out of the C files of tests and samples: tests inspect the code they run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HYPERPLANES = ROOT / "tests" / "run" / "hyperplanes.c"
 
 @dataclass(frozen=True)
 class CFunction:
-    """`text` is the definition, `parameters` what stands in its parentheses, `body` what in its braces but for our pragmas."""
+    """`text` is the definition, `parameters` its parameters, `body` the body without pragmas."""
 
     text: str
     parameters: str
@@ -20,8 +20,8 @@ class CFunction:
 
 
 def c_function(path: Path, name: str) -> CFunction:
-    """The definition of a static void function in a file where definitions end with a brace in the first column."""
-    found = re.search(rf"^static void {name}\((.*?)\)\n\{{\n(.*?)^\}}\n", path.read_text(), re.DOTALL | re.MULTILINE)
-    assert found is not None, f"{path} defines no function {name}"
-    body = re.sub(r"^#pragma tilek.*\n", "", found[2], flags=re.MULTILINE)
-    return CFunction(found[0], " ".join(found[1].split()), body)
+    """The definition of a static void function whose closing brace is in the first column."""
+    match_ = re.search(rf"^static void {name}\((.*?)\)\n\{{\n(.*?)^\}}\n", path.read_text(), re.DOTALL | re.MULTILINE)
+    assert match_ is not None, f"{path} defines no function {name}"
+    body = re.sub(r"^#pragma tilek.*\n", "", match_[2], flags=re.MULTILINE)
+    return CFunction(match_[0], " ".join(match_[1].split()), body)

@@ -1,8 +1,8 @@
-"""Case files: C sources of many small cases, each a piece that can also be built alone.
+"""Case files: C sources of many small cases, each of which can also be built alone.
 
-A case file begins with a prelude; every case begins with a line `// case NAME: what it shows` and
+A case file begins with a prelude. Every case begins with a line `// case NAME: what it shows` and
 ends where the next begins. A case defines its kernels and, by CASE(NAME), the function that runs
-and records them. `// case NAME (a check fails): …` is a case of which some launch fails a check, so
+and records them. `// case NAME (a check fails): …` is a case with a launch whose check fails, so
 that the original loop runs: an error under TILEK_STRICT=1.
 """
 
@@ -14,8 +14,7 @@ from pathlib import Path
 
 _HEADING = re.compile(r"^// case (\w+)( \(a check fails\))?: (.+)$", re.MULTILINE)
 
-#: What a program takes in the place of a case's name: all cases but those of which a check fails,
-#: and these.
+#: Arguments in place of a case's name: all cases without a failing check, and those with one.
 ALL, FAILING = "all", "failing"
 
 _MAIN = """
@@ -56,14 +55,14 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseFile:
-    """A prelude and the cases that share it. `path` is named in compilers' messages."""
+    """A prelude and the cases that share it. Compilers' messages name `path`."""
 
     path: str
     prelude: str
     cases: tuple[Case, ...]
 
     def program(self, cases: tuple[Case, ...]) -> str:
-        """A whole C program of some of the cases: `PROGRAM DUMP CASE|all|failing [SIZE…]`."""
+        """A whole C program of some cases: `PROGRAM DUMP CASE|all|failing [SIZE…]`."""
         parts = [f'#line 1 "{self.path}"\n', self.prelude]
         for case in cases:
             parts.append(f'#line {case.line} "{self.path}"\n{case.text}')

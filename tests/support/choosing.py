@@ -1,4 +1,4 @@
-"""Programs whose plans have choices of tile sizes that a test gives them, where the planner gives none."""
+"""Programs whose plans have choices of tile sizes given by a test instead of the planner."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ Choose = Callable[[KernelPlan], tuple[SizeChoice, ...]]
 def with_choices(
     request: TranslateRequest, choose: Choose, on_processors: Choose = lambda plan: ()
 ) -> tuple[bytes, tuple[KernelPlan, ...]]:
-    """The request's source as the driver translates it, and the plans, each with what `choose`
-    gives for it on hosts, and `on_processors` for OpenCL devices that are processors.
+    """The source as the driver translates it, and the plans with choices. `choose` gives each
+    plan's choices on hosts, `on_processors` those for OpenCL processors.
     """
     state = plan(parse(scan(State(request))))
     assert not state.diagnostics.has_errors, list(state.diagnostics)
     plans = [
-        replace(one.plan, choices=choose(one.plan), processor_choices=on_processors(one.plan)) for one in state.planned
+        replace(planned.plan, choices=choose(planned.plan), processor_choices=on_processors(planned.plan))
+        for planned in state.planned
     ]
-    proven = tuple(verify(own, one.proof) for own, one in zip(plans, state.planned, strict=True))
+    proven = tuple(verify(plan, planned.proof) for plan, planned in zip(plans, state.planned, strict=True))
     output = rewrite(replace(state, proven=proven)).output
     assert output is not None
-    return output, tuple(one.plan for one in proven)
+    return output, tuple(planned.plan for planned in proven)

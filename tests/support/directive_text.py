@@ -1,4 +1,4 @@
-"""Directives as text: the canonical spelling of what was parsed, on one line, which parses to the same directive."""
+"""Directives as canonical text on one line, which parses to the same directive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tilepragma.ir.directives import (
 
 
 def format_directive(directive: Directive) -> str:
-    """`#pragma tilek …` for `directive`; clauses stand in a fixed order, sugar and attributes as the user chose them."""
+    """`#pragma tilek …` for `directive`, with clauses in a fixed order, in the user's spelling."""
     if isinstance(directive, tuple):
         kernel, loop = directive
         words = ["kernel loop", *_kernel(kernel), *_loop(loop)]

@@ -1,10 +1,10 @@
-/* disorder.c: stands between launches and the pool of threads (disorder.py), and in the place of runtime/waves.c. With CHECK_DISORDER the parts of a launch run one after the
+/* disorder.c: stands between launches and the pool of threads (disorder.py), and in the place of runtime/host/wavefront_queue.c. With CHECK_DISORDER the parts of a launch run one after the
  * other, the last first: no order is promised among them, and what depends on one shows in every run. With TILEK_NUM_THREADS large
  * each instance of the outermost axis is a part. Tiles of wavefronts that overlap run in the order farthest from that of the loops which their
  * waits allow: of those that wait for nothing the last. */
-#define tilek_waves_run tilek_waves_run_of_pool
-#include "../../runtime/waves.c"
-#undef tilek_waves_run
+#define tilek_wavefronts_run tilek_wavefronts_run_of_pool
+#include "host/wavefront_queue.c"
+#undef tilek_wavefronts_run
 
 #include <stdint.h>
 
@@ -21,13 +21,13 @@ void tilek_parallel(int64_t parts, void (*body)(void *context, int64_t part), vo
         body(context, part);
 }
 
-static int is_through(const tilek_waves *waves, const wave *of, int64_t column)
+static int is_through(const tilek_wavefront_queue *waves, const wave *of, int64_t column)
 {
     return column < of->lower || column - of->lower >= of->tiles || waves->done[of->first + (column - of->lower)];
 }
 
 /* The last tile that waits for nothing, of wavefront `current` and those before; -1 where there is none. */
-static int64_t last_ready(const tilek_waves *waves, int64_t current)
+static int64_t last_ready(const tilek_wavefront_queue *waves, int64_t current)
 {
     for (; current >= 0; --current) {
         const wave *own = &waves->waves[current];
@@ -43,12 +43,12 @@ static int64_t last_ready(const tilek_waves *waves, int64_t current)
     return -1;
 }
 
-void tilek_waves_run(void *context, int64_t part)
+void tilek_wavefronts_run(void *context, int64_t part)
 {
-    tilek_waves *waves = context;
+    tilek_wavefront_queue *waves = context;
     int64_t tile;
     if (getenv("CHECK_DISORDER") == NULL) {
-        tilek_waves_run_of_pool(context, part);
+        tilek_wavefronts_run_of_pool(context, part);
         return;
     }
     while ((tile = last_ready(waves, waves->count - 1)) >= 0) {

@@ -1,11 +1,10 @@
-"""Plans with loops of the host around launches, made from the user's own C by names: the planner
-has no part in the tests of how steps run.
+"""Plans with loops of the host around launches, made from C text by names, without the planner.
 
-Loops whose iterator begins with `t` or `k` run on the host; chains of other loops are launches,
-every loop with bounds of its own distributed; loops over `q…` stay as they are, and so does what
-has no loops: a launch of one instance. A nest over `x…` and `y…` runs by tiles of a symbolic size
-on diagonals, the diagonals one after the other on the host; where launches are cut, the points of a
-tile by diagonals too, over workers with barriers between them.
+Loops whose iterator begins with `t` or `k` run on the host. Chains of other loops are launches,
+with every loop with its own bounds distributed. Loops over `q…` stay as they are, and code without
+loops is a launch of one instance. A nest over `x…` and `y…` runs by tiles of a symbolic size on
+diagonals, in order on the host. Where launches are cut, workers also run the points of a tile by
+diagonals, with barriers between them.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ TARGETS = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
 
 @dataclasses.dataclass(frozen=True)
 class Making:
-    """How a plan is made: `reduced` names scalars that launches sum up; on `blocked` kinds of
-    targets ("host", "device") the outermost loop of every launch is cut into tiles of the symbol
-    `i_size`, one an instance.
+    """How a plan is made. Launches reduce the scalars in `reduced`. On `blocked` kinds of targets
+    ("host", "device") the outermost loop of every launch is cut into tiles of the symbol `i_size`,
+    each an instance.
     """
 
     reduced: frozenset[str] = frozenset()
@@ -152,7 +151,7 @@ class _Maker:
         return Launch(name, body, launch_loops(body), tuple(axes), reduced, (), (), values)
 
     def nest(self, outermost: Loop) -> TileNest:
-        """The chain of loops that depend on none of each other, the outer two distributed over gangs and workers."""
+        """The chain of independent loops, the outer two distributed over gangs and workers."""
         chain = [outermost]
         while len(chain[-1].body.statements) == 1 and isinstance(chain[-1].body.statements[0], Loop):
             inner = chain[-1].body.statements[0]
@@ -168,7 +167,7 @@ class _Maker:
         return _tile_nest(chain, chain[-1].body)
 
     def blocked(self, loop: Loop) -> TileNest:
-        """One instance a tile of `loop`: `for (i = lower + i_tile * i_size; i < minimum(…); ++i)` inside."""
+        """An instance for each tile of `loop`: `for (i = lower + i_tile * i_size; …; ++i)`."""
         span = Binary("-", loop.upper, loop.lower, loop.upper.type)
         extent = Binary("*", _read(SIZE), loop.step, LONG)
         count = Call("tilek_ceiling_quotient", Callee.HELPER, (span, extent), LONG)
@@ -189,18 +188,18 @@ class _Maker:
         return _tile_nest([tile], Block((points,)))
 
     def fronts(self, outer: Loop) -> HostLoop:
-        """`for (front…) for (i_tile on it) for (x in its tile) for (y in tile front - i_tile)`; both loops from literals, with step 1."""
+        """`for (front…) for (i_tile) for (x) for (y in tile front - i_tile)`; literals, step 1."""
         (inner,) = outer.body.statements
         assert isinstance(inner, Loop)
         rows, columns = (
-            _call("ceiling_quotient", _plus("-", one.upper, one.lower), _read(SIZE)) for one in (outer, inner)
+            _call("ceiling_quotient", _plus("-", loop.upper, loop.lower), _read(SIZE)) for loop in (outer, inner)
         )
         lower = _call("maximum", integer(0), _plus("+", _plus("-", _read(FRONT), columns), integer(1)))
         upper = _call("minimum", _plus("+", _read(FRONT), integer(1)), rows)
-        other = _plus("-", _read(FRONT), _read(TILE))
-        points: Statement = _tile(outer, _read(TILE), Block((_tile(inner, other, inner.body),)))
+        column = _plus("-", _read(FRONT), _read(TILE))
+        points: Statement = _tile(outer, _read(TILE), Block((_tile(inner, column, inner.body),)))
         if self.cut:
-            points = _diagonals(outer, inner, _read(TILE), other)
+            points = _diagonals(outer, inner, _read(TILE), column)
         across = dataclasses.replace(outer, index=2000, iterator=TILE, lower=lower, upper=upper, body=Block(()))
         body = Block((_tile_nest([across], Block((points,)), workers=False),))
         axes = tuple(
@@ -214,7 +213,7 @@ class _Maker:
 
 
 def _diagonals(outer: Loop, inner: Loop, row: Expression, column: Expression) -> Statement:
-    """`for (d…) { for (p of diagonal d, over workers) { x = …; if (x is in) { y = …; if (y is in) … } } barrier }`."""
+    """`for (d…) { for (p of diagonal d, over workers) { x = …; if (x is in) … } barrier }`."""
     d, p = (DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL) for name in ("d", "p"))
 
     def guarded(loop: Loop, tile: Expression, offset: Expression, body: Block) -> tuple[Statement, ...]:

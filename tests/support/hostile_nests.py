@@ -1,10 +1,10 @@
-"""Random nests that a plan may easily get wrong, as C text: pointers that may overlap, gathers,
-products of iterators, bounds of mixed types that may be empty, negative or wrap, conditions on
-data, sections of larger objects.
+"""Random nests that a plan may easily get wrong, as C text.
 
-All pointers point into one pool of memory, at places that differ from call to call, so that every
-subscript made here lies in the pool, and what a kernel must not touch is seen as well. All is a
-function of the seed.
+They have pointers that may overlap, gathers, products of iterators, bounds of mixed types that may
+be empty, negative or wrap, conditions on data, and sections of larger objects. All pointers point
+into one pool of memory, at places that differ from call to call. Every subscript lies in the pool,
+so that the test also sees writes to memory that a kernel must not touch. Everything is a function
+of the seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ static void fill_pool(void)
         indices[k] = (int)(check_random((uint64_t)k) % 61);
 }
 """
-PARAMETERS = "int n, int m, int lo, int hi, unsigned u, size_t z, long s, const int *index, double *a, double *b, const double *c, double (*p)[20]"
+PARAMETERS = (
+    "int n, int m, int lo, int hi, unsigned u, size_t z, long s, const int *index, "
+    "double *a, double *b, const double *c, double (*p)[20]"
+)
 #: Values of n, m, lo, hi, u, z, s: nothing runs, little runs, bounds cross, sizes differ.
 ARGUMENTS = (
     (0, 0, 0, 0, 0, 0, 1),
@@ -39,8 +42,8 @@ ARGUMENTS = (
     (5, 12, 3, 3, 12, 8, 40),
     (9, -1, 4, 10, 2, 3, 5),
 )
-#: Where a, b and c lie, from the middle of the pool: apart, one after the other, by one element,
-#: the same, inside each other.
+#: The positions of a, b and c, from the middle of the pool: disjoint, adjacent, one element off,
+#: the same, nested.
 PLACES = (
     (0, 4000, -4000),
     (4000, 0, -4000),
@@ -54,19 +57,21 @@ PLACES = (
 
 
 def hostile_case(seed: int) -> Case:
-    """One kernel, called with all ARGUMENTS and places that go through all PLACES."""
+    """One kernel, called with all ARGUMENTS and with PLACES in turn."""
     chance = random.Random(seed)
     kernel = f"static void hostile_{seed}({PARAMETERS})\n{{\n    {_UNUSED}\n    double t = 0;\n"
     nests = "".join(_nest(chance) for _ in range(chance.choice((1, 1, 2))))
-    said = chance.random() < 0.4
+    is_stated = chance.random() < 0.4
     clause = "".join(
-        f" data({name}[0 * n - 600:3000])" for name in "abc" if f"{name}[" in nests and (said or chance.random() < 0.1)
+        f" data({name}[0 * n - 600:3000])"
+        for name in "abc"
+        if f"{name}[" in nests and (is_stated or chance.random() < 0.1)
     )
     kernel += f"#pragma tilek kernel{clause}\n    {{\n{nests}    }}\n    a[0] += 0 * t;\n}}\n"
     calls = []
     for number, values in enumerate(ARGUMENTS):
-        at = PLACES[(number + seed) % len(PLACES)]
-        pointers = ", ".join(f"pool + MIDDLE + {place}" for place in at)
+        places = PLACES[(number + seed) % len(PLACES)]
+        pointers = ", ".join(f"pool + MIDDLE + {place}" for place in places)
         pointers += f", (double (*)[20])(void *)(pool + {chance.choice((100, 100, 5900))})"
         calls.append(f"    hostile_{seed}({', '.join(map(str, values))}, indices, {pointers});\n")
         calls.append(f'    check_record("call_{number}", pool, sizeof pool);\n')
@@ -113,28 +118,28 @@ def _header(chance: random.Random, name: str, outer: list[str]) -> tuple[str, st
         f"for (int {name} = n / 2; {name} * 1 < 10 && {name} < m; {name}++)",
         f"for (int {name} = m % 4; {name} < n * m && {name} < 9; {name}++)",
     ]
-    kinds += [f"for (int {name} = (int){one}; {name} < hi; {name}++)" for one in outer]
-    kinds += [f"for (int {name} = 0; {name} <= (int){one}; {name}++)" for one in outer]
+    kinds += [f"for (int {name} = (int){outer_name}; {name} < hi; {name}++)" for outer_name in outer]
+    kinds += [f"for (int {name} = 0; {name} <= (int){outer_name}; {name}++)" for outer_name in outer]
     return chance.choice(kinds), name
 
 
 def _subscript(chance: random.Random, iterators: list[str]) -> str:
     """Within [-400, 400]."""
-    one, other = chance.choice(iterators), chance.choice(iterators)
+    first, second = chance.choice(iterators), chance.choice(iterators)
     if chance.random() < 0.6:
-        return f"{one} + {chance.choice(('0', '1', '3', other))}"
-    number = f"(int){one}"
+        return f"{first} + {chance.choice(('0', '1', '3', second))}"
+    number = f"(int){first}"
     return chance.choice(
         [
-            f"{one}",
+            f"{first}",
             f"{number} - 1",
-            f"{one} + 1",
-            f"2 * {number} + (int){other}",
-            f"{number} * 12 + (int){other}",
-            f"12 * (int){other} + {number}",
-            f"{number} * (m < 0 ? 1 : m) + (int){other}",
+            f"{first} + 1",
+            f"2 * {number} + (int){second}",
+            f"{number} * 12 + (int){second}",
+            f"12 * (int){second} + {number}",
+            f"{number} * (m < 0 ? 1 : m) + (int){second}",
             f"{number} * {number}",
-            f"{number} * (int){other}",
+            f"{number} * (int){second}",
             f"index[({number} + 3) % 32]",
             f"({number} + 3) / 2",
             f"({number} + 3) % 5",
@@ -147,7 +152,7 @@ def _subscript(chance: random.Random, iterators: list[str]) -> str:
 
 
 def _parallel(chance: random.Random, iterators: list[str]) -> str:
-    """Stores to an element of its own in every iteration, reads elsewhere."""
+    """Stores to a different element in every iteration, reads elsewhere."""
     array = chance.choice("ab")
     target = f"{array}[{iterators[0]} + {chance.choice(('3', '1', '(n > 0 ? n : 0)'))}]"
     if len(iterators) > 1:

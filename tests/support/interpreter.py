@@ -1,6 +1,6 @@
-"""Runs LoopTrees in Python: what generated loops do, without a compiler.
+"""Runs LoopTrees in Python: what generated loops compute, without a compiler.
 
-Numbers are mathematical; what reads no value that was written sees a number made from its name.
+Numbers are mathematical. A read of a value that nothing wrote gives a number made from its name.
 Each store is noted.
 """
 
@@ -42,14 +42,14 @@ class _Left(Exception):
 
 @dataclass
 class Interpreter:
-    """`scalars` are the values of objects by name; `memory` holds what was stored; `stores` lists every store in order."""
+    """`scalars` are values by name, `memory` the stored values, `stores` the ordered stores."""
 
     scalars: dict[str, int]
     memory: dict[Cell, int] = field(default_factory=dict)
     stores: list[Cell] = field(default_factory=list)
 
     def run(self, statement: Statement) -> None:
-        """Executes a statement; what it declares ends with it."""
+        """Execute a statement; its declarations end with it."""
         match statement:
             case Block():
                 before = dict(self.scalars)
@@ -76,12 +76,12 @@ class Interpreter:
         declared: set[str] = set()
         for statement in block.statements:
             if isinstance(statement, Declaration):
-                for one in statement.declarators:
-                    assert one.initializer is not None and not isinstance(one.initializer, tuple)
-                    value = self.value(one.initializer)
-                    _check_fits(one.object, value)
-                    self.scalars[one.object.name] = value
-                    declared.add(one.object.name)
+                for declarator in statement.declarators:
+                    assert declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
+                    value = self.value(declarator.initializer)
+                    _check_fits(declarator.object, value)
+                    self.scalars[declarator.object.name] = value
+                    declared.add(declarator.object.name)
             else:
                 self.run(statement)
         return declared

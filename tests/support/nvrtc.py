@@ -1,4 +1,4 @@
-"""NVRTC, from its wheel or the system: whether a CUDA kernel compiles for an architecture. No GPU is needed."""
+"""NVRTC, from its wheel or the system: compiles CUDA kernels without a GPU."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def nvrtc_library() -> ctypes.CDLL | None:
 
 
 def compile_error(text: str, architecture: str, options: tuple[str, ...] = ()) -> str | None:
-    """None where `text` compiles without a word for `architecture` (sm_80, …), else the compiler's log."""
+    """None if `text` compiles silently for `architecture` (sm_80, …), else the compiler's log."""
     return _compiled(text, architecture, options)[0]
 
 
 def ptx(text: str, architecture: str, options: tuple[str, ...] = ()) -> str:
-    """What `text` becomes for a virtual architecture (compute_80, …). Raises ValueError with the compiler's log where it becomes nothing."""
+    """PTX of `text` for a virtual architecture (compute_80, …). Raises ValueError with the log."""
     error, code = _compiled(text, architecture, options)
     if error is not None:
         raise ValueError(error)
@@ -47,10 +47,10 @@ def _compiled(text: str, architecture: str, options: tuple[str, ...]) -> tuple[s
     library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     words = [f"--gpu-architecture={architecture}".encode(), b"--fmad=false", *(option.encode() for option in options)]
     status = library.nvrtcCompileProgram(program, len(words), (ctypes.c_char_p * len(words))(*words))
-    said = _text(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program).strip()
+    log = _text(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program).strip()
     code = _text(library.nvrtcGetPTXSize, library.nvrtcGetPTX, program) if status == 0 else ""
     library.nvrtcDestroyProgram(ctypes.byref(program))
-    return None if status == 0 and not said else said or f"status {status}", code
+    return None if status == 0 and not log else log or f"status {status}", code
 
 
 def _text(size_of: Callable[..., int], get: Callable[..., int], program: ctypes.c_void_p) -> str:

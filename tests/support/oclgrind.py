@@ -1,4 +1,4 @@
-"""Programs under Oclgrind, which sees races, accesses out of bounds and misuse of the API."""
+"""Programs under Oclgrind, which detects races, accesses out of bounds and misuse of the API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPENCL = TargetEnvironment("opencl", (("TILEK_TARGET", "opencl"), ("TILEK_STRICT
 
 
 def oclgrind(workshop: Workshop, form: str, program: Path, *arguments: str, **variables: str) -> str:
-    """What Oclgrind has to say of a run; the empty string is what we want."""
+    """Oclgrind's messages for a run; empty if all is well."""
     log = program.with_suffix(".oclgrind")
     log.unlink(missing_ok=True)
     command = ("oclgrind", "--data-races", "--check-api", "--log", str(log), str(program), *arguments)

@@ -1,4 +1,4 @@
-"""The four kernels of the TileK paper's Listing 7, as case files with one case a tiling."""
+"""The four kernels of the TileK paper's Listing 7, as case files with a case for each tiling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def all_tilings(machine: Machine = PAPER) -> tuple[Tiling, ...]:
 
 @dataclass(frozen=True)
 class PaperKernel:
-    """`text` is a function with the places @name@, @kernel@ (clauses), @i@ and @j@ (loop clauses); `call` runs and records it."""
+    """`text` is a function with places @name@, @kernel@, @i@, @j@; `call` runs and records it."""
 
     name: str
     sizes: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Runs a plan's steps point by point in Python: which launches, tiles and points there are, and what they touch. No data is computed."""
+"""Runs a plan's steps point by point in Python, without data: launches, tiles, points, accesses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 
 @dataclass
 class TileRun:
-    """One iteration of the loops that gangs or threads take: its points, and those of every run through a nest of workers in it."""
+    """One iteration of the loops over gangs or threads: its points, also by nest of workers."""
 
     points: int = 0
     fronts: list[int] = field(default_factory=list)
@@ -48,19 +48,19 @@ class LaunchRun:
     current: int = 0
 
     def enter(self, values: tuple[int, ...]) -> None:
-        """Goes on with the tile where the loops that are dealt out have these values."""
+        """Continue with the tile where the distributed loops have these values."""
         self.current = self.places.setdefault(values, len(self.tiles))
         if self.current == len(self.tiles):
             self.tiles.append(TileRun())
 
     @property
     def tile(self) -> TileRun:
-        """The tile that runs."""
+        """The running tile."""
         return self.tiles[self.current]
 
 
 def run_steps(steps: tuple[Step, ...], scalars: Mapping[str, int]) -> list[LaunchRun]:
-    """All launches in order; a point is a run of statements that stand together in a block."""
+    """All launches in order; a point is a run of a block's consecutive statements."""
     run = StepsRun(dict(scalars))
     run.steps(steps)
     return run.launches
@@ -106,11 +106,11 @@ class StepsRun(Interpreter):
         axes = [tile.axis for tile in nest.order if tile.axis is not None]
         outermost = any(axis.kind in (AxisKind.GANG, AxisKind.THREAD) for axis in axes)
         body: Statement = nest.body
-        dealt = [tiled for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)]
-        body = _around([tiled for tiled in nest.loops if tiled not in dealt], body)
+        distributed = [tiled for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)]
+        body = _around([tiled for tiled in nest.loops if tiled not in distributed], body)
         if outermost:
-            body = _Tile(Block((body,)), tuple(tiled.loop.iterator.name for tiled in dealt))  # type: ignore[assignment]
-        body = _around(dealt, body)
+            body = _Tile(Block((body,)), tuple(tiled.loop.iterator.name for tiled in distributed))  # type: ignore[assignment]
+        body = _around(distributed, body)
         before = self.launches[-1].points
         self.run(body)
         if axes and not outermost:
@@ -121,24 +121,25 @@ class StepsRun(Interpreter):
         for use in uses(statement) if launch.tiles else ():
             if use.object.storage is Storage.SCALAR or use.object.scope is Scope.GANG:
                 continue
-            element = tuple(self.value(one) for one in use.subscripts)
+            element = tuple(self.value(subscript) for subscript in use.subscripts)
             for writes, done in ((False, use.reads), (True, use.writes)):
                 if done:
                     launch.tile.touched.setdefault((use.object.name, writes), set()).add(element)
 
     def _block(self, block: Block) -> set[str]:
         if any(
-            isinstance(one, ExpressionStatement) or (isinstance(one, If) and _on_data(one)) for one in block.statements
+            isinstance(child, ExpressionStatement) or (isinstance(child, If) and _on_data(child))
+            for child in block.statements
         ):
             self.launches[-1].points += 1
             if self.launches[-1].tiles:
                 self.launches[-1].tile.points += 1
         statements: list[Statement] = []
-        for one in block.statements:
-            if isinstance(one, Declaration):
-                statements.append(_Read(one))  # type: ignore[arg-type]
-            if not isinstance(one, Declaration) or _is_integer(one):
-                statements.append(one)
+        for statement in block.statements:
+            if isinstance(statement, Declaration):
+                statements.append(_Read(statement))  # type: ignore[arg-type]
+            if not isinstance(statement, Declaration) or _is_integer(statement):
+                statements.append(statement)
         return super()._block(replace(block, statements=tuple(statements)))
 
 
@@ -150,14 +151,14 @@ def _around(loops: list[TiledLoop], body: Statement) -> Statement:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Steps in the place of a loop's body."""
+    """Steps in place of a loop's body."""
 
     steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True)
 class _Tile:
-    """The body of a tile in the place of a statement."""
+    """The body of a tile in place of a statement."""
 
     body: Block
     iterators: tuple[str, ...]
@@ -165,19 +166,21 @@ class _Tile:
 
 @dataclass(frozen=True)
 class _Read:
-    """What a declaration reads, in the place of a statement."""
+    """A declaration's reads in place of a statement."""
 
     declaration: Declaration
 
 
 def _on_data(statement: If) -> bool:
-    return any(isinstance(one, Access) and one.subscripts for one in walk(statement.condition)) and not any(
-        isinstance(one, Loop) for one in walk(statement)
+    return any(isinstance(node, Access) and node.subscripts for node in walk(statement.condition)) and not any(
+        isinstance(node, Loop) for node in walk(statement)
     )
 
 
 def _is_integer(declaration: Declaration) -> bool:
     return all(
-        isinstance(one.object.element, ScalarType) and one.object.element.is_integer and one.initializer is not None
-        for one in declaration.declarators
+        isinstance(declarator.object.element, ScalarType)
+        and declarator.object.element.is_integer
+        and declarator.initializer is not None
+        for declarator in declaration.declarators
     )

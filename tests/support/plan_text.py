@@ -1,10 +1,10 @@
-"""Plans written down in C, for proofs that need a plan which no planner would make.
+"""Plans written in C, for proofs that need a plan which no planner would make.
 
 A text has two kernels. The first is the region. The second says how the plan runs it: loops over
-`h…` are the host's, `g…` are dealt out to gangs, `w…` to workers, `x…` to threads, all others are
-plain; what stands in a host loop (or at the top) and is none is a launch. Its statements are those
-of the region by their text, iterators being declared where no loop has them. `barrier = 0;` is a
-barrier; parameters `s…` of type long are sizes of tiles.
+`h…` are the host's, `g…` are distributed to gangs, `w…` to workers, `x…` to threads, all others are
+plain. Anything else in a host loop, or at the top, is a launch. Its statements are those of the
+region, matched by text; the text declares iterators where no loop has them. `barrier = 0;` is a
+barrier. Parameters `s…` of type long are tile sizes.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _KINDS = {"g": AxisKind.GANG, "w": AxisKind.WORKER, "x": AxisKind.THREAD}
 
 
 def plan_of(source: str) -> KernelPlan:
-    """The plan that the second kernel of the text says, of the region that is the first."""
-    found = Diagnostics()
-    unit = parse_translation_unit("t.c", textwrap.dedent(source).encode(), CompilerFlags(), found)
-    assert unit is not None and not found.has_errors, [item.message for item in found]
+    """The plan that the text's second kernel describes for the region in the first."""
+    diagnostics = Diagnostics()
+    unit = parse_translation_unit("t.c", textwrap.dedent(source).encode(), CompilerFlags(), diagnostics)
+    assert unit is not None and not diagnostics.has_errors, [item.message for item in diagnostics]
     region, text = unit.kernels
     sizes = [o for o in text.objects if o.storage is Storage.SCALAR and o.name.startswith("s")]
     symbols = {o: dataclasses.replace(o, scope=Scope.LOCAL) for o in sizes}

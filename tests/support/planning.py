@@ -1,4 +1,4 @@
-"""Programs translated in this process, so that tests can look at their plans, and the settings under which such programs run."""
+"""Programs translated in this process, for tests of their plans, and settings to run them under."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ Variables = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, eq=False)
 class PlanningWorkshop(Workshop):
-    """Translates in this process, so that the plans can be looked at; `plans` are by the name of
-    the kernel. Programs are linked with `runtime`.
-    """
+    """Translates in this process; `plans` are by kernel name. Programs link with `runtime`."""
 
     runtime: tuple[str, ...] = ()
     plans: dict[str, KernelPlan] = field(default_factory=dict)
@@ -49,15 +47,15 @@ class PlanningWorkshop(Workshop):
 
 @dataclass(frozen=True)
 class Setting:
-    """A target and more variables under which nests run."""
+    """A target and further variables under which nests run."""
 
     target: TargetEnvironment
     label: str
 
 
 def settings(scratch: Path, accelerators: tuple[str, ...], plans: Iterable[KernelPlan]) -> list[Setting]:
-    """serial first; threads, once in order and once last instance first; CUDA last first, OpenCL,
-    with one program for all sizes. Odd tile sizes too where plans have any.
+    """Serial first; threads and CUDA also in reverse; OpenCL; odd tile sizes where plans have
+    sizes.
     """
     names = sorted({size.object.host for plan in plans for size in plan.sizes})
     odd = ",".join(f"{name}={3 + 2 * (place % 3)}" for place, name in enumerate(names))
@@ -65,7 +63,7 @@ def settings(scratch: Path, accelerators: tuple[str, ...], plans: Iterable[Kerne
     variants += [("threads", "last first", LAST_FIRST)]
     variants += [(name, "", (("TILEK_SPECIALIZE", "0"), *LAST_FIRST)) for name in accelerators]
     if odd:
-        variants += [(name, f"{label} odd", (*more, ("TILEK_SIZES", odd))) for name, label, more in variants]
+        variants += [(name, f"{label} odd", (*variables, ("TILEK_SIZES", odd))) for name, label, variables in variants]
     targets = {name: target_environment(name, scratch) for name in ("serial", "threads", *accelerators)}
     return [
         Setting(varied(targets[name], label, more), f"{name} {label}".strip())
@@ -74,7 +72,7 @@ def settings(scratch: Path, accelerators: tuple[str, ...], plans: Iterable[Kerne
     ]
 
 
-def varied(target: TargetEnvironment, label: str, more: Variables) -> TargetEnvironment:
-    """A target with more variables, under a name that a file may have."""
+def varied(target: TargetEnvironment, label: str, variables: Variables) -> TargetEnvironment:
+    """A target with further variables, under a name that a file may have."""
     name = re.sub(r"\W+", "-", f"{target.name} {label}".strip())
-    return TargetEnvironment(name, (*target.variables, *more))
+    return TargetEnvironment(name, (*target.variables, *variables))

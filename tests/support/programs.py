@@ -1,4 +1,4 @@
-"""Building and running whole programs: the original with the plain compiler, the translated one with tilecc."""
+"""Building and running programs: the original with a C compiler, the translated one with tilecc."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ RUN_SECONDS = 300
 
 
 def tool_environment(cache: Path) -> dict[str, str]:
-    """The environment in which our own commands run from this source tree."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
+    """The environment for this source tree's commands."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     folders = {"TILEK_CACHE_DIR": str(cache), "TILEK_DATA_DIR": str(cache / "no-data")}  # the machine may be calibrated
-    return kept | {"PYTHONPATH": path, "TILEK_CC": COMPILER} | folders
+    return variables | {"PYTHONPATH": path, "TILEK_CC": COMPILER} | folders
 
 
 class Failure(Exception):
-    """A command that failed, with all it said."""
+    """A command that failed, with all its output."""
 
     def __init__(self, command: tuple[str, ...], status: int, output: str) -> None:
         super().__init__(command, status, output)
@@ -55,7 +55,7 @@ class Failure(Exception):
 
 
 def run_command(command: tuple[str, ...], environment: dict[str, str], folder: Path, seconds: float) -> str:
-    """Standard output and error of `command`; raises Failure on another status than 0 or when time runs out."""
+    """Standard output and error of `command`; raises Failure on failure or after the time limit."""
     __tracebackhide__ = True
     try:
         done = subprocess.run(
@@ -81,7 +81,7 @@ Records = dict[str, list[tuple[str, bytes]]]
 
 
 def read_records(path: Path) -> Records:
-    """What a program recorded: per case its labels and bytes, in order."""
+    """A program's records: for each case its labels and bytes, in order."""
     data, records, position = path.read_bytes(), Records(), 0
     while position < len(data):
         end = data.index(b"\n", position)
@@ -107,7 +107,7 @@ class Workshop:
         return self._build((*TILECC, *options), source, flags, "translated")
 
     def build_with(self, source: Path, **variables: str) -> Path:
-        """The program as tilecc makes it with these variables in its environment."""
+        """The program as tilecc makes it with these environment variables."""
         return self._build(TILECC, source, FLAGS, "translated", variables)
 
     def translate_and_link(self, program: Path, *sources: Path, flags: tuple[str, ...] = FLAGS) -> None:
@@ -130,14 +130,14 @@ class Workshop:
         return program
 
     def run(self, program: Path, target: TargetEnvironment, *arguments: str, **more: str) -> str:
-        """What the program prints under `target`."""
+        """The output of the program under `target`."""
         environment = program_environment(target, self.cache, **more)
         return run_command((str(program), *arguments), environment, program.parent, RUN_SECONDS)
 
 
 @dataclass(frozen=True)
 class KeptWorkshop(Workshop):
-    """Compiles `translated`, what an earlier build kept of the same source, as users of the translator alone do."""
+    """Compiles `translated`, an earlier build's output, as its users do."""
 
     translated: Path
 
@@ -157,16 +157,13 @@ class KeptWorkshop(Workshop):
 
 PLAIN = TargetEnvironment("original", ())
 
-#: What a program says of a launch check that fails.
+#: The message of a failed launch check.
 CHECKED = re.compile(r"runs as the original loop: (its launch check '.+' does not hold|\S+ and \S+ share memory)")
 
 
 class Suite:
-    """One case file under test: built once, run once a target; a case that breaks its companions is
-    run alone.
-
-    Where the whole file can't be built (or run), each case is built (or run) by itself when it is
-    asked for, so that one defect fails one test.
+    """One case file under test: built once, run once for each target. If the whole file can't be
+    built or run, each case is built or run alone on request, so that one defect fails one test.
     """
 
     def __init__(
@@ -186,11 +183,11 @@ class Suite:
         self._records: dict[tuple[str, str], Records | Failure] = {}
 
     def original(self, case: Case) -> list[tuple[str, bytes]]:
-        """What the case records under the plain C compiler."""
+        """The case's records under the plain C compiler."""
         return self._of(case, PLAIN)
 
     def translated(self, case: Case, target: TargetEnvironment) -> list[tuple[str, bytes]]:
-        """What the case records on `target`; raises Failure where it can't be built or run."""
+        """The case's records on `target`; raises Failure where it can't be built or run."""
         return self._of(case, target)
 
     def build(self) -> Path:
@@ -222,13 +219,13 @@ class Suite:
             return program
         dump = program.with_name(f"{program.name}.{target.name}.{label}.dump")
         fails = all(case.group == FAILING for case in cases) or label == FAILING
-        more = {"TILEK_STRICT": "0"} if fails else {}
+        variables = {"TILEK_STRICT": "0"} if fails else {}
         try:
-            said = self.workshop.run(program, target, str(dump), label, *self.sizes, **more)
+            output = self.workshop.run(program, target, str(dump), label, *self.sizes, **variables)
         except Failure as failure:
             return failure
-        if fails and target is not PLAIN and CHECKED.search(said) is None:
-            return Failure((str(program), label), 0, f"no launch check fails: {said}")
+        if fails and target is not PLAIN and CHECKED.search(output) is None:
+            return Failure((str(program), label), 0, f"no launch check fails: {output}")
         return read_records(dump)
 
     def _program(self, label: str, cases: tuple[Case, ...], kind: str) -> Path | Failure:
@@ -248,11 +245,11 @@ class Suite:
         return self._programs[key]
 
 
-def first_difference(expected: list[tuple[str, bytes]], found: list[tuple[str, bytes]]) -> str | None:
+def first_difference(expected: list[tuple[str, bytes]], actual: list[tuple[str, bytes]]) -> str | None:
     """A sentence on the first record that differs, None where all are equal."""
-    if [label for label, _ in expected] != [label for label, _ in found]:
-        return f"recorded {[label for label, _ in found]}, expected {[label for label, _ in expected]}"
-    for (label, wanted), (_, got) in zip(expected, found, strict=True):
+    if [label for label, _ in expected] != [label for label, _ in actual]:
+        return f"recorded {[label for label, _ in actual]}, expected {[label for label, _ in expected]}"
+    for (label, wanted), (_, got) in zip(expected, actual, strict=True):
         if wanted != got:
             differing = [k for k in range(0, len(wanted), 4) if wanted[k : k + 4] != got[k : k + 4]]
             words = ", ".join(

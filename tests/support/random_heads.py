@@ -1,9 +1,8 @@
-"""Random heads of loops: iterators of all integer types that wrap or are converted, bounds and
-steps of other types, counting down in all its forms; alone and in nests of two. One kernel each, a
-function of its number.
+"""Random loop heads, alone and in nests of two, one kernel for each number.
 
-Each head is run here first, as C does: what overflows, does not end soon or leaves its arrays is
-drawn again.
+They have iterators of all integer types that wrap or are converted, bounds and steps of other
+types, and all forms of counting down. Each head is run here first, as C does; heads that overflow,
+run too long or leave their arrays are drawn again.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SUFFIXES = {
 }
 #: Arrays of bounds, by the type of their elements.
 ELEMENTS = {"unsigned char": "C_", "int": "I_", "unsigned": "U_", "long": "L_", "unsigned long": "Z_"}
-#: Rows and columns of the arrays, and iterations of a loop at most.
+#: Rows and columns of the arrays, and the most iterations of a loop.
 SIDE = 64
 MOST = 300
 SETS = 3
@@ -50,7 +49,7 @@ Values = dict[str, int]
 
 
 class UndefinedError(Exception):
-    """Where C says nothing, or a loop has too many iterations."""
+    """C leaves this undefined, or a loop has too many iterations."""
 
 
 def least(type_: Number) -> int:
@@ -62,14 +61,14 @@ def greatest(type_: Number) -> int:
 
 
 def converted(value: int, type_: Number) -> int:
-    """The value after conversion to the type, as gcc does it."""
+    """The value after gcc's conversion to the type."""
     value &= (1 << type_.bits) - 1
     return value - (1 << type_.bits) if type_.signed and value >> (type_.bits - 1) else value
 
 
 @dataclass(frozen=True)
 class Value:
-    """An expression of C: its text, its type, and what it is where variables have these values."""
+    """An expression of C: its text, its type, and its value for values of variables."""
 
     text: str
     type: Number
@@ -145,7 +144,7 @@ def negated(value: Value) -> Value:
 
 @dataclass(frozen=True)
 class Head:
-    """A loop's head. `counts`: what its condition does to the iterator: nothing, "post" (`i-- > 0`) or "pre" (`--i >= 0`)."""
+    """A loop's head. The condition `counts` not, "post" (`i-- > 0`) or "pre" (`--i >= 0`)."""
 
     name: str
     type: Number
@@ -157,7 +156,7 @@ class Head:
     text: str
 
     def rounds(self, values: Values) -> Iterator[None]:
-        """Goes through the rounds, with the iterator's value in `values`."""
+        """Run the rounds, with the iterator's value in `values`."""
         values[self.name] = converted(self.start.of(values), self.type)
         for _ in range(MOST):
             before = dict(values)
@@ -196,7 +195,7 @@ class _Kernel:
     # -- heads
 
     def expression(self, value: int, type_: Number, outer: tuple[Value, int] | None = None) -> Value:
-        """What has this value, if it fits, at the first call (and in the first round of the loop around)."""
+        """An expression with this value, if it fits, at the first call (and first outer round)."""
         drawn = self.chance.random()
         if outer is not None and drawn < 0.5:
             around, now = outer
@@ -221,7 +220,7 @@ class _Kernel:
             return binary(operator, self.parameter(type_, value - shift if operator == "+" else value + shift), number)
         if drawn < 0.86:
             factor = self.chance.choice((2, 3, 4))
-            # With factors of 2 a product may also come to the value where it has gone around.
+            # A product with factors of 2 may also reach the value after it wraps.
             around = 0 if type_.signed or factor == 3 else self.chance.choice((0, 1 << (type_.bits - 1)))
             return binary("*", constant(factor, INT), self.parameter(type_, value // factor + around))
         if drawn < 0.92:
@@ -250,7 +249,7 @@ class _Kernel:
         drawn = self.chance.random()
         if drawn < 0.35:
             return self.chance.choice((0, 0, 1, 2, 5, 9))
-        ends = [least(one) for one in TYPES] + [greatest(one) for one in TYPES]
+        ends = [least(type_) for type_ in TYPES] + [greatest(type_) for type_ in TYPES]
         ends = [end for end in ends if least(type_) <= end <= greatest(type_)]
         return self.chance.choice(ends) + self.chance.choice((-40, -7, -3, -2, -1, 0, 1, 2, 5, 30))
 
@@ -298,8 +297,8 @@ class _Kernel:
             shift = constant(self.chance.choice((1, 2, 5)), self.chance.choice((INT, type_)))
             test = binary(comparison, binary(self.choose("+", "-"), iterator, shift), bound)
         elif drawn < 0.26:
-            other = binary(comparison, iterator, self.expression(end + 2, self.other(type_, 0.7), outer))
-            test = Value(f"{test.text} && {other.text}", INT, _both(test, other), simple=False)
+            condition = binary(comparison, iterator, self.expression(end + 2, self.other(type_, 0.7), outer))
+            test = Value(f"{test.text} && {condition.text}", INT, _both(test, condition), simple=False)
         advance, next_ = self.advance(iterator, size, down)
         declaration = f"{type_.spelling} " if declared else ""
         text = f"for ({declaration}{name} = {start.text}; {test.text}; {advance})"
@@ -351,7 +350,7 @@ class _Kernel:
     # -- bodies
 
     def value(self, iterator: Value) -> Value:
-        """What a body computes of an iterator."""
+        """A body's value, computed from an iterator."""
         number = constant(self.chance.choice((1, 2, 3, 5)), self.chance.choice((INT, INT, iterator.type)))
         drawn = self.chance.random()
         if drawn < 0.4:
@@ -363,7 +362,7 @@ class _Kernel:
         return cast(UNSIGNED_LONG, negated(iterator))
 
     def subscript(self, iterator: Value, seen: list[int]) -> Value:
-        """A place in an array for each value of an iterator, of those at the first call."""
+        """An array place for each of the iterator's values at the first call."""
         low, high = (min(seen), max(seen)) if seen else (0, 0)
         if low >= 0 and high < SIDE and self.chance.random() < 0.7:
             return iterator
@@ -385,13 +384,13 @@ class _Kernel:
         )
 
 
-def _both(one: Value, other: Value) -> Callable[[Values], int]:
-    return lambda values: int(bool(one.of(values)) and bool(other.of(values)))
+def _both(left: Value, right: Value) -> Callable[[Values], int]:
+    return lambda values: int(bool(left.of(values)) and bool(right.of(values)))
 
 
 @dataclass(frozen=True)
 class HeadCase:
-    """A kernel, how often it is called, and in how many of its calls something runs."""
+    """A kernel, the number of its calls, and of those in which its body runs."""
 
     case: Case
     calls: int
@@ -444,7 +443,7 @@ def _draw(seed: int, chance: random.Random) -> HeadCase | None:
     shape = chance.choice(list(SINGLE))
     subscripts: list[Value] = []
     if "{a}" in SINGLE[shape]:
-        subscripts = [kernel.subscript(one, [place[one.text] for place in places]) for one in iterators]
+        subscripts = [kernel.subscript(iterator, [place[iterator.text] for place in places]) for iterator in iterators]
     if nested and chance.random() < 0.15:
         subscripts = subscripts[chance.randrange(2) :][:1]
     row = nested and not subscripts and chance.random() < 0.3
@@ -456,14 +455,14 @@ def _draw(seed: int, chance: random.Random) -> HeadCase | None:
         return None
     _further_sets(kernel)
     sets = [
-        (one, count)
-        for one in kernel.sets
-        if (count := _count(heads, one, values, subscripts, shape)) is not None
-        and (not row or _rows_fit(outer, one, subscripts))
+        (arguments, count)
+        for arguments in kernel.sets
+        if (count := _count(heads, arguments, values, subscripts, shape)) is not None
+        and (not row or _rows_fit(outer, arguments, subscripts))
     ]
-    if kernel.sets[0] not in [one for one, _ in sets]:
+    if kernel.sets[0] not in [arguments for arguments, _ in sets]:
         return None
-    text = _text(kernel, heads, values, subscripts, shape, row, [one for one, _ in sets])
+    text = _text(kernel, heads, values, subscripts, shape, row, [arguments for arguments, _ in sets])
     title = f"{outer.type.spelling}, {shape}{', nested' if nested else ''}"
     return HeadCase(Case(f"head_{seed}", title, text), len(sets), sum(count > 0 for _, count in sets))
 
@@ -487,7 +486,7 @@ def _further_sets(kernel: _Kernel) -> None:
 
 
 def _rows_fit(outer: Head, arguments: Values, subscripts: list[Value]) -> bool:
-    """Whether each round of the outer loop alone has its place too."""
+    """Whether each round of the outer loop alone also has a place."""
     try:
         return all(0 <= subscripts[0].of(values) < SIDE for values in _rounds([outer], dict(arguments)))
     except UndefinedError:
@@ -495,7 +494,7 @@ def _rows_fit(outer: Head, arguments: Values, subscripts: list[Value]) -> bool:
 
 
 def _count(heads: list[Head], arguments: Values, value: Value, subscripts: list[Value], shape: str) -> int | None:
-    """How often the body runs at a call; None where C does not say, or too often."""
+    """How often the body runs at a call; None where C leaves it undefined, or too often."""
     count, first = 0, 1 if shape == "chain" else 0
     try:
         for values in _rounds(heads, dict(arguments)):
@@ -525,7 +524,7 @@ def _text(
     a, b = ("A", "B") if form == "global" else ("a", "b")
 
     def place(array: str, shift: str = "") -> str:
-        texts = [one.operand for one in subscripts]
+        texts = [subscript.operand for subscript in subscripts]
         if len(texts) == 2 and form != "rows":
             texts = [f"{texts[0]} * S + {texts[1]}"]
         return array + "".join(f"[{text}{shift if k == len(texts) - 1 else ''}]" for k, text in enumerate(texts))
@@ -537,7 +536,7 @@ def _text(
     else:
         nest = "    " + "\n        ".join(head.text for head in heads) + f" {{\n            {body}\n        }}"
     outside = [head for head in heads if not head.declared]
-    parameters = [f"{type_.spelling} {one}" for one, type_ in kernel.parameters.items()]
+    parameters = [f"{type_.spelling} {name}" for name, type_ in kernel.parameters.items()]
     signature = ", ".join([*filter(None, [arrays]), *parameters, "unsigned long *out"])
     lines = [f"static void {name}({signature})", "{"]
     lines += [f"    {head.type.spelling} {head.name} = 1;" for head in outside]
@@ -545,14 +544,14 @@ def _text(
     lines += [f"    out[{k}] = (unsigned long){head.name};" for k, head in enumerate(outside, 1)]
     lines += ["}", f"CASE({name})", "{"]
     given = {"global": [], "pointer": ["A", "B"], "rows": ["(unsigned long (*)[S])A", "(unsigned long (*)[S])B"]}[form]
-    for one in sets:
+    for values_of_call in sets:
         arguments = ", ".join(
-            [*given, *(constant(one[key], type_).text for key, type_ in kernel.parameters.items()), "out"]
+            [*given, *(constant(values_of_call[key], type_).text for key, type_ in kernel.parameters.items()), "out"]
         )
         lines += ["    {", "        unsigned long out[3] = {0};", "        fill();"]
         lines += [
             f"        for (int k = 0; k < 8; k++)\n            {array}[k] = "
-            f"({value.type.spelling})({constant(one[value.text], UNSIGNED_LONG).text} + (unsigned long)k);"
+            f"({value.type.spelling})({constant(values_of_call[value.text], UNSIGNED_LONG).text} + (unsigned long)k);"
             for array, value in kernel.elements.items()
         ]
         lines += [f"        {name}({arguments});"]

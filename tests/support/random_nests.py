@@ -1,7 +1,7 @@
-"""Random affine loop nests as C text, each with `#pragma tilek kernel` alone over it.
+"""Random affine loop nests as C text, each under a plain `#pragma tilek kernel`.
 
-Iterators stay in [1, n] and extents are m = 2 n + 3, so every subscript made here lies in its
-array. A nest is a tree, so that a failing one can be made smaller. All is a function of the seed.
+Iterators stay in [1, n] and extents are m = 2 n + 3, so every subscript lies in its array. A nest
+is a tree, so that a failing one can be reduced. Everything is a function of the seed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ARRAYS = {
     "K": (1, "int"),
 }
 SIZES = (0, 1, 6, 11)
-#: How many nests end in a loop with a scratch row.
+#: The number of nests that end in a loop with a scratch row.
 SCRATCH = 0.12
 
 
@@ -57,9 +57,9 @@ Node = Statement | For | If
 
 @dataclass(frozen=True)
 class Nest:
-    """The body of one kernel region. `outside`: iterators are declared before it, and read after
-    it. `flat`: arrays have one dimension, in which rows lie one behind the other; all extents are
-    numbers where the seed is even.
+    """The body of one kernel region. `outside`: iterators are declared before it and read after it.
+    `flat`: arrays have one dimension, in which rows are consecutive; all extents are numbers where
+    the seed is even.
     """
 
     seed: int
@@ -91,7 +91,7 @@ class Nest:
 
     @property
     def case(self) -> Case:
-        """The nest and the function that runs it at each size on random data, and records all that it may write."""
+        """The nest, and a function that runs it at each size on random data and records arrays."""
         text = self.text
         arrays = arrays_in(text.partition("#pragma")[2])
         lines = [f"CASE(nest_{self.seed})", "{"]
@@ -130,7 +130,7 @@ class Nest:
 
 
 def arrays_in(text: str) -> list[str]:
-    """The arrays that a text has subscripts of."""
+    """The arrays that a text subscripts."""
     return [name for name in ARRAYS if re.search(rf"\b{name}\[", text)]
 
 
@@ -140,14 +140,15 @@ def parameter(name: str, flat: bool) -> str:
 
 
 def flattened(line: str, n: int | None) -> str:
-    """The line with one subscript for each array, `A[(i) + (2 * n + 3) * (j)]` for A[j][i]; numbers for extents where there is one for n."""
+    """The line with flat subscripts: `A[(i) + (2 * n + 3) * (j)]` for A[j][i]; `n` if known."""
     extent = "(2 * n + 3)" if n is None else str(2 * n + 3)
 
-    def one(access: re.Match[str]) -> str:
+    def flat(access: re.Match[str]) -> str:
         parts = reversed(re.findall(r"\[([^\]]*)\]", access[2]))
-        return f"{access[1]}[{' + '.join(' * '.join([extent] * place + [f'({part})']) for place, part in enumerate(parts))}]"
+        terms = (" * ".join([extent] * place + [f"({part})"]) for place, part in enumerate(parts))
+        return f"{access[1]}[{' + '.join(terms)}]"
 
-    line = re.sub(r"\bm\b", extent, re.sub(r"\b([A-Z])((?:\[[^\]]*\])+)", one, line))
+    line = re.sub(r"\bm\b", extent, re.sub(r"\b([A-Z])((?:\[[^\]]*\])+)", flat, line))
     return line if n is None else re.sub(r"\bn\b", str(n), line)
 
 
@@ -157,8 +158,8 @@ class Maker:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.chance = random.Random(seed)
-        #: A few arrays a nest, so that its statements meet; one array relaxed in place in every
-        #: fifth, which takes wavefronts.
+        #: Few arrays in a nest, so that its statements meet; every fifth nest relaxes one array in
+        #: place, in wavefronts.
         in_place = self.chance.random() < 0.2
         self.arrays = (
             [self.chance.choice("ABCX")] if in_place else self.chance.sample(sorted(ARRAYS), self.chance.randint(2, 4))
@@ -201,7 +202,7 @@ class Maker:
         return body[0]
 
     def grow(self, around: str, statements: int, loops: int) -> tuple[Node, ...]:
-        """A block of that many statements under at most `loops` more loops; `around` are the iterators of those around."""
+        """A block of `statements` statements in at most `loops` more loops inside `around`."""
         if loops == 0 or len(around) == len(ITERATORS):
             return self.block(around, statements)
         before = (
@@ -283,16 +284,16 @@ class Maker:
             return f"{element} = {self.sum(around, local)};"
         if form < 0.85:
             return f"{element} += 0.03125 * {self.term(around, local, False)};"
-        other = self.term(around, local, False)
-        return f"{element} = {element} < {other} ? {element} : {other};"
+        right = self.term(around, local, False)
+        return f"{element} = {element} < {right} ? {element} : {right};"
 
     def target(self, around: str) -> str:
-        """An array with a dimension for each loop where there is one, else any."""
+        """An array with a dimension for each loop if there is one, else any."""
         fitting = [name for name in self.arrays if ARRAYS[name][0] == min(len(around), 3)]
         return self.chance.choice(fitting if fitting and self.chance.random() < 0.7 else self.arrays)
 
     def sum(self, around: str, local: str) -> str:
-        """Up to three terms with coefficients that add up to less than 1, so that values stay bounded."""
+        """Up to three terms with coefficients that add up to less than 1: values stay bounded."""
         terms = [self.term(around, local, False) for _ in range(self.chance.randint(1, 3))]
         factors = ["0.5", "0.25", "0.1875"]
         signs = [self.chance.choice([" + ", " + ", " - "]) for _ in terms]
@@ -315,7 +316,7 @@ class Maker:
         return name + self.subscripts(name, around)
 
     def identity(self, name: str, around: str) -> str:
-        """Each dimension by an iterator of its own, mostly in the order of the loops."""
+        """A different iterator for each dimension, mostly in the order of the loops."""
         rank = ARRAYS[name][0]
         if len(around) < rank:
             return self.subscripts(name, around)
@@ -339,13 +340,13 @@ class Maker:
         if choice < self.near:
             shift = self.chance.choice(["", "", " - 1", " + 1"]) if self.offsets else ""
             return iterator + shift
-        other = self.chance.choice(around)
+        second = self.chance.choice(around)
         skewed = [
-            f"{iterator} + {other}",
-            f"{iterator} - {other} + n",
+            f"{iterator} + {second}",
+            f"{iterator} - {second} + n",
             f"n + 1 - {iterator}",
             f"2 * {iterator}",
-            other,
+            second,
             "1",
             "n",
         ]
@@ -363,7 +364,7 @@ def case_file(nests: tuple[Nest, ...]) -> CaseFile:
 
 
 def smaller(body: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
-    """Every body with one node less: removed, or a condition with its block in its place."""
+    """All bodies with one node less: removed, or a condition replaced by its block."""
     for place, node in enumerate(body):
         yield body[:place] + body[place + 1 :]
         if isinstance(node, If):
@@ -375,7 +376,7 @@ def smaller(body: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
 
 
 def minimal(nest: Nest, fails: Callable[[Nest], bool], attempts: int = 60) -> Nest:
-    """The smallest nest found from `nest` on by leaving out nodes while it still fails."""
+    """The smallest failing nest that leaving out nodes of `nest` finds."""
     progress = True
     while progress:
         progress = False

@@ -1,4 +1,4 @@
-"""Random sums of products: bounds, orders of loops, accesses and sizes in all combinations, as a file of cases."""
+"""Random sums of products as case files: bounds, loop orders, accesses and sizes combined."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def random_products(seed: int, count: int) -> str:
 
 def _case(name: str, chance: random.Random) -> str:
     type_ = chance.choice(("float", "double", "int"))
-    lower = {one: chance.choice(_LOWER[one]) for one in "ijk"}
-    upper = {one: chance.choice(_UPPER[one]) for one in "ijk"}
+    lower = {axis: chance.choice(_LOWER[axis]) for axis in "ijk"}
+    upper = {axis: chance.choice(_UPPER[axis]) for axis in "ijk"}
     order = chance.choice([order for order in itertools.permutations("ijk") if _is_nested(order, lower, upper)])
-    loops = " ".join(f"for (int {one} = {lower[one]}; {one} < ({upper[one]}); {one}++)" for one in order)
+    loops = " ".join(f"for (int {axis} = {lower[axis]}; {axis} < ({upper[axis]}); {axis}++)" for axis in order)
     factors = [chance.choice(_FACTORS[:4]), chance.choice(_FACTORS)]
     scaled = chance.choice(
         ("", "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) c[i][j] = c[i][j] * 3;\n        ")
@@ -60,11 +60,11 @@ CASE({name})
 
 
 def _is_nested(order: tuple[str, ...], lower: dict[str, str], upper: dict[str, str]) -> bool:
-    """Whether bounds mention iterators of loops around alone."""
-    inside = {one: set(order[: order.index(one)]) for one in order}
+    """Whether bounds mention only iterators of outer loops."""
+    inside = {iterator: set(order[: order.index(iterator)]) for iterator in order}
     return all(
-        other in inside[one]
-        for one in order
-        for other in "ijk"
-        if other in lower[one] or other in upper[one].replace("if", "")
+        outer in inside[iterator]
+        for iterator in order
+        for outer in "ijk"
+        if outer in lower[iterator] or outer in upper[iterator].replace("if", "")
     )

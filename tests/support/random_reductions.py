@@ -1,9 +1,8 @@
-"""Random reductions and scans over all pairs of arithmetic types: one kernel each, a function of
-its number.
+"""Random reductions and scans over all pairs of arithmetic types, one kernel for each number.
 
 No kernel has undefined behaviour: data are chosen so that signed integers of an int's width and
-more don't overflow, in any order, and what is converted from floating to integer types fits.
-Floating sums and products whose order a clause frees are exact, so that bits agree there too.
+more do not overflow in any order, and conversions from floating to integer types fit. Floating sums
+and products whose order a clause frees are exact, so that their bits agree too.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ LENGTH = 600
 ROWS = 20
 
 #: Arrays of data: of integers all values, few, 0 and 1, factors; of floating numbers all, all but
-#: NaNs, zeros, few with halves, fractions below 1, factors, quarters within a char, such without a
-#: sign, parts of 1 alone, factors without a sign.
+#: NaNs, zeros, few with halves, fractions below 1, factors, quarters within a char, unsigned
+#: quarters, parts of 1 alone, unsigned factors.
 INTEGER_DATA = ("all", "few", "truths", "factors")
 FLOATING_DATA = ("all", "numbers", "zeros", "few", "fractions", "factors", "quarters", "unsigned", "parts", "scales")
 
@@ -121,7 +120,7 @@ def _element(type_: Number, data: str) -> str:
 
 
 def _record(type_: Number) -> str:
-    """Records values by their bytes; of NaNs only that they are some, and without a long double's padding."""
+    """Records values by their bytes, without a long double's padding; all NaNs are equal."""
     spelling, size = type_.spelling, 10 if type_.bits == 128 else f"sizeof({type_.spelling})"
     number = "if (x[k] != x[k]) memset(to, 0x7f, 10); else " if type_.floating else ""
     return (
@@ -134,12 +133,12 @@ def _record(type_: Number) -> str:
 
 def usual(left: Number, right: Number) -> Number:
     """The usual arithmetic conversions."""
-    floating = [one for one in (left, right) if one.floating]
+    floating = [type_ for type_ in (left, right) if type_.floating]
     if floating:
-        return max(floating, key=lambda one: one.bits)
-    left, right = (INT if one.bits < 32 else one for one in (left, right))
+        return max(floating, key=lambda type_: type_.bits)
+    left, right = (INT if type_.bits < 32 else type_ for type_ in (left, right))
     if left.bits != right.bits:
-        return max(left, right, key=lambda one: one.bits)
+        return max(left, right, key=lambda type_: type_.bits)
     return right if left.signed else left
 
 
@@ -162,8 +161,7 @@ class _Kernel:
         self.types = types
         self.chance = random.Random(seed)
         self.calls = False
-        # Every pair of types comes once in so many kernels; those that stand together are of
-        # different ones.
+        # Every pair of types comes once in so many kernels; adjacent kernels have different pairs.
         pair = seed * 89 % len(types) ** 2
         self.type, self.of = types[pair // len(types)], types[pair % len(types)]
 
@@ -180,7 +178,7 @@ class _Kernel:
         if drawn < 0.08 and operator not in ("*",):
             return Term(f"({text} > {self.choose('0', '1', '2')})", INT, data, of)
         if drawn < 0.14 and not of.floating and data != "all":
-            wide = self.chance.choice([one for one in self.types if one.bits >= 32 and one.signed])
+            wide = self.chance.choice([type_ for type_ in self.types if type_.bits >= 32 and type_.signed])
             if not (wide.floating and not type_.floating):
                 return Term(f"({wide.spelling}){text}", wide, data, of)
         if drawn < 0.18 and of.floating and of.bits <= 64 and operator in ("min", "max"):
@@ -193,7 +191,7 @@ class _Kernel:
         return Term(text, term_type, data, of)
 
     def data_for(self, operator: str, type_: Number, of: Number, vouched: bool) -> list[str]:
-        """The data with which nothing overflows that must not."""
+        """The data that cause no forbidden overflow."""
         common = usual(type_, of)
         if operator in ("+", "-", "*") and type_.floating:
             if of.floating:
@@ -207,7 +205,7 @@ class _Kernel:
             if of.floating and not type_.floating and not type_.truth:
                 return ["quarters", "unsigned"] if type_.signed else ["unsigned"]
             if of.floating:
-                # Of such zeros and NaNs a clause lets any stay.
+                # With a clause, any of these zeros and NaNs may stay.
                 return ["quarters", "few", "unsigned"] if vouched else list(FLOATING_DATA)
             return list(INTEGER_DATA)
         if of.floating:
@@ -226,7 +224,7 @@ class _Kernel:
     # -- updates
 
     def update(self, place: str, type_: Number, of: Number, index: str = "i") -> tuple[str, str]:
-        """A statement that updates `place`, and the operator of a clause that may be said of it ("" where none may)."""
+        """A statement that updates `place`, and the operator for a clause ("" if none may)."""
         kind = self.chance.random()
         if kind < 0.50:
             return self.arithmetic(place, type_, of, index)
@@ -242,12 +240,13 @@ class _Kernel:
         fits = type_.floating or (not type_.truth and not of.floating)
         vouched = fits and self.chance.random() < 0.4
         term = self.term(operator, type_, of, vouched, index)
-        said = ("+" if operator == "-" else operator) if vouched and (type_.floating or not term.type.floating) else ""
+        is_free = vouched and (type_.floating or not term.type.floating)
+        clause = ("+" if operator == "-" else operator) if is_free else ""
         form = self.chance.random()
         if form < 0.40:
-            return f"{place} {operator}= {term.text};", said
+            return f"{place} {operator}= {term.text};", clause
         if form < 0.60:
-            return f"{place} = {place} {operator} {term.text};", said
+            return f"{place} = {place} {operator} {term.text};", clause
         if form < 0.72:
             if operator == "-" and term.type.floating and not type_.signed:
                 return "", ""
@@ -258,35 +257,35 @@ class _Kernel:
                     if term.data != "all" or not usual(type_, of).signed
                     else ("", "")
                 )
-            return f"{place} = {term.text} {operator} {place};", said
+            return f"{place} = {term.text} {operator} {place};", clause
         if form < 0.80 and operator in ("+", "-", "&", "|", "^"):
-            other = self.term(operator, type_, of, vouched, index)
-            if other.type.floating and not type_.floating:
-                other = term
+            next_term = self.term(operator, type_, of, vouched, index)
+            if next_term.type.floating and not type_.floating:
+                next_term = term
             if term.data not in ("fractions", "parts"):
-                return f"{place} = {place} {operator} {term.text} {operator} {other.text};", said
+                return f"{place} = {place} {operator} {term.text} {operator} {next_term.text};", clause
         if form < 0.90:
             return self.with_casts(place, type_, operator, term), ""
-        return f"{place} = ({type_.spelling})({place} {operator} {term.text});", said
+        return f"{place} = ({type_.spelling})({place} {operator} {term.text});", clause
 
     def with_casts(self, place: str, type_: Number, operator: str, term: Term) -> str:
         """The accumulator, or the sum, converted on its way."""
         if type_.floating or term.type.floating:
-            wanted = [one for one in self.types if one.floating]
+            wanted = [kind for kind in self.types if kind.floating]
             if not type_.floating:
                 return f"{place} {operator}= {term.text};"
         else:
-            # What is wide and signed may not overflow, whatever the accumulator holds.
+            # Wide signed values may not overflow, whatever the accumulator holds.
             wide = [
-                one
-                for one in self.types
-                if not one.floating and not (one.bits < 32 and term.data == "all" and operator == "*")
+                kind
+                for kind in self.types
+                if not kind.floating and not (kind.bits < 32 and term.data == "all" and operator == "*")
             ]
-            wanted = [one for one in wide if not (one.signed and one.bits > type_.bits and operator == "*")]
+            wanted = [kind for kind in wide if not (kind.signed and kind.bits > type_.bits and operator == "*")]
             if usual(type_, term.type).signed and type_.bits >= 32:
-                wanted = [one for one in wanted if one.bits < 32 or one.signed]
+                wanted = [kind for kind in wanted if kind.bits < 32 or kind.signed]
             if term.data == "all" and operator in ("+", "-", "*"):
-                wanted = [one for one in wanted if not usual(one, term.type).signed] or [type_]
+                wanted = [kind for kind in wanted if not usual(kind, term.type).signed] or [type_]
         cast = self.chance.choice(wanted or [type_]).spelling
         if self.chance.random() < 0.5:
             return f"{place} = ({cast}){place} {operator} {term.text};"
@@ -302,10 +301,10 @@ class _Kernel:
         operator = self.choose("min", "max")
         vouched = self.chance.random() < 0.25 and type_ == of
         term = self.term(operator, type_, of, vouched, index)
-        value, said = term.text, operator if vouched and term.type == type_ else ""
+        value, clause = term.text, operator if vouched and term.type == type_ else ""
         if term.type.floating and not type_.floating and not type_.truth and term.data not in ("quarters", "unsigned"):
             return "", ""
-        less, more = ("<", ">") if operator == "min" else (">", "<")
+        less, greater = ("<", ">") if operator == "min" else (">", "<")
         strict = self.choose("", "=")
         form = self.choose(
             "if", "swapped", "negated", "braces", "new", "old", "mirrored", "call", "call", "cast", "kept"
@@ -314,29 +313,29 @@ class _Kernel:
             suffix = {32: "f", 128: "l"}.get(usual(type_, term.type).bits, "")
             arguments = self.choose(f"{place}, {value}", f"{value}, {place}")
             self.calls = True
-            return f"{place} = f{operator}{suffix}({arguments});", said
-        # Without a clause each is C's; a clause is said of what a NaN or an equal value doesn't
+            return f"{place} = f{operator}{suffix}({arguments});", clause
+        # Without a clause each form is C's; a clause needs a form that NaNs and equal values do not
         # change.
         texts = {
             "if": f"if ({value} {less}{strict} {place}) {place} = {value};",
-            "swapped": f"if ({place} {more}{strict} {value}) {place} = {value};",
+            "swapped": f"if ({place} {greater}{strict} {value}) {place} = {value};",
             "negated": f"if (!({place} {less}{strict} {value})) {place} = {value};",
             "braces": f"if ({value} {less}{strict} {place}) {{ {{ {place} = ({type_.spelling}){value}; }} }}",
             "new": f"{place} = {value} {less}{strict} {place} ? {value} : {place};",
             "old": f"{place} = {place} {less}{strict} {value} ? {place} : {value};",
-            "mirrored": f"{place} = {place} {more}{strict} {value} ? {value} : {place};",
+            "mirrored": f"{place} = {place} {greater}{strict} {value} ? {value} : {place};",
             "cast": f"if (({type_.spelling}){value} {less}{strict} {place}) {place} = ({type_.spelling}){value};",
-            "kept": f"{place} = {value} {more}{strict} {place} ? {place} : {value};",
+            "kept": f"{place} = {value} {greater}{strict} {place} ? {place} : {value};",
             "call": f"if ({value} {less} {place}) {place} = {value};",
         }
-        return texts[form], "" if form == "negated" else said
+        return texts[form], "" if form == "negated" else clause
 
     # -- loops
 
     def first(self, type_: Number) -> str:
-        """What the accumulator begins with."""
+        """The initial value of the accumulator."""
         if type_.floating:
-            # Of a 0.0 and a -0.0 C leaves open which fmin and fmax give.
+            # C leaves open which of 0.0 and -0.0 fmin and fmax give.
             return self.choose("0", "0" if self.calls else "-0.0", "1", "-1", "2.5", "NAN", "-INFINITY", "1e30", "3")
         return (
             self.choose("0", "1", "1", "2", "3", "0")
@@ -345,14 +344,15 @@ class _Kernel:
         )
 
     def condition(self, index: str = "i") -> str:
-        other = self.chance.choice(self.types)
+        type_ = self.chance.choice(self.types)
         data = self.chance.choice(("few", "all"))
-        return f"{data}_{other.name}[{index}] {self.choose('>', '<', '!=', '>=')} {self.choose('0', '1', '2')}"
+        return f"{data}_{type_.name}[{index}] {self.choose('>', '<', '!=', '>=')} {self.choose('0', '1', '2')}"
 
     def case(self) -> Case:
         shape = self.choose(
-            "plain", "plain", "plain", "plain", "conditional", "nested", "two", "rows", "columns", "member", "element", "pointer",
-            "global", "arg", "scan", "exclusive", "running", "temporary", "count", "choice", "array scan", "ordered", "inner", "inner", "product",
+            "plain", "plain", "plain", "plain", "conditional", "nested", "two", "rows", "columns", "member",
+            "element", "pointer", "global", "arg", "scan", "exclusive", "running", "temporary", "count", "choice",
+            "array scan", "ordered", "inner", "inner", "product",
         )  # fmt: skip
         while True:
             text = getattr(self, "_" + shape.replace(" ", "_"))()
@@ -360,7 +360,8 @@ class _Kernel:
                 break
         name = f"reduction_{self.seed}"
         helper, body, records = text
-        run = f"{helper}CASE({name})\n{{\n    static const int lengths[] = {{0, 1, 37, N}};\n    if (!filled++)\n        fill();\n"
+        run = f"{helper}CASE({name})\n{{\n    static const int lengths[] = {{0, 1, 37, N}};\n"
+        run += "    if (!filled++)\n        fill();\n"
         loop = "    for (int c = 0; c < 4; ++c) {\n        const int n = lengths[c];\n"
         return Case(
             name, f"{self.type.spelling} of {self.of.spelling}, {shape}", f"{run}{loop}{body}{records}    }}\n}}\n"
@@ -377,13 +378,13 @@ class _Kernel:
         return f" reduction({operator}: {name})" if operator else ""
 
     def _simple(self, wrap: str, nested: bool = False) -> tuple[str, str, str] | None:
-        update, said = self.update("w", self.type, self.of, "j" if nested else "i")
+        update, clause = self.update("w", self.type, self.of, "j" if nested else "i")
         if not update:
             return None
-        start = self.first(self.type) if said not in ("*",) else "1"
-        if said in ("+", "*", "min", "max") and self.type.floating:
+        start = self.first(self.type) if clause not in ("*",) else "1"
+        if clause in ("+", "*", "min", "max") and self.type.floating:
             start = self.choose("0", "1", "2.5")
-        body = f"        {self.type.spelling} w = ({self.type.spelling}){start};\n{self._pragma(self._said(said))}"
+        body = f"        {self.type.spelling} w = ({self.type.spelling}){start};\n{self._pragma(self._said(clause))}"
         body += wrap.format(update=update, condition=self.condition("j" if nested else "i"))
         return "", body, self._keep(self.type, "w")
 
@@ -395,47 +396,50 @@ class _Kernel:
 
     def _conditional(self) -> tuple[str, str, str] | None:
         return self._simple(
-            "        for (int i = 0; i < n; i++)\n            if ({condition}) {{\n                {update}\n            }}\n"
+            "        for (int i = 0; i < n; i++)\n"
+            "            if ({condition}) {{\n                {update}\n            }}\n"
         )
 
     def _nested(self) -> tuple[str, str, str] | None:
         return self._simple(
-            "        for (int i = 0; i < n / M; i++)\n            for (int j = i; j < i + M; j++)\n                {update}\n",
+            "        for (int i = 0; i < n / M; i++)\n"
+            "            for (int j = i; j < i + M; j++)\n                {update}\n",
             True,
         )
 
     def _two(self) -> tuple[str, str, str] | None:
-        first, said = self.update("w", self.type, self.of)
-        other = self.chance.choice(self.types)
-        second, also = self.update("v", other, self.of)
-        if not first or not second or said or also:
+        first, clause = self.update("w", self.type, self.of)
+        other_type = self.chance.choice(self.types)
+        second, also = self.update("v", other_type, self.of)
+        if not first or not second or clause or also:
             return None
         body = f"        {self.type.spelling} w = ({self.type.spelling}){self.first(self.type)};\n"
-        body += f"        {other.spelling} v = ({other.spelling}){self.first(other)};\n{self._pragma()}"
+        body += f"        {other_type.spelling} v = ({other_type.spelling}){self.first(other_type)};\n{self._pragma()}"
         body += f"        for (int i = 0; i < n; i++) {{\n            {first}\n            {second}\n        }}\n"
-        return "", body, self._keep(self.type, "w") + self._keep(other, "v")
+        return "", body, self._keep(self.type, "w") + self._keep(other_type, "v")
 
     def _array(self, place: str, inner: str) -> tuple[str, str, str] | None:
-        update, said = self.update(place, self.type, self.of, inner)
-        if not update or said:
+        update, clause = self.update(place, self.type, self.of, inner)
+        if not update or clause:
             return None
         body = f"        static {self.type.spelling} r[M];\n        for (int i = 0; i < M; i++)\n"
         body += f"            r[i] = ({self.type.spelling}){self.first(self.type)};\n{self._pragma()}"
-        body += f"        for (int i = 0; i < n / M; i++)\n            for (int j = 0; j < M; j++)\n                {update}\n"
+        body += "        for (int i = 0; i < n / M; i++)\n            for (int j = 0; j < M; j++)\n"
+        body += f"                {update}\n"
         return "", body, self._keep(self.type, "r", "M")
 
     def _rows(self) -> tuple[str, str, str] | None:
-        found = self._array("r[i]", "i * M + j")
-        # There are M rows, of which n / M have terms.
-        return None if found is None else (found[0], found[1].replace("n / M", "(n / M > M ? M : n / M)"), found[2])
+        array = self._array("r[i]", "i * M + j")
+        # Of M rows, n / M have terms.
+        return None if array is None else (array[0], array[1].replace("n / M", "(n / M > M ? M : n / M)"), array[2])
 
     def _columns(self) -> tuple[str, str, str] | None:
         return self._array("r[j]", "i * M + j")
 
     def _inner(self) -> tuple[str, str, str] | None:
         """A sum of each row, in a variable of the outer loop's body."""
-        update, said = self.update("w", self.type, self.of, "i * M + j")
-        if not update or said:
+        update, clause = self.update("w", self.type, self.of, "i * M + j")
+        if not update or clause:
             return None
         body = f"        static {self.type.spelling} r[N / M];\n        memset(r, 0, sizeof r);\n{self._pragma()}"
         body += (
@@ -446,17 +450,17 @@ class _Kernel:
 
     def _product(self) -> tuple[str, str, str] | None:
         """A product of matrices of three types, one of them of 0 and 1."""
-        other = self.chance.choice([one for one in self.types if not one.floating])
+        other_type = self.chance.choice([kind for kind in self.types if not kind.floating])
         (data, *_) = self.data_for("+", self.type, self.of, True)
-        term = f"{data}_{self.of.name}[i * M + k] * truths_{other.name}[k * M + j]"
+        term = f"{data}_{self.of.name}[i * M + k] * truths_{other_type.name}[k * M + j]"
         body = f"        static {self.type.spelling} p[M][M];\n        memset(p, 0, sizeof p);\n{self._pragma()}"
         body += "        for (int i = 0; i < n / M % M; i++)\n            for (int j = 0; j < M; j++)\n"
         body += f"                for (int k = 0; k < M; k++)\n                    p[i][j] += {term};\n"
         return "", body, self._keep(self.type, "*p", "M * M")
 
     def _placed(self, declare: str, place: str, helper: str = "") -> tuple[str, str, str] | None:
-        update, said = self.update(place, self.type, self.of)
-        if not update or said:
+        update, clause = self.update(place, self.type, self.of)
+        if not update or clause:
             return None
         body = f"        {declare}\n        {place} = ({self.type.spelling}){self.first(self.type)};\n{self._pragma()}"
         body += (
@@ -481,14 +485,15 @@ class _Kernel:
         term = self.term("min", self.type, self.type)
         less = self.choose("<", "<=", ">", ">=")
         test = self.choose(f"{term.text} {less} w", f"w {less} {term.text}", f"!({term.text} {less} w)")
-        body = f"        {self.type.spelling} w = ({self.type.spelling}){self.first(self.type)};\n        int k = -1;\n{self._pragma()}"
+        body = f"        {self.type.spelling} w = ({self.type.spelling}){self.first(self.type)};\n"
+        body += f"        int k = -1;\n{self._pragma()}"
         body += f"        for (int i = 0; i < n; i++)\n            if ({test}) {{\n"
         body += f"                w = {term.text};\n                k = i;\n            }}\n"
         return "", body, self._keep(self.type, "w") + self._keep(INT, "k")
 
     def _scanned(self, before: str, after: str) -> tuple[str, str, str] | None:
-        update, said = self.update("w", self.type, self.of)
-        if not update or said:
+        update, clause = self.update("w", self.type, self.of)
+        if not update or clause:
             return None
         body = f"        static {self.type.spelling} y[N];\n        memset(y, 0, sizeof y);\n"
         body += f"        {self.type.spelling} w = ({self.type.spelling}){self.first(self.type)};\n{self._pragma()}"
@@ -505,8 +510,8 @@ class _Kernel:
         return self._scanned("", f"            if ({self.condition()})\n                y[i] = w;\n")
 
     def _array_scan(self) -> tuple[str, str, str] | None:
-        update, said = self.update("y[i]", self.type, self.of)
-        if not update or said:
+        update, clause = self.update("y[i]", self.type, self.of)
+        if not update or clause:
             return None
         body = f"        static {self.type.spelling} y[N];\n        memset(y, 0, sizeof y);\n{self._pragma()}"
         body += (
@@ -515,9 +520,10 @@ class _Kernel:
         return "", body, self._keep(self.type, "y", "N")
 
     def _temporary(self) -> tuple[str, str, str] | None:
-        """A value that is computed first, mostly the size of a difference."""
+        """A value that is computed first, mostly the absolute value of a difference."""
         operator = self.choose("min", "max")
-        of = self.of if self.of.floating else self.chance.choice([one for one in self.types if one.floating])
+        floating = [type_ for type_ in self.types if type_.floating]
+        of = self.of if self.of.floating else self.chance.choice(floating)
         type_ = self.type if self.type.floating else of
         data = self.choose("all", "numbers", "zeros", "few")
         call = {32: "fabsf", 64: "fabs", 128: "fabsl"}[of.bits]

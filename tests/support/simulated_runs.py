@@ -1,4 +1,4 @@
-"""Runs programs of the polyhedral model on symbolic values, in the order of the text or of any schedule."""
+"""Runs programs of the polyhedral model on symbolic values, in textual order or by a schedule."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def coordinates(point: isl.Point, kind: isl.dim_type = isl.dim_type.set) -> tupl
 def pairs(relation: isl.Map) -> dict[tuple[int, ...], tuple[int, ...]]:
     """A function with finitely many arguments, as a dictionary."""
     split = relation.dim(isl.dim_type.in_)
-    found: list[tuple[int, ...]] = []
-    relation.wrap().foreach_point(lambda point: found.append(coordinates(point)))
-    result = {each[:split]: each[split:] for each in found}
-    assert len(result) == len(found)
+    points: list[tuple[int, ...]] = []
+    relation.wrap().foreach_point(lambda point: points.append(coordinates(point)))
+    result = {point[:split]: point[split:] for point in points}
+    assert len(result) == len(points)
     return result
 
 
@@ -47,23 +47,22 @@ def run(
     parallel: Sequence[int] = (),
     seed: int = 0,
 ) -> Memory:
-    """Memory after all instances have run in the order of their times; components numbered in
-    `parallel` are shuffled.
-
-    Every write stores a hash of who writes and what it reads, so that any read of a wrong value
-    shows in the end.
+    """Memory after all instances have run in schedule order; components in `parallel` are shuffled.
+    Every write stores a hash of the writer and of what it reads, so that any wrong read shows in
+    the end.
     """
     shuffled = random.Random(seed)
     memory: Memory = {}
-    copied = {each.copy: each for each in copies}
-    once = {each.copy: cells(fixed(each.once, sizes)) for each in copies}
-    plain = {each.statement for each in copies}
+    copied = {copy.copy: copy for copy in copies}
+    once = {copy.copy: cells(fixed(copy.once, sizes)) for copy in copies}
+    plain = {copy.statement for copy in copies}
     instances = []
-    for each in statements:
-        domain = fixed(each.domain, sizes)
-        when = pairs(fixed(times[each.name], sizes).intersect_domain(domain))
-        accesses = [(a.array, a.write, pairs(fixed(a.relation, sizes).intersect_domain(domain))) for a in each.accesses]
-        instances += [(time, each.name, instance, accesses) for instance, time in when.items()]
+    for statement in statements:
+        domain = fixed(statement.domain, sizes)
+        when = pairs(fixed(times[statement.name], sizes).intersect_domain(domain))
+        related = ((use, fixed(use.relation, sizes).intersect_domain(domain)) for use in statement.accesses)
+        accesses = [(use.array, use.write, pairs(relation)) for use, relation in related]
+        instances += [(time, statement.name, instance, accesses) for instance, time in when.items()]
     lots: dict[tuple[int, ...], float] = {}
 
     def order(entry: Any) -> Any:
@@ -93,12 +92,12 @@ def run(
     return {key: value for key, value in memory.items() if key[0] not in copied}
 
 
-def cells(found: isl.Set) -> set[tuple[int, ...]]:
+def cells(domain: isl.Set) -> set[tuple[int, ...]]:
     result: set[tuple[int, ...]] = set()
-    found.foreach_point(lambda point: result.add(coordinates(point)))
+    domain.foreach_point(lambda point: result.add(coordinates(point)))
     return result
 
 
 def run_as_written(statements: Sequence[Statement], sizes: Mapping[str, int]) -> Memory:
     order = original_schedule(tuple(statements))
-    return run(statements, {each.statement.name: each.map for each in order.statements}, sizes)
+    return run(statements, {ordered.statement.name: ordered.map for ordered in order.statements}, sizes)

@@ -1,8 +1,8 @@
-"""Tiles for the kernels of tests/run/cases/strategies.c, as TILEK_SIZES says them."""
+"""Tiles for the kernels of tests/run/cases/strategies.c, in the form of TILEK_SIZES."""
 
 from __future__ import annotations
 
-#: Smaller than the arrays and no divisors of theirs, for every tile size that the kernels have.
+#: Smaller than the arrays and no divisors of their extents, for every tile size of the kernels.
 TILES = {
     "t_size": 3,
     "t_i_size": 5,

@@ -19,19 +19,19 @@ DEFAULTS = PlanDefaults()
 def plans(
     source: str, diagnostics: Diagnostics | None = None, path: str = "t.c", defaults: PlanDefaults = DEFAULTS
 ) -> list[KernelPlan]:
-    """The plans of all kernels of the C text; errors fail the test unless `diagnostics` is there to take them."""
-    found = Diagnostics() if diagnostics is None else diagnostics
-    unit = parse_translation_unit(path, textwrap.dedent(source).encode(), CompilerFlags(), found)
-    assert unit is not None, list(found)
-    made = [make_plan(kernel, unit.floating, found, defaults) for kernel in unit.kernels]
-    assert diagnostics is not None or not found.has_errors, [item.message for item in found]
-    return [each.plan for each in made if each is not None]
+    """The plans of all kernels of the C text; errors fail the test without `diagnostics`."""
+    collected = Diagnostics() if diagnostics is None else diagnostics
+    unit = parse_translation_unit(path, textwrap.dedent(source).encode(), CompilerFlags(), collected)
+    assert unit is not None, list(collected)
+    made = [make_plan(kernel, unit.floating, collected, defaults) for kernel in unit.kernels]
+    assert diagnostics is not None or not collected.has_errors, [item.message for item in collected]
+    return [planned.plan for planned in made if planned is not None]
 
 
 def plan(source: str, defaults: PlanDefaults = DEFAULTS) -> KernelPlan:
     """The plan of the text's only kernel."""
-    (found,) = plans(source, defaults=defaults)
-    return found
+    (only,) = plans(source, defaults=defaults)
+    return only
 
 
 def text(source: str) -> str:

@@ -1,4 +1,4 @@
-"""What the CUDA stand-in says of a process where TILEK_STANDIN_COUNTS is set."""
+"""The CUDA stand-in's counts of a process where TILEK_STANDIN_COUNTS is set."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class StandinCounts:
-    """Calls of the driver: `launches` one at a time, `entries` of a context, `graphs` that were
-    made, and how often one was `played`; `cooperative` of the launches have all their blocks at
-    once; `said` is all that the process wrote to its standard error.
+    """Calls of the driver. There were `launches` single ones, `entries` of a context, `graphs` made
+    and `played`. The `cooperative` launches have all their blocks resident together. `output` is
+    the process's standard error.
     """
 
     launches: int
@@ -24,11 +24,11 @@ class StandinCounts:
     graphs: int
     played: int
     cooperative: int
-    said: str
+    output: str
 
 
-def standin_counts(said: str) -> StandinCounts:
-    """The counts in what a process wrote to its standard error."""
-    found = _LINE.search(said)
-    assert found is not None, said
-    return StandinCounts(*map(int, found.groups()), said)
+def standin_counts(output: str) -> StandinCounts:
+    """The counts in a process's standard error."""
+    match_ = _LINE.search(output)
+    assert match_ is not None, output
+    return StandinCounts(*map(int, match_.groups()), output)

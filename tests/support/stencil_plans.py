@@ -1,4 +1,4 @@
-"""Stencils whose time steps are tiled, and what makes their plans wrong, for tests of what refuses these."""
+"""Stencils with tiled time steps, and changes that make their plans wrong, to test the verifier."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ Change = Callable[[Any], Any]
 
 
 def rewritten(node: Any, change: Change) -> Any:
-    """The tree with `change` made to every node, leaves first; tuples lose what becomes None."""
+    """The tree with `change` applied to every node, leaves first; tuples drop what becomes None."""
     if type(node) is tuple:
-        return tuple(one for one in (rewritten(part, change) for part in node) if one is not None)
+        return tuple(child for child in (rewritten(part, change) for part in node) if child is not None)
     if not dataclasses.is_dataclass(node) or isinstance(node, type) or type(node).__module__.endswith("directives"):
         return node
     fields = {
-        one.name: getattr(node, one.name) for one in dataclasses.fields(node) if one.name not in ("range", "header")
+        part.name: getattr(node, part.name) for part in dataclasses.fields(node) if part.name not in ("range", "header")
     }
     new = {name: rewritten(value, change) for name, value in fields.items()}
     changed = {name: value for name, value in new.items() if value is not fields[name] and value != fields[name]}
@@ -58,13 +58,13 @@ def rewritten(node: Any, change: Change) -> Any:
 def in_launch(made: KernelPlan, which: int, change: Change) -> KernelPlan:
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
-    launches = [one for one in loop.steps if isinstance(one, Launch)]
+    launches = [step for step in loop.steps if isinstance(step, Launch)]
     launches[which] = replace(launches[which], body=rewritten(launches[which].body, change))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
 def without_if(made: KernelPlan, which: int, text: str) -> KernelPlan:
-    """Without the statements under conditions that stand around an assignment to such an element."""
+    """The plan without the conditional statements around an assignment to this element."""
 
     def holds(node: If) -> bool:
         inner = node.then.statements[-1] if node.then.statements else None
@@ -75,24 +75,24 @@ def without_if(made: KernelPlan, which: int, text: str) -> KernelPlan:
 
 
 def more_in(made: KernelPlan, which: int, text: str, change: int) -> KernelPlan:
-    """Comparisons whose text has this in it, their right side that much greater."""
-    found = 0
+    """The plan with the right side of comparisons with this text increased by `change`."""
+    count = 0
 
     def more(node: Any) -> Any:
-        nonlocal found
+        nonlocal count
         if isinstance(node, Binary) and node.operator in (">=", "<") and text in expression_text(node):
-            found += 1
+            count += 1
             return replace(node, right=Binary("+", node.right, integer(change), node.right.type))
         return node
 
     result = in_launch(made, which, more)
-    assert found
+    assert count
     return result
 
 
 def scratchpads(made: KernelPlan) -> list[tuple[str, list[int]]]:
     return [
-        (one.array.name, [length.value for length in one.object.lengths if isinstance(length, IntegerLiteral)])
+        (pad.array.name, [length.value for length in pad.object.lengths if isinstance(length, IntegerLiteral)])
         for launch in made.device
-        for one in launch.scratchpads
+        for pad in launch.scratchpads
     ]

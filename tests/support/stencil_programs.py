@@ -1,4 +1,4 @@
-"""The programs of thesis chapters 3 and 4 in isl's notation, and a machine that runs them in any order."""
+"""The programs of thesis chapters 3 and 4 as isl relations, and an interpreter for any order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def statement(
 def nest(iterators: str, low: int = 1) -> str:
     """1 <= t <= T and low <= i, j, ... <= N."""
     time, *space = iterators.split(", ")
-    return f"1 <= {time} <= T" + "".join(f" and {low} <= {each} <= N" for each in space)
+    return f"1 <= {time} <= T" + "".join(f" and {low} <= {iterator} <= N" for iterator in space)
 
 
 def figure_3_4() -> tuple[Statement, ...]:
@@ -74,7 +74,8 @@ def figure_4_4() -> tuple[Statement, ...]:
 
 def stencil_reads(array: str, offsets: Sequence[tuple[int, ...]]) -> list[str]:
     return [
-        f"{array}[{', '.join(f'{axis} + {off}' for axis, off in zip('ijk', each, strict=False))}]" for each in offsets
+        f"{array}[{', '.join(f'{axis} + {off}' for axis, off in zip('ijk', offset, strict=False))}]"
+        for offset in offsets
     ]
 
 
@@ -96,11 +97,11 @@ def jacobi(offsets: Sequence[tuple[int, ...]]) -> tuple[Statement, ...]:
     """S0: B = f(neighbours in A); S1: A = B (thesis Figure 3.2a)."""
     dimensions = len(offsets[0])
     iterators = ", ".join(["t", *"ijk"[:dimensions]])
-    here = ", ".join("ijk"[:dimensions])
+    subscripts = ", ".join("ijk"[:dimensions])
     zeros = (0,) * dimensions
     return (
-        statement("S0", iterators, nest(iterators), (0, 0, *zeros), f"B[{here}]", *stencil_reads("A", offsets)),
-        statement("S1", iterators, nest(iterators), (0, 1, *zeros), f"A[{here}]", f"B[{here}]"),
+        statement("S0", iterators, nest(iterators), (0, 0, *zeros), f"B[{subscripts}]", *stencil_reads("A", offsets)),
+        statement("S1", iterators, nest(iterators), (0, 1, *zeros), f"A[{subscripts}]", f"B[{subscripts}]"),
     )
 
 
@@ -108,9 +109,9 @@ def sor(offsets: Sequence[tuple[int, ...]]) -> tuple[Statement, ...]:
     """S: A = f(neighbours in A) (thesis Figure 3.2b)."""
     dimensions = len(offsets[0])
     iterators = ", ".join(["t", *"ijk"[:dimensions]])
-    here = ", ".join("ijk"[:dimensions])
+    subscripts = ", ".join("ijk"[:dimensions])
     position = (0,) * (dimensions + 2)
-    return (statement("S", iterators, nest(iterators), position, f"A[{here}]", *stencil_reads("A", offsets)),)
+    return (statement("S", iterators, nest(iterators), position, f"A[{subscripts}]", *stencil_reads("A", offsets)),)
 
 
 def fdtd() -> tuple[Statement, ...]:

@@ -1,4 +1,4 @@
-"""Which targets this machine can run, and the environment that a program needs for each."""
+"""The targets that this machine can run, and the environment that a program needs for each."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from pathlib import Path
 from tests.cuda_standin.build import build_standin
 
 HOST_NAMES = ("serial", "threads")
-#: OpenCL's devices here are processors: `opencl` runs the program for those, `opencl-gpu` has them
-#: run the one for GPUs.
+#: OpenCL's devices here are processors: `opencl` runs the processors' program, `opencl-gpu` runs
+#: the GPUs' program on them.
 DEVICE_NAMES = ("opencl", "opencl-gpu", "cuda")
 NAMES = HOST_NAMES + DEVICE_NAMES
-#: What a GPU's program is to compute does not depend on how hard PoCL tries, which takes it twice
-#: as long as all else. The program for processors, which users of PoCL run, is compiled as they
-#: have it.
+#: PoCL's optimisations do not change the results of a GPU's program, but double the time of a run.
+#: The processors' program, which users of PoCL run, is compiled as users compile it.
 UNOPTIMISED = (("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable"),)
 
 
 @dataclass(frozen=True)
 class TargetEnvironment:
-    """A target and the variables that select it; `absent` says why it can't run here (None where it can)."""
+    """A target and the variables that select it; `absent` says why it can't run or is None."""
 
     name: str
     variables: tuple[tuple[str, str], ...]
@@ -36,7 +35,7 @@ class TargetEnvironment:
 
 
 def target_environment(name: str, scratch: Path) -> TargetEnvironment:
-    """The environment for target `name`; `scratch` keeps what must be built for it (the CUDA stand-in)."""
+    """The environment for target `name`; `scratch` keeps its builds (the CUDA stand-in)."""
     selected = (("TILEK_TARGET", name), ("TILEK_STRICT", "1"))
     if name == "threads":
         return TargetEnvironment(name, (*selected, ("TILEK_NUM_THREADS", "3")))
@@ -59,7 +58,7 @@ def _cuda(selected: tuple[tuple[str, str], ...], scratch: Path) -> TargetEnviron
 
 @functools.cache
 def cuda_device_present() -> bool:
-    """Whether the real driver answers with a device."""
+    """Whether the real driver finds a device."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -81,7 +80,7 @@ def system_opencl_present() -> bool:
 
 @functools.cache
 def opencl_present() -> bool:
-    """Whether an OpenCL platform answers: the system's, or PoCL's wheel through pyopencl's loader."""
+    """Whether the system's OpenCL, or PoCL's wheel through pyopencl's loader, finds a platform."""
     if system_opencl_present():
         return True
     try:
@@ -94,7 +93,7 @@ def opencl_present() -> bool:
         return False
 
 
-def program_environment(target: TargetEnvironment, cache: Path, **more: str) -> dict[str, str]:
-    """The whole environment of a program: this process's without its TILEK_ variables, and the target's."""
+def program_environment(target: TargetEnvironment, cache: Path, **variables: str) -> dict[str, str]:
+    """A program's whole environment: this process's without TILEK_ variables, and the target's."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
-    return inherited | {"TILEK_CACHE_DIR": str(cache)} | dict(target.variables) | more
+    return inherited | {"TILEK_CACHE_DIR": str(cache)} | dict(target.variables) | variables

@@ -1,4 +1,4 @@
-"""A plan's work, counted from its bounds, against a run of its steps point by point."""
+"""A plan's work, counted from its bounds, against a point-by-point run of its steps."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from tilepragma.cost.traffic_polynomials import tile_traffic
 
 
 def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
-    """Compares one case of a launch with its runs: launches, tiles, points, and those of a tile."""
-    own = _entries(launch, case)
+    """Compare a case of a launch with its runs: launches, tiles, points, and those of a tile."""
+    entries = _entries(launch, case)
     assert launch.exact
     assert launch.launches[case] == len(runs)
     assert launch.points[case] == sum(run.points for run in runs)
-    dealt = np.prod([loop.trips[own] for loop in launch.loops], axis=0, dtype=np.int64)
+    tile_counts = np.prod([loop.trips[entries] for loop in launch.loops], axis=0, dtype=np.int64)
     if launch.loops:
-        # Where a loop around the tiles has no iterations none of them begins.
+        # No tile begins where a loop around the tiles has no iterations.
         some = Counter(len(run.tiles) for run in runs if run.tiles)
-        assert some <= Counter(dealt.repeat(launch.repeats[own]).tolist())
-        if launch.working is not None:
+        assert some <= Counter(tile_counts.repeat(launch.repeats[entries]).tolist())
+        if launch.nonempty is not None:
             # A condition may hold where only points between the integers satisfy it.
             begun = sum(tile.points > 0 for run in runs for tile in run.tiles)
-            held = int((launch.working * launch.repeats)[own].sum())
-            assert begun <= held <= int((dealt * launch.repeats[own]).sum())
+            working = int((launch.nonempty * launch.repeats)[entries].sum())
+            assert begun <= working <= int((tile_counts * launch.repeats[entries]).sum())
     tiles = [tile for run in runs for tile in run.tiles]
     if launch.tile.points is None or not launch.tile.points[case]:
         return
-    # Where the representative tile lies is the counts' own matter, but it must be one of those that
-    # ran.
+    # The counts choose the representative tile, but it must be one of the tiles that ran.
     alike = [tile for tile in tiles if tile.points == launch.tile.points[case]]
     if launch.tile.fronts:
         fronts = sorted(points for front in launch.tile.fronts for points in _of_case(front, case))
@@ -44,16 +43,16 @@ def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
 
 def _traffic(launch: LaunchWork, case: int) -> dict[tuple[str, bool], int]:
     """Elements of each array that the tile reads and writes."""
-    found = tile_traffic(launch.place, launch.tile, {})
-    assert found.error == 0
-    elements = {(one.array.name, False): int(one.read[case]) for one in found.arrays}
-    elements |= {(one.array.name, True): int(one.written[case]) for one in found.arrays}
+    traffic = tile_traffic(launch.place, launch.tile, {})
+    assert traffic.error == 0
+    elements = {(array.array.name, False): int(array.read[case]) for array in traffic.arrays}
+    elements |= {(array.array.name, True): int(array.written[case]) for array in traffic.arrays}
     return {key: value for key, value in elements.items() if value}
 
 
 def _of_case(fronts: Fronts, case: int) -> list[int]:
     assert len(fronts.points[fronts.case == case]) == fronts.steps[case]
-    return [int(one) for one in fronts.points[fronts.case == case]]
+    return [int(count) for count in fronts.points[fronts.case == case]]
 
 
 def _entries(launch: LaunchWork, case: int) -> slice:

@@ -10,10 +10,9 @@ closure orders all that memory-based dependences order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.program_model import Dependence, DependenceKind, Statement
 from tilepragma.poly.schedule import original_schedule
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.bank_conflicts import Banks, Reference, element_conflicts
 
 

@@ -1,4 +1,4 @@
-"""Whether a schedule is legal, tilable, balanced and parallel: proofs by isl's sets, apart from the code that finds it."""
+"""Proofs by isl that a schedule is legal, tilable and balanced, independent of the search."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ class Violation:
 
 
 def violations(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
-    """P_e intersected with { s -> t : Phi_S(s) >=_lex Phi_T(t) }, where it is not empty: the negation of (3.11)."""
+    """The non-empty P_e with { s -> t : Phi_S(s) >=_lex Phi_T(t) }: the negation of (3.11)."""
     maps = {each.statement.name: each.map for each in schedule.statements}
     return violated_orders(maps, dependences)
 
 
 def violated_orders(maps: dict[str, isl.Map], dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
     """The same for any maps { S[i] -> [time] } by statement name, functions or relations."""
-    found = []
+    broken = []
     for dependence in ordering(dependences):
         wrong = maps[dependence.source].lex_ge_map(maps[dependence.target]).intersect(dependence.relation)
         if not wrong.is_empty():
-            found.append(Violation(dependence, wrong))
-    return tuple(found)
+            broken.append(Violation(dependence, wrong))
+    return tuple(broken)
 
 
 def untilable(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
     """The pairs that a band's rectangular tiles would break, Theorem 3.3.
 
-    Of P_e, what rows before the band leave unordered, with { phi_T^k(t) - phi_S^k(s) < 0 } for a
-    row k of the band: the negation of (3.16).
+    The part of P_e that rows before the band do not order, with { phi_T^k(t) - phi_S^k(s) < 0 } for
+    a row k of the band: the negation of (3.16).
     """
-    found = []
+    broken = []
     for dependence in ordering(dependences):
         for level, remaining in _at_band_starts(schedule, dependence):
             wrong = remaining.intersect(_compared(schedule, dependence, level, backwards=True))
             if not wrong.is_empty():
-                found.append(Violation(dependence, wrong))
-    return tuple(found)
+                broken.append(Violation(dependence, wrong))
+    return tuple(broken)
 
 
 def _at_band_starts(schedule: Schedule, dependence: Dependence) -> Iterator[tuple[int, isl.Map]]:
-    """Each level with what of the dependence is tied in all rows before the band of that level."""
+    """Each level with the dependence's pairs that are equal in all rows before its band."""
     tied = at_start = dependence.relation
     band: int | None = None
     source, target = schedule.of(dependence.source).rows, schedule.of(dependence.target).rows
-    for level, (row, other) in enumerate(zip(source, target, strict=True)):
+    for level, (row, target_row) in enumerate(zip(source, target, strict=True)):
         if row.band is None or row.band != band:
             at_start, band = tied, row.band
-        if row.band is not None and row.band == other.band:
+        if row.band is not None and row.band == target_row.band:
             yield level, at_start
         tied = tied.intersect(_compared(schedule, dependence, level, backwards=False))
         if tied.is_empty() and row.band is None:
@@ -74,17 +74,17 @@ def _compared(schedule: Schedule, dependence: Dependence, level: int, *, backwar
 
 
 def _row_map(schedule: Schedule, name: str, level: int) -> isl.Map:
-    found = schedule.of(name)
-    rows: tuple[Row, ...] = (found.rows[level],)
-    return affine_map(found.statement, rows)
+    statement = schedule.of(name)
+    rows: tuple[Row, ...] = (statement.rows[level],)
+    return affine_map(statement.statement, rows)
 
 
 def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1) -> bool:
-    """Whether (4.1) holds for every self dependence at each statement's k-th hyperplane (counted
-    from 1, without scalars).
+    """Whether (4.1) holds for all self dependences at each statement's k-th hyperplane (from 1,
+    without scalars).
 
-    Then statement S runs as often in all intra-tile wavefronts along it (Theorem 4.1). A statement
-    with fewer than k hyperplanes fails it if it depends on itself at all.
+    Then all intra-tile wavefronts along it have equally many instances of S (Theorem 4.1). A
+    statement with fewer than k hyperplanes fails if it depends on itself.
     """
     return not any(
         violated_orders({each.source: _hyperplane(schedule, each.source, k)}, (each,))
@@ -94,5 +94,5 @@ def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1
 
 
 def _hyperplane(schedule: Schedule, name: str, k: int) -> isl.Map:
-    found = schedule.of(name)
-    return affine_map(found.statement, loop_rows(found)[k - 1 : k])
+    statement = schedule.of(name)
+    return affine_map(statement.statement, loop_rows(statement)[k - 1 : k])

@@ -8,12 +8,12 @@ that is left could be among the layouts asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers, Work, cost_at, predict
 

@@ -1,4 +1,4 @@
-"""The prose of README.md and docs/ wraps at 100 columns; tables and code do not."""
+"""The prose of the pages at the root and in docs/ wraps at 100 columns; tables and code do not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def can_be_broken(line: str) -> bool:

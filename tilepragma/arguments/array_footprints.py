@@ -1,4 +1,4 @@
-"""What the engine knows of a region's arrays: which part is touched, and what is overwritten before it is read."""
+"""Array footprints by polyhedral analysis: what is touched, and what is written before reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>(?:0|[1-9]\d*)[uUl
 
 @dataclass(frozen=True)
 class Footprints:
-    """Asks the engine about the arrays of a region where the launch's `conditions` hold; the Scop is made when it is first needed."""
+    """Analyses a region's arrays under the launch's `conditions`; makes the Scop when needed."""
 
     kernel: Kernel
     conditions: tuple[Expression, ...] = ()
@@ -33,7 +33,7 @@ class Footprints:
     def section(
         self, object_: DataObject, invariant: Callable[[Expression], bool]
     ) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
-        """(lower, length) by dimension of what is touched, if that is known and the host can evaluate it at launch."""
+        """(lower, length) of the touched part by dimension, if the host can evaluate it."""
         scop = self._scop
         if scop is None:
             return None
@@ -41,15 +41,15 @@ class Footprints:
         from tilepragma.poly.operation_limit import OperationLimitError
 
         try:
-            found = touched(scop, object_)
+            footprint = touched(scop, object_)
         except OperationLimitError:
             return None
-        if found is None or not all(invariant(expression(value)) for bounds in found for value in bounds):
+        if footprint is None or not all(invariant(expression(value)) for bounds in footprint for value in bounds):
             return None
-        return found
+        return footprint
 
     def is_overwritten(self, argument: ArrayArgument, uses: Sequence[Use]) -> bool:
-        """Whether every element of the section that is read or copied out is surely written before; `uses` are all of the object."""
+        """Whether the region surely writes each copied element first; `uses`: all of the object."""
         object_ = argument.object
         if object_.storage is Storage.SCALAR or not _may_overwrite(uses) or object_.host in self._private:
             return False
@@ -72,7 +72,7 @@ class Footprints:
 
     @cached_property
     def _private(self) -> frozenset[str]:
-        """Names of which every instance has a copy."""
+        """Names that each instance has a copy of."""
         return frozenset(name for clause in self.kernel.directive.privates for name in clause.names)
 
     @cached_property
@@ -87,7 +87,7 @@ class Footprints:
             return None
 
     def _expression(self, bound: HostExpression) -> Expression | None:
-        """A bound as an expression: the text of a clause where it is plain arithmetic on scalars that the region knows."""
+        """A bound as an expression; None where a clause is no arithmetic on known scalars."""
         if not isinstance(bound, ClauseExpression):
             return bound
         value = _Arithmetic(bound.text, self._scalars).value()
@@ -106,13 +106,13 @@ class Footprints:
 
 
 def _may_overwrite(uses: Sequence[Use]) -> bool:
-    """Whether it is worth asking: something is plainly assigned, and the first use is no read of what came in."""
+    """Whether to ask: some use is a plain assignment, and the first one reads no incoming value."""
     plain = any(use.writes and not use.reads for use in uses)
     return plain and (not uses[0].reads or uses[0].conditional)
 
 
 class _Arithmetic:
-    """Sums and products of names and numbers, as clauses mostly are; anything else has no value."""
+    """Parses sums and products of names and numbers; any other text has no value."""
 
     def __init__(self, text: str, scalars: dict[str, DataObject]) -> None:
         self._scalars = scalars
@@ -133,7 +133,7 @@ class _Arithmetic:
         return result if self._place == len(self._tokens) else None
 
     def _next(self, *signs: str) -> str | None:
-        """The next token, taken, where it is one of these signs."""
+        """Take and return the next token where it is one of these signs."""
         if self._place < len(self._tokens) and self._tokens[self._place] in [("sign", sign) for sign in signs]:
             self._place += 1
             return self._tokens[self._place - 1][1]

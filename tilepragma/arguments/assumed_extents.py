@@ -1,4 +1,4 @@
-"""Arrays whose extent the accesses do not tell: what is said of them where a device would have to hold one."""
+"""Assumed extents: diagnostics for arrays whose extent the accesses do not tell, on devices."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ _DEVICES = frozenset(DEVICE_TARGETS)
 
 
 def doubts(plan: KernelPlan) -> Iterator[Diagnostic]:
-    """An error for every array that no device can hold, with a remedy, where the plan is for devices too."""
+    """An error with a remedy for each array that no device can hold, in plans for devices."""
     if _DEVICES & set(plan.targets):
         yield from _doubts(plan.arrays)
 
 
-def report_doubts(
+def report_assumed_extents(
     arguments: Sequence[ArrayArgument],
     targets: Sequence[Target],
     preferred: Target,
     vouched: bool,
     diagnostics: Diagnostics,
 ) -> None:
-    """Say at translation what keeps a kernel from devices, where the user asks for them: by a
-    target, by tiles, or, where all is `vouched` for, by nothing that speaks against them. What
-    hosts cannot run instead is refused.
+    """Report at translation why a kernel cannot run on a device that the user asks for.
+
+    A target, tiles, or `vouched` independence ask for a device. An error where cores cannot run the
+    kernel instead.
     """
     if not _DEVICES & set(targets) or not (vouched or preferred in _DEVICES):
         return

@@ -1,9 +1,8 @@
-"""Tables of the file that device programs hold as constants of their own: small, their values
-known, read by all workers of a gang alike.
+"""Constant memory: small tables of known values that all workers of a gang read alike.
 
-Constant memory hands one element a time to all workers that ask for the same one, and needs no
-upload; workers that ask for different ones wait for each other, so that tables which they read
-elsewhere stay arrays (ICS'08 4.4).
+Constant memory broadcasts one element at a time to all workers that ask for it, and needs no
+upload. Workers that ask for different elements wait for each other, so other tables stay arrays
+(ICS'08 4.4).
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from tilepragma.poly.reference_spans import only_read, settled_values, written_o
 
 
 def with_constants(plan: KernelPlan) -> KernelPlan:
-    """The plan with such tables as `constants` in place of arguments, as many as there is room for, in the order of the arguments."""
-    said = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
+    """The plan with such tables as `constants` instead of arguments, in order, while they fit."""
+    in_clauses = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
     taken: list[DataObject] = []
     left = TABLE_BYTES
     for argument in plan.arrays:
         table = argument.object
-        if argument.present or table.host in said or not is_constant(table):
+        if argument.present or table.host in in_clauses or not is_constant(table):
             continue
         if table_bytes(table) <= left and not any(wrong_constant_uses(plan, table)):
             taken.append(table)
@@ -42,21 +41,21 @@ def with_constants(plan: KernelPlan) -> KernelPlan:
 
 
 def is_constant(table: DataObject) -> bool:
-    """Whether the translation knows all elements, and every target can call the array by its own name."""
+    """Whether the translation knows all elements, and each target can use the array's own name."""
     lengths = [length.value for length in table.lengths if isinstance(length, IntegerLiteral)]
     known = len(lengths) == table.rank > 0 and prod(lengths) == len(table.values)
     return known and table.table and table.const and table.name == table.host and table.rows_in is None
 
 
 def table_bytes(table: DataObject) -> int:
-    """What a table takes of the constant memory."""
+    """The bytes that a table takes in constant memory."""
     assert isinstance(table.element, ScalarType), "tables are of numbers"
     return len(table.values) * table.element.bits // 8
 
 
 def wrong_constant_uses(plan: KernelPlan, table: DataObject) -> Iterator[str]:
-    """A sentence for every launch that keeps a table from the constants: it writes it, hands it on
-    as a whole, or its workers read different elements at a time.
+    """Why the table cannot be a constant: a launch writes it, passes it on whole, or has workers
+    that read different elements at the same time.
     """
     functions = plan.kernel.functions
     if any(use.object == table for use in function_uses(functions)):
@@ -71,14 +70,14 @@ def wrong_constant_uses(plan: KernelPlan, table: DataObject) -> Iterator[str]:
 
 
 def _is_read_alike(plan: KernelPlan, launch: Launch, table: DataObject) -> bool:
-    """Whether all workers that read an element of the table at a time read the same one."""
+    """Whether all workers that read the table at the same time read the same element."""
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
     if not any(tile.kind is TileKind.WORKER for nest in nests for tile in nest.order):
         return True
-    alike, known = _alike(plan, launch), settled_values(launch.body)
+    alike, settled = _alike(plan, launch), settled_values(launch.body)
 
     def is_alike(subscript: Expression) -> bool:
-        value = written_out(polynomial(subscript), known)
+        value = written_out(polynomial(subscript), settled)
         return value is not None and all(_reads_only(atom, alike) for atom in value.atoms)
 
     accesses = (node for node in walk(launch.body) if isinstance(node, Access) and node.object == table)
@@ -86,12 +85,12 @@ def _is_read_alike(plan: KernelPlan, launch: Launch, table: DataObject) -> bool:
 
 
 def _alike(plan: KernelPlan, launch: Launch) -> frozenset[DataObject]:
-    """Scalars that are the same for all workers at a time: what the launch does not write, and
-    iterators of loops that all of them go through in step, in order from the outside.
+    """Scalars that are equal in all workers at any time: those that the launch does not write, and
+    iterators of loops that all workers run in step, from the outermost on.
     """
     written = {use.object for use in uses(launch.body, plan.kernel.functions) if use.writes} | set(launch.privates)
     objects = {*plan.kernel.objects, *launch.values, *(size.object for size in plan.sizes)}
-    alike = {one for one in objects - written if one.storage is Storage.SCALAR}
+    alike = {object_ for object_ in objects - written if object_.storage is Storage.SCALAR}
     _add_iterators(launch.body, alike)
     return frozenset(alike)
 
@@ -99,11 +98,11 @@ def _alike(plan: KernelPlan, launch: Launch) -> frozenset[DataObject]:
 def _add_iterators(body: Block, alike: set[DataObject]) -> None:
     known = settled_values(body)
     nests = [node for node in walk(body) if isinstance(node, TileNest)]
-    dealt = {tile.loop for nest in nests for tile in nest.order if tile.kind is TileKind.WORKER}
+    distributed = {tile.loop for nest in nests for tile in nest.order if tile.kind is TileKind.WORKER}
     for node in walk(body):
         loops = [tiled.loop for tiled in node.loops] if isinstance(node, TileNest) else [node]
         for loop in loops:
-            if not isinstance(loop, Loop) or loop.index in dealt:
+            if not isinstance(loop, Loop) or loop.index in distributed:
                 continue
             start = written_out(polynomial(loop.lower), known)
             if start is not None and all(_reads_only(part, alike) for part in (*start.atoms, loop.step)):
@@ -111,5 +110,5 @@ def _add_iterators(body: Block, alike: set[DataObject]) -> None:
 
 
 def _reads_only(node: Expression, objects: set[DataObject] | frozenset[DataObject]) -> bool:
-    found = (part for part in walk(node) if isinstance(part, Access))
-    return all(one.object in objects and one.object.scope is not Scope.GANG for one in found)
+    accesses = (part for part in walk(node) if isinstance(part, Access))
+    return all(access.object in objects and access.object.scope is not Scope.GANG for access in accesses)

@@ -1,6 +1,7 @@
-"""Arrays of a region: what is read and written, which section a device must hold, and what moves.
+"""Data movement of a region's arrays: reads, writes, the section on a device, and the copies.
 
-LANGUAGE.md, "Data": what the user says is kept or refused; what is missing comes from the accesses.
+A user's clause is obeyed or refused; the accesses supply what clauses omit (docs/LANGUAGE.md, "Data
+movement").
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from tilepragma.arguments.gathers import lacking_restrict
 from tilepragma.arguments.sections import (
     inferred_section,
     possible_section,
-    said_section,
     touched_section,
+    user_section,
     whole_section,
 )
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
@@ -32,8 +33,8 @@ from tilepragma.user_tiles.clause_variables import without_blanks
 
 
 @dataclass(frozen=True)
-class _Said:
-    """What the user's clauses say of one object; all None where they say nothing."""
+class _Mention:
+    """The clause that names an object, and its section there; None where no clause names it."""
 
     section: Section | None = None
     clause: DataClause | None = None
@@ -41,9 +42,10 @@ class _Said:
 
 @dataclass(frozen=True)
 class DataContext:
-    """The region, all uses in it, and whether the host can evaluate an atom at launch; `conditions`
-    hold wherever the arguments count. `vouched`: the user's word tells iterations apart, and each
-    runs as it is written, so that cores need not know which arrays are the same memory.
+    """A region, all its uses, and whether the host can evaluate an atom at launch.
+
+    `conditions` hold wherever the arguments count. `vouched`: the user calls iterations independent
+    and loops run as written, so that cores need not know which arrays overlap.
     """
 
     kernel: Kernel
@@ -55,13 +57,13 @@ class DataContext:
 
     @cached_property
     def ranges(self) -> ValueRanges:
-        """Between which values the region's values lie."""
+        """The value ranges of the region."""
         return ValueRanges(self.kernel.body, self.invariant)
 
 
 def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
-    """One argument for every outside array in use and every scalar of `shared`. Errors go to the diagnostics."""
-    said = _said(context)
+    """An argument for each outer array in use and each scalar of `shared`. Reports errors."""
+    mentions = _mentions(context)
     footprints = Footprints(context.kernel, context.conditions)
     arguments = []
     for object_ in context.kernel.objects:
@@ -69,47 +71,45 @@ def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple
             continue
         uses = [use for use in context.uses if use.object == object_]
         if uses:
-            argument = _argument(object_, uses, said.get(object_, _Said()), context, footprints)
-            arguments.append(_spare_copy_in(argument, uses, said.get(object_, _Said()), footprints, context))
+            mention = mentions.get(object_, _Mention())
+            argument = _argument(object_, uses, mention, context, footprints)
+            arguments.append(_without_spare_copy_in(argument, uses, mention, footprints, context))
     return tuple(arguments)
 
 
-def own_argument(object_: DataObject) -> ArrayArgument:
-    """The argument for an array that the plan has for itself alone, and reads and writes."""
+def private_argument(object_: DataObject) -> ArrayArgument:
+    """The argument for an array that only the plan uses, reads and writes."""
     return ArrayArgument(object_, whole_section(object_) or (), True, True, False, False)
 
 
-def arrays_in_step(context: DataContext) -> tuple[ArrayArgument, ...]:
-    """The outside arrays of a region that runs as written, so that the runtime keeps device copies
-    in step.
-
-    An array whose extent can't be found has an empty section: nothing here is a reason to refuse
-    such a region.
+def synchronised_arrays(context: DataContext) -> tuple[ArrayArgument, ...]:
+    """The outer arrays of a region that runs as written: the runtime keeps their device copies in
+    step. An array of unknown extent has an empty section; nothing is an error.
     """
-    said = _said(replace(context, diagnostics=Diagnostics()))
+    mentions = _mentions(replace(context, diagnostics=Diagnostics()))
     arguments = []
     for object_ in context.kernel.objects:
         uses = [use for use in context.uses if use.object == object_]
         if object_.storage is Storage.SCALAR or object_.scope is not Scope.EXTERNAL or not uses:
             continue
         trial = replace(context, diagnostics=Diagnostics())
-        argument = _argument(object_, uses, said.get(object_, _Said()), trial)
+        argument = _argument(object_, uses, mentions.get(object_, _Mention()), trial, None)
         unknown = trial.diagnostics.has_errors or argument.doubt is not None
         arguments.append(replace(argument, section=(), doubt=None) if unknown else argument)
     return tuple(arguments)
 
 
 def check_clauses(context: DataContext) -> None:
-    """Report what is wrong with the user's data clauses, for a region that needs no arguments."""
-    for object_, said in _said(context).items():
+    """Report errors in the user's data clauses, for a region that needs no arguments."""
+    for object_, mention in _mentions(context).items():
         uses = [use for use in context.uses if use.object == object_]
-        _modes(object_, uses, said, context.diagnostics)
-        if said.section is not None and object_.storage is not Storage.SCALAR:
-            said_section(object_, said.section, lambda _: (), context.diagnostics)
+        _modes(object_, uses, mention, context.diagnostics)
+        if mention.section is not None and object_.storage is not Storage.SCALAR:
+            user_section(object_, mention.section, lambda _: (), context.diagnostics)
 
 
-def _said(context: DataContext) -> dict[DataObject, _Said]:
-    result: dict[DataObject, _Said] = {}
+def _mentions(context: DataContext) -> dict[DataObject, _Mention]:
+    result: dict[DataObject, _Mention] = {}
     by_path: dict[str, DataObject] = {}
     for object_ in context.kernel.objects:
         by_path.setdefault(object_.name, object_)
@@ -122,42 +122,43 @@ def _said(context: DataContext) -> dict[DataObject, _Said]:
                     section.range, f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"
                 )
             else:
-                result.setdefault(object_or_none, _Said(section, clause))
+                result.setdefault(object_or_none, _Mention(section, clause))
     return result
 
 
 def _argument(
-    object_: DataObject, uses: list[Use], said: _Said, context: DataContext, footprints: Footprints | None = None
+    object_: DataObject, uses: list[Use], mention: _Mention, context: DataContext, footprints: Footprints | None
 ) -> ArrayArgument:
-    reads, writes = _modes(object_, uses, said, context.diagnostics)
-    present = said.clause is not None and said.clause.present and object_.storage is not Storage.SCALAR
-    copy_in, copy_out = _motion(object_, writes, said, context.kernel)
-    section, doubt = _section(object_, uses, said, context, footprints)
+    reads, writes = _modes(object_, uses, mention, context.diagnostics)
+    present = mention.clause is not None and mention.clause.present and object_.storage is not Storage.SCALAR
+    copy_in, copy_out = _motion(object_, writes, mention, context.kernel)
+    section, doubt = _section(object_, uses, mention, context, footprints)
     return ArrayArgument(
         object_, section, reads, writes, copy_in and not present, copy_out and not present, present, doubt
     )
 
 
-def _spare_copy_in(
-    argument: ArrayArgument, uses: list[Use], said: _Said, footprints: Footprints, context: DataContext
+def _without_spare_copy_in(
+    argument: ArrayArgument, uses: list[Use], mention: _Mention, footprints: Footprints, context: DataContext
 ) -> ArrayArgument:
-    """What the region overwrites before it reads it, all of the section, does not have to come in."""
-    clause = said.clause
+    """The argument, without copy-in where the region overwrites the section before reading it."""
+    clause = mention.clause
     live = clause.live if clause is not None else None
     if argument.copy_in and live in (None, Live.OUT) and footprints.is_overwritten(argument, uses):
         return replace(argument, copy_in=False)
-    if live is Live.OUT and argument.object.storage is not Storage.SCALAR and said.section is not None:
+    if live is Live.OUT and argument.object.storage is not Storage.SCALAR and mention.section is not None:
         context.diagnostics.warning(
-            said.section.range,
-            f"'{argument.object.host}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
+            mention.section.range,
+            f"'{argument.object.host}' is live:out, but it is not proven that the kernel overwrites all of it, "
+            "so it is copied in as well",
             "say live:inout if that is meant",
         )
     return argument
 
 
-def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagnostics) -> tuple[bool, bool]:
+def _modes(object_: DataObject, uses: list[Use], mention: _Mention, diagnostics: Diagnostics) -> tuple[bool, bool]:
     reads, writes = any(use.reads for use in uses), any(use.writes for use in uses)
-    mode = said.clause.mode if said.clause is not None else None
+    mode = mention.clause.mode if mention.clause is not None else None
     if mode is Mode.READ and writes:
         place = next(use.range for use in uses if use.writes)
         diagnostics.error(
@@ -165,16 +166,16 @@ def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagn
             f"'{object_.host}' is written here, but its data clause says mode:r",
             "say mode:rw (or mode:w) in the data clause",
         )
-    if mode is Mode.WRITE and reads and said.section is not None:
+    if mode is Mode.WRITE and reads and mention.section is not None:
         diagnostics.warning(
-            said.section.range, f"'{object_.host}' is also read by the kernel, so mode:w is taken as mode:rw"
+            mention.section.range, f"'{object_.host}' is also read by the kernel, so mode:w is taken as mode:rw"
         )
     return reads, writes
 
 
-def _motion(object_: DataObject, writes: bool, said: _Said, kernel: Kernel) -> tuple[bool, bool]:
-    """(copy in, copy out) where the object is not present, before it is known what the region overwrites."""
-    live = said.clause.live if said.clause is not None else None
+def _motion(object_: DataObject, writes: bool, mention: _Mention, kernel: Kernel) -> tuple[bool, bool]:
+    """(copy in, copy out) of an object that is not present, before the overwriting analysis."""
+    live = mention.clause.live if mention.clause is not None else None
     if object_.scope is Scope.TEMPORARY:
         return False, False
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
@@ -193,20 +194,20 @@ def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:
 
 
 def _section(
-    object_: DataObject, uses: list[Use], said: _Said, context: DataContext, footprints: Footprints | None
+    object_: DataObject, uses: list[Use], mention: _Mention, context: DataContext, footprints: Footprints | None
 ) -> tuple[tuple[SectionBound, ...], Diagnostic | None]:
-    """The section, and why the array may be smaller, where it may; no section where only that tells of a gathered array."""
+    """The section, and a doubt where the array may be smaller; a gather's may be empty."""
     if object_.storage is Storage.SCALAR:
-        if said.section is not None and said.section.dimensions:
-            context.diagnostics.error(said.section.range, f"'{object_.host}' is no array, so it has no section")
+        if mention.section is not None and mention.section.dimensions:
+            context.diagnostics.error(mention.section.range, f"'{object_.host}' is no array, so it has no section")
         return (), None
     doubts: list[Diagnostic] = []
-    lacking = lacking_restrict(object_, context.uses) if said.section is None else None
+    lacking = lacking_restrict(object_, context.uses) if mention.section is None else None
     if context.vouched and lacking is not None:
         lacking = ()
     inferred = _inferred(object_, uses, context, footprints, doubts, lacking)
-    if said.section is not None:
-        section = said_section(object_, said.section, inferred, context.diagnostics)
+    if mention.section is not None:
+        section = user_section(object_, mention.section, inferred, context.diagnostics)
     elif object_.scope in (Scope.REGION, Scope.TEMPORARY):
         section = whole_section(object_) or inferred(uses[0].range)
     else:
@@ -222,14 +223,15 @@ def _inferred(
     doubts: list[Diagnostic],
     lacking: tuple[DataObject, ...] | None,
 ) -> Callable[[SourceRange], tuple[SectionBound, ...]]:
-    """What finds the section from the accesses; where it holds more than is surely touched,
-    `doubts` are added to, and where nothing is known of it that does not have to be: nothing is
-    `lacking` for that.
+    """A function that infers the section from the accesses.
+
+    It adds to `doubts` where the section has more than is surely touched, or is empty because
+    nothing is `lacking` for a gather.
     """
 
     def section(_: SourceRange) -> tuple[SectionBound, ...]:
         trial = Diagnostics()
-        found = inferred_section(object_, uses, context.invariant, trial)
+        section_ = inferred_section(object_, uses, context.invariant, trial)
         if trial.has_errors and footprints is not None:
             known = footprints.section(object_, context.invariant)
             if known is not None:
@@ -241,24 +243,26 @@ def _inferred(
         if trial.has_errors and lacking == ():
             doubts.extend(trial)
             return ()
-        context.diagnostics.add_all(_with_restrict(one, lacking or ()) for one in trial)
-        return found
+        context.diagnostics.add_all(_with_restrict(error, lacking or ()) for error in trial)
+        return section_
 
     return section
 
 
-def _with_restrict(found: Diagnostic, lacking: Sequence[DataObject]) -> Diagnostic:
-    """What was found, with remedies for cores, which are `lacking` restrict alone."""
+def _with_restrict(error: Diagnostic, lacking: Sequence[DataObject]) -> Diagnostic:
+    """The diagnostic with remedies for cores: objects that are `lacking` restrict."""
     if not lacking:
-        return found
-    names = " and ".join(f"'{one.host}'" for one in lacking)
+        return error
+    names = " and ".join(f"'{object_.host}'" for object_ in lacking)
     ways = (
-        f"or declare {names} restrict, if nothing that the kernel writes is read through another of its pointers: cores need no extent then",
-        "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: cores need no extent then",
+        f"or declare {names} restrict, if nothing that the kernel writes is read through another of its pointers: "
+        "cores need no extent then",
+        "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: "
+        "cores need no extent then",
     )
-    return replace(found, notes=(*found.notes, *(Diagnostic(Severity.NOTE, found.range, way) for way in ways)))
+    return replace(error, notes=(*error.notes, *(Diagnostic(Severity.NOTE, error.range, way) for way in ways)))
 
 
-def as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
+def as_kernel_sees(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
     """The argument with its object as the kernel sees it."""
     return replace(argument, object=next(object_ for object_ in kernel.objects if object_.stored == argument.object))

@@ -1,4 +1,4 @@
-"""Arrays that the region only reads, at places that data say: `x[col[k]]`, tables, rows of sparse matrices."""
+"""Gathers: reads at places that data decide, as `x[col[k]]` in tables and sparse matrices."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage
 
 
 def lacking_restrict(object_: DataObject, uses: Sequence[Use]) -> tuple[DataObject, ...] | None:
-    """What has to be declared restrict before nothing has to be known of the elements that are read
-    of an array, since nothing that the region writes is among them: nothing of arrays for which
-    that is so. None where the array is no such.
+    """The objects that the user must declare restrict before a gather needs no extent; None where
+    the array is not gathered in that way.
 
-    `uses` are all of the region. Since no section can be compared with others at launch, the user's
-    word must tell what is written apart: the array is restrict, and each that is written is
-    restrict too, or declared with its length, so that it is not made from the other pointer, which
-    C allows (C99 6.7.3.1). Variables that are written are no pointers.
+    `uses` has all uses of the region. No section can be compared with others at launch, so the
+    user's word must separate the array from all written objects: the array is restrict, and each
+    written array is restrict too, or declared with its length. Otherwise C allows that one pointer
+    is based on the other (C99 6.7.3.1). Written variables are no pointers.
     """
     if object_.storage is not Storage.CONTIGUOUS or object_.scope is not Scope.EXTERNAL:
         return None
-    own = [use for use in uses if use.object == object_]
-    if any(use.writes or len(use.subscripts) != object_.rank for use in own):
+    reads = [use for use in uses if use.object == object_]
+    if any(use.writes or len(use.subscripts) != object_.rank for use in reads):
         return None
     written = dict.fromkeys(use.object for use in uses if use.writes)
-    if any(one.storage is Storage.ROWS for one in written):
+    if any(object_.storage is Storage.ROWS for object_ in written):
         return None
-    pointers = (one for one in written if None in one.lengths)
+    pointers = (object_ for object_ in written if None in object_.lengths)
     return tuple(pointer for pointer in (object_, *pointers) if not pointer.restrict)

@@ -1,9 +1,9 @@
-"""Elements of arrays that loops end at, read once where the launch begins: `for (k = 0; k < d[2];
-k++)`, `i < g->n[0]`, `a[k * d[0] + i]`.
+"""Array elements in loop bounds, read once when the launch begins: `for (k = 0; k < d[2]; k++)`,
+`i < g->n[0]`, `a[k * d[0] + i]`.
 
-A kernel sees a scalar in the place of such an element: extents, lengths of rows and distributed
-loops may depend on it. Where nothing says that the element does not change, or that it can be read
-before the region has an iteration, it stays what it is.
+The kernel gets a scalar for such an element, so that extents, row lengths and distributed loops may
+depend on it. An element stays where it may change, or may not be readable before the first
+iteration.
 """
 
 from __future__ import annotations
@@ -37,37 +37,39 @@ from tilepragma.ir.types import ArrayType, RecordType, ScalarType, Type
 
 def with_elements_at_launch(kernel: Kernel) -> Kernel:
     """The kernel with such elements as scalars, which the host reads."""
-    asked = dict.fromkeys(_asked(kernel))
-    if not asked:
+    wanted = dict.fromkeys(_wanted(kernel))
+    if not wanted:
         return kernel
     written = written_objects(kernel)
     on_host = host_evaluable(written)
     addressed = {node.target.object for node in walk(kernel.body) if isinstance(node, AddressOf)}
     named = {section.path for clause in kernel.directive.data for section in clause.sections}
     steady = [
-        one
-        for one in asked
-        if one.object.scope is Scope.EXTERNAL
-        and not (one.object in addressed or one.object.host in named or one.object.volatile)
-        and all(map(_is_plain, one.subscripts))
-        and all(map(on_host, one.subscripts))
-        and not any(_may_be(one.object, other, kernel) for other in written)
+        element
+        for element in wanted
+        if element.object.scope is Scope.EXTERNAL
+        and not (element.object in addressed or element.object.host in named or element.object.volatile)
+        and all(map(_is_plain, element.subscripts))
+        and all(map(on_host, element.subscripts))
+        and not any(_may_alias(element.object, object_, kernel) for object_ in written)
     ]
-    read = _read_at_once(kernel)
+    read = _read_first(kernel)
     names = Names(set(names_in(kernel)))
-    instead = {one: _scalar(one, names) for one in steady if one in read or _is_there(one, read)}
+    instead = {element: _scalar(element, names) for element in steady if element in read or _exists(element, read)}
     if not instead:
         return kernel
     body = with_accesses(kernel.body, lambda access: instead.get(access, access))
-    found = {use.object for use in uses(body, kernel.functions)}
+    used = {use.object for use in uses(body, kernel.functions)}
     objects = [
-        object_ for object_ in kernel.objects if object_ in found or not any(object_ == each.object for each in instead)
+        object_
+        for object_ in kernel.objects
+        if object_ in used or not any(object_ == element.object for element in instead)
     ]
-    return replace(kernel, body=body, objects=(*objects, *(one.object for one in instead.values())))
+    return replace(kernel, body=body, objects=(*objects, *(element.object for element in instead.values())))
 
 
-def _asked(kernel: Kernel) -> Iterator[Access]:
-    """Elements of integers in heads of loops, conditions and subscripts."""
+def _wanted(kernel: Kernel) -> Iterator[Access]:
+    """Integer elements in loop headers, conditions and subscripts."""
     for node in walk(kernel.body):
         parts: tuple[Expression, ...] = ()
         if isinstance(node, Loop):
@@ -87,14 +89,14 @@ def _is_number(access: Access) -> bool:
 
 
 def _is_plain(subscript: Expression) -> bool:
-    """Whether its text means in the user's function what it means here."""
+    """Whether the text of the subscript means the same in the user's function."""
     if isinstance(subscript, Binary):
         return subscript.operator in ("+", "-") and _is_plain(subscript.left) and _is_plain(subscript.right)
     return isinstance(subscript, IntegerLiteral) or is_scalar(subscript)
 
 
-def _read_at_once(kernel: Kernel) -> frozenset[Access]:
-    """What the region reads before any of its loops has an iteration: each loop that is a statement of its own tests its end once."""
+def _read_first(kernel: Kernel) -> frozenset[Access]:
+    """The elements that the region reads before any iteration: loops test their ends first."""
     loops = [statement for statement in kernel.body.statements if isinstance(statement, Loop)]
     ends = [end for loop in loops for end in (loop.lower, loop.upper)]
     certain = {(use.object, use.subscripts) for end in ends for use in uses(end) if not use.conditional}
@@ -102,22 +104,22 @@ def _read_at_once(kernel: Kernel) -> frozenset[Access]:
     return frozenset(node for node in nodes if (node.object, node.subscripts) in certain)
 
 
-def _is_there(access: Access, read: Iterable[Access]) -> bool:
-    """Whether it lies in its array as that is declared, or before an element that is read. That a
-    pointer leads to an array is known where an element of it is read.
+def _exists(access: Access, read: Iterable[Access]) -> bool:
+    """Whether the element exists: it lies in its array as declared, or before an element that is
+    read. A pointer leads to an array where the region reads an element of it.
     """
     place = _place(access)
     if place is None:
         return False
-    others = [_place(one) for one in read if one.object == access.object]
+    others = [_place(element) for element in read if element.object == access.object]
     known = access.object.is_variable or others
     if known and place < (_size(access.object.lengths) or 0):
         return True
-    return any(other is not None and place <= other for other in others)
+    return any(place_ is not None and place <= place_ for place_ in others)
 
 
 def _place(access: Access) -> int | None:
-    """How many elements of its array lie before it, where that is a number."""
+    """The number of elements before it in its array; None where that is no constant."""
     if access.object.storage is not Storage.CONTIGUOUS:
         return None
     place = 0
@@ -142,8 +144,8 @@ def _size(lengths: tuple[Expression | None, ...]) -> int | None:
     return size
 
 
-def _may_be(array: DataObject, written: DataObject, kernel: Kernel) -> bool:
-    """Whether a write of an object may be one of an element of the array (C99 6.5p7: types tell objects apart, save bytes)."""
+def _may_alias(array: DataObject, written: DataObject, kernel: Kernel) -> bool:
+    """Whether a write of the object may change an element of the array (C99 6.5p7)."""
     if array.stored == written.stored:
         return True
     if written.scope is not Scope.EXTERNAL or written in {loop.iterator for loop in loops_in(kernel.body)}:

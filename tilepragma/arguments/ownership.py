@@ -1,9 +1,9 @@
-"""The arrays that stay on a device while the host goes through a region that is taken apart
+"""Ownership: the arrays that stay on a device across the kernels of a split region
 (ir.loop_tree.Parts).
 
-The data clauses of the region hold for them. Where nothing is said, an array is kept if all that
-the region's kernels touch of it is known where the region begins; others come and go with each
-kernel. Pointers that are exchanged keep what any of them needs.
+The region's data clauses hold for them. Without a clause, an array stays if all that the kernels
+touch of it is known where the region begins; other arrays move with each kernel. Exchanged pointers
+keep what any of them needs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from tilepragma.arguments.data_movement import DataContext, arrays_in_step
+from tilepragma.arguments.data_movement import DataContext, synchronised_arrays
 from tilepragma.arguments.sections import whole_section
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.accesses import function_uses, uses
@@ -23,55 +23,57 @@ from tilepragma.ir.loop_tree import Kernel, Parts
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk
-from tilepragma.normalise.forward_substitution import without_names
+from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
 from tilepragma.poly.extents import Bounds, Box, hull
 
 
-def held_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[ArrayArgument, ...]:
-    """The arguments of the arrays that are kept; `needed` are those of the plans of the parts, which may copy more than loops touch."""
-    first = {one: group.used[0] for group in parts.exchanged for one in group.used}
+def resident_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[ArrayArgument, ...]:
+    """The arguments of the arrays that stay; `needed` are those of the parts' plans."""
+    first = {object_: group.used[0] for group in parts.exchanged for object_ in group.used}
     data = parts.data
     objects = tuple(dict.fromkeys(first.get(object_, object_) for object_ in data.objects))
     joined = replace(data, body=with_objects(data.body, first), objects=objects)
-    names = {one.host: other for one, other in first.items()}
-    changing = {one.host for one in parts.changed | written_objects(data)}
+    names = {object_.host: representative for object_, representative in first.items()}
+    changing = {object_.host for object_ in parts.changed | written_objects(data)}
     arguments = {
-        argument.object: _with_needs(argument, [each for each in needed if _is_of(each, argument, names)], changing)
+        argument.object: _with_needs(argument, [a for a in needed if _is_of(a, argument, names)], changing)
         for argument in _arguments(joined, parts)
         if argument.section and not argument.present
     }
-    found = [
+    held = [
         argument
         for argument in arguments.values()
         if argument.object not in first and argument.object not in parts.changed
     ]
     for group in parts.exchanged:
         argument = arguments.get(group.used[0])
-        if argument is not None and all(_are_alike(one, argument.object) for one in (*group.used, *group.live_in)):
-            found += [_as(argument, one) for one in group.live_in]
-    return tuple(found)
+        if argument is not None and all(
+            _are_alike(member, argument.object) for member in (*group.used, *group.live_in)
+        ):
+            held += [_as(argument, member) for member in group.live_in]
+    return tuple(held)
 
 
 def _arguments(kernel: Kernel, parts: Parts) -> tuple[ArrayArgument, ...]:
     changing = parts.changed | written_objects(kernel)
     on_host = host_evaluable(changing)
     all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
-    reached = without_names(with_reach(all_uses, kernel.functions), kernel, on_host)
-    return arrays_in_step(DataContext(kernel, reached, on_host, Diagnostics()))
+    reached = with_substituted_subscripts(with_reach(all_uses, kernel.functions), kernel, on_host)
+    return synchronised_arrays(DataContext(kernel, reached, on_host, Diagnostics()))
 
 
 def _is_of(needed: ArrayArgument, argument: ArrayArgument, names: Mapping[str, DataObject]) -> bool:
-    """Whether what a part needs is of an array, or of one that it is exchanged with."""
+    """Whether a part's argument is for this array, or for one that is exchanged with it."""
     host = needed.object.stored.host
     return host == argument.object.host or names.get(host) == argument.object
 
 
 def _with_needs(argument: ArrayArgument, needed: Sequence[ArrayArgument], changing: Collection[str]) -> ArrayArgument:
-    """The argument with a section that holds all that parts need and that is known where the region begins."""
+    """The argument with a section for all parts' needs, if it is known where the region begins."""
     box = _box(argument, changing)
-    boxes = [one for one in (_box(each, changing) for each in needed if each.doubt is None) if one is not None]
-    if box is None or all(one == box for one in boxes):
+    boxes = [box_ for box_ in (_box(each, changing) for each in needed if each.doubt is None) if box_ is not None]
+    if box is None or all(box_ == box for box_ in boxes):
         return argument
     whole = replace(argument, section=whole_section(argument.object) or ())
     if _box(whole, changing) in boxes:
@@ -81,27 +83,25 @@ def _with_needs(argument: ArrayArgument, needed: Sequence[ArrayArgument], changi
 
 
 def _box(argument: ArrayArgument, changing: Collection[str]) -> Box | None:
-    """The section as a box; None where the user says it, or it hangs on what changes in the region."""
+    """The section as a box; None for a user's section, or one that depends on changing values."""
     bounds, nonempty = [], set()
-    for one in argument.section:
-        if isinstance(one.lower, ClauseExpression) or isinstance(one.length, ClauseExpression):
+    for bound in argument.section:
+        if isinstance(bound.lower, ClauseExpression) or isinstance(bound.length, ClauseExpression):
             return None
-        mentioned = (
-            node.object.host for value in (one.lower, one.length) for node in walk(value) if isinstance(node, Access)
-        )
-        if any(host in changing for host in mentioned):
+        nodes = (node for value in (bound.lower, bound.length) for node in walk(value))
+        if any(isinstance(node, Access) and node.object.host in changing for node in nodes):
             return None
-        low, last = polynomial(one.lower), polynomial(one.length) - number(1)
+        low, last = polynomial(bound.lower), polynomial(bound.length) - number(1)
         bounds.append(Bounds(low, low + last))
         if last.constant is None or last.constant < 0:
             nonempty.add(last)
     return Box(tuple(bounds), frozenset(nonempty)) if bounds else None
 
 
-def _are_alike(one: DataObject, other: DataObject) -> bool:
-    return (one.storage, one.element, one.lengths[1:]) == (other.storage, other.element, other.lengths[1:])
+def _are_alike(left: DataObject, right: DataObject) -> bool:
+    return (left.storage, left.element, left.lengths[1:]) == (right.storage, right.element, right.lengths[1:])
 
 
 def _as(argument: ArrayArgument, object_: DataObject) -> ArrayArgument:
-    """The argument of an array that may hold what another one held: values come and go with all of them."""
+    """The argument of an exchanged array: values come and go with the whole group."""
     return replace(argument, object=object_, reads=True, writes=True, copy_in=True, copy_out=True)

@@ -1,4 +1,4 @@
-"""The scalars that a plan's steps read: arguments of its launches, and what the host's loops around them depend on."""
+"""The scalars that a plan's steps read: arguments of launches, and inputs of host loops."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tilepragma.plan.kernel_plan import HostCondition, Launch, Step
 
 
 def scalar_arguments(kernel: Kernel, steps: Iterable[Step], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
-    """Outside scalars that the steps read, other than those reached by address or owned by an instance."""
+    """Outer scalars that the steps read, unless passed by address or private to an instance."""
     read = {use.object for use in function_uses(kernel.functions) if use.reads}
-    # One function on the host goes through loops and all launches beside them, whose bounds it
-    # evaluates.
+    # One host function runs the loops and all launches beside them, whose bounds it evaluates.
     steps = tuple(steps)
     read |= set(_read_by(kernel, steps, inside=not all(isinstance(step, Launch) for step in steps)))
     read -= set(shared)
@@ -27,12 +26,12 @@ def scalar_arguments(kernel: Kernel, steps: Iterable[Step], shared: Iterable[Dat
 
 
 def _read_by(kernel: Kernel, steps: Iterable[Step], *, inside: bool) -> Iterator[DataObject]:
-    """What launches read; what host loops and conditions read, and the bounds of launches `inside` them or beside them."""
+    """What launches, host loops and conditions read, and the bounds of launches `inside` them."""
     for step in steps:
         if isinstance(step, Launch):
-            own = set(step.privates) - set(step.first_privates) | _iterators(step.body)
-            found = uses(step.body, kernel.functions, launch=not inside)
-            yield from (use.object for use in found if use.reads and use.object not in own)
+            private = set(step.privates) - set(step.first_privates) | _iterators(step.body)
+            launch_uses = uses(step.body, kernel.functions, launch=not inside)
+            yield from (use.object for use in launch_uses if use.reads and use.object not in private)
             yield from step.first_privates
             continue
         values = (

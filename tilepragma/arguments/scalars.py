@@ -1,12 +1,11 @@
-"""What becomes of every scalar that a launch writes: private to an instance, reduced, or copied
-back.
+"""Classifies each scalar that a launch writes: private to an instance, reduced, or copied back.
 
-For each outside scalar written in a launch, the first rule that fits decides:
-  1. a `private` or `firstprivate` clause: each instance owns a copy;
-  2. no distribution: one instance runs, the scalar is copied back unless nobody reads it afterwards;
-  3. every read sees a write of the same iteration (`flow`) and nobody reads it after the launch: private;
+For each outer scalar written in a launch, the first rule that fits decides:
+  1. a `private` or `firstprivate` clause: each instance has a copy;
+  2. no distribution: one instance runs; the scalar is copied back unless nobody reads it later;
+  3. each read sees a write of the same iteration (`flow`), no read follows the launch: private;
   4. a `reduction` clause: checked and reduced;
-  5. `independent` vouches that one iteration writes it, which no other then sees: copied back;
+  5. `independent`: the user says that one iteration writes it, and no other reads it: copied back;
   6. an error that names the scalar and the remedies.
 """
 
@@ -30,8 +29,8 @@ from tilepragma.user_tiles.coverage import axes_of
 
 @dataclass(frozen=True)
 class ScalarContext:
-    """What holds for all launches of a region. `live_out` names the scalars that someone may read
-    after this launch; `final` those iterators whose last value the host computes.
+    """Facts for all launches of a region. `live_out` names scalars that someone may read after this
+    launch; `final` iterators whose last value the host computes.
     """
 
     directive: KernelDirective
@@ -45,7 +44,7 @@ class ScalarContext:
 
 @dataclass
 class LaunchScalars:
-    """The outcome for one launch; `shared` are scalars reached by address (reduced ones among them)."""
+    """The result for one launch; `shared` are scalars reached by address, also reduced ones."""
 
     privates: list[DataObject] = field(default_factory=list)
     first_privates: list[DataObject] = field(default_factory=list)
@@ -54,7 +53,7 @@ class LaunchScalars:
 
 
 def classify(body: Block, context: ScalarContext) -> LaunchScalars:
-    """Decide every outside scalar that `body`, with its nests built, writes. Errors go to the context's diagnostics."""
+    """Classify each outer scalar that `body`, with its nests built, writes. Reports errors."""
     result = LaunchScalars()
     distributed = bool(axes_of(body))
     iterators = _nest_iterators(body)
@@ -69,11 +68,11 @@ def classify(body: Block, context: ScalarContext) -> LaunchScalars:
 
 
 def _written(body: Block, functions: tuple[Function, ...]) -> dict[DataObject, SourceRange]:
-    found: dict[DataObject, SourceRange] = {}
+    written: dict[DataObject, SourceRange] = {}
     for use in uses(body, functions):
         if use.writes and use.object.scope is not Scope.LOCAL and use.object.storage is Storage.SCALAR:
-            found.setdefault(use.object, use.range)
-    return found
+            written.setdefault(use.object, use.range)
+    return written
 
 
 def _nest_iterators(body: Block) -> frozenset[DataObject]:
@@ -85,26 +84,18 @@ def _tiled_iterator(object_: DataObject, body: Block, context: ScalarContext, re
     if exposed is not None:
         context.diagnostics.error(
             exposed,
-            f"the value that the loop over '{object_.host}' leaves behind is used in the kernel, but its iterations are dealt out",
+            f"the value that the loop over '{object_.host}' leaves behind is used in the kernel, "
+            "but its iterations are distributed",
             f"write the last value of '{object_.host}' as an expression of the loop's bounds",
         )
     elif object_.name in context.live_out and object_.name not in context.final:
-        _not_final(object_, context)
-    if any(isinstance(node, Loop) and node.iterator == object_ for node in _plain_nodes(body)):
+        context.diagnostics.error(
+            object_.range,
+            f"'{object_.host}' may be read after the kernel, but its last value there cannot be computed at launch",
+            f"declare it in the loop, as in for (int {object_.host} = …), or assign it before it is read",
+        )
+    if any(isinstance(node, Loop) and node.iterator == object_ for node in walk(body)):
         result.privates.append(object_)
-
-
-def _plain_nodes(node: object) -> list[object]:
-    """All nodes as executed: a nest's loops are not seen a second time."""
-    return list(walk(node))
-
-
-def _not_final(object_: DataObject, context: ScalarContext) -> None:
-    context.diagnostics.error(
-        object_.range,
-        f"'{object_.host}' may be read after the kernel, but its last value there cannot be computed at launch",
-        f"declare it in the loop, as in for (int {object_.host} = …), or assign it before it is read",
-    )
 
 
 def _decide(
@@ -140,9 +131,9 @@ def _decide(
 
 
 def _is_of_one_iteration(object_: DataObject, body: Block, context: ScalarContext) -> bool:
-    """Whether it is written under conditions only, which one iteration may meet, and never read."""
-    found = [use for use in uses(body, context.functions) if use.object == object_]
-    return all(use.conditional and not use.reads for use in found)
+    """Whether only conditional writes, which one iteration may meet, use the scalar."""
+    uses_of = [use for use in uses(body, context.functions) if use.object == object_]
+    return all(use.conditional and not use.reads for use in uses_of)
 
 
 def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | None, context: ScalarContext) -> None:
@@ -151,14 +142,16 @@ def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | Non
     if exposed is None:
         context.diagnostics.error(
             range_,
-            f"'{name}' is written by distributed iterations and may be read after them, but no instance knows which value is the last",
+            f"'{name}' is written by distributed iterations and may be read after them, "
+            "but no instance knows which value is the last",
             f"{declare} inside the loop, or add private({name}), if its value is not needed afterwards",
             f"add reduction(op: {name}) if it gathers one result of all iterations",
         )
         return
     context.diagnostics.error(
         range_,
-        f"'{name}' is written by distributed iterations, and an iteration may read what another wrote (line {exposed.start.line})",
+        f"'{name}' is written by distributed iterations, and an iteration may read what another wrote "
+        f"(line {exposed.start.line})",
         f"add reduction(op: {name}), as in reduction(+: {name}), if it gathers one result of all iterations",
         f"{declare} inside the loop, or add private({name}), if every iteration assigns it before use",
     )
@@ -175,7 +168,7 @@ def _reduction_clause(name: str, body: Block, directive: KernelDirective) -> Red
 
 
 def _check_locals(body: Block, context: ScalarContext) -> None:
-    """A local that a distributed nest inside its scope writes must be private to that nest's iterations as well."""
+    """Report locals that a distributed nest in their scope writes, unless private to it."""
     for block in walk(body):
         if not isinstance(block, Block):
             continue
@@ -202,7 +195,8 @@ def _check_local(
         return
     context.diagnostics.error(
         writes[0],
-        f"'{object_.host}' is declared outside the distributed loop that writes it, so every instance would have its own values",
+        f"'{object_.host}' is declared outside the distributed loop that writes it, "
+        "so every instance would have its own values",
         f"declare '{object_.host}' inside the distributed loop",
     )
 

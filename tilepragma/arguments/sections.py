@@ -1,4 +1,4 @@
-"""Sections `[lower : length]`: as the user says them, of whole objects, and inferred from the accesses."""
+"""Array sections `[lower : length]`: the user's, whole objects, and sections from accesses."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ def whole_section(object_: DataObject) -> tuple[SectionBound, ...] | None:
 def touched_section(
     object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool]
 ) -> tuple[SectionBound, ...] | None:
-    """What is touched of an object all of whose lengths are known: dimensions whose touched part
-    can't be found are taken whole.
+    """The touched part of an object of known lengths; None where a length is unknown.
 
-    None where a length is not known.
+    Dimensions whose touched part is unknown are whole.
     """
     whole = whole_section(object_)
     if whole is None or not whole:
@@ -57,7 +56,7 @@ def touched_section(
 
 
 def _fills(boxes: Sequence[Box], place: int, bound: SectionBound) -> bool:
-    """Whether the first and the last index of a dimension are touched, if anything is."""
+    """Whether accesses touch the first and the last index of a dimension, if any."""
     assert not isinstance(bound.length, ClauseExpression)
     last = polynomial(bound.length) - number(1)
     return any(box.dimensions[place].low == number(0) for box in boxes) and any(
@@ -69,16 +68,17 @@ def _whole(length: Expression) -> SectionBound:
     return SectionBound(integer(0, LONG), expression(polynomial(length)))
 
 
-def said_section(
+def user_section(
     object_: DataObject, section: Section, inferred: Inferred, diagnostics: Diagnostics
 ) -> tuple[SectionBound, ...]:
-    """The user's section, checked against what is known of the object; `[:]` and a bare name leave it to the compiler."""
+    """The user's section, checked against the object; `[:]` and a bare name mean inference."""
     dimensions = section.dimensions or (SectionDimension(None, None),) * object_.rank
     if len(dimensions) != object_.rank:
-        more = "more" if len(dimensions) > object_.rank else "fewer"
+        word = "more" if len(dimensions) > object_.rank else "fewer"
         diagnostics.error(
             section.range,
-            f"the section of '{section.path}' has {more} dimensions ({len(dimensions)}) than the array ({object_.rank})",
+            f"the section of '{section.path}' has {word} dimensions ({len(dimensions)}) than the array "
+            f"({object_.rank})",
             f"write one [lower:length] for each of the {object_.rank} dimensions",
         )
         return ()
@@ -95,8 +95,10 @@ def said_section(
         elif length is not None:
             bounds.append(_whole(length))
         else:
-            found = inferred(section.range)
-            bounds.append(found[place] if found else SectionBound(integer(0, LONG), integer(0, LONG)))
+            inferred_bounds = inferred(section.range)
+            bounds.append(
+                inferred_bounds[place] if inferred_bounds else SectionBound(integer(0, LONG), integer(0, LONG))
+            )
     return tuple(bounds)
 
 
@@ -135,7 +137,8 @@ def _check_literals(
     if end > known:
         diagnostics.error(
             section.range,
-            f"the section of '{section.path}' reaches index {end - 1}, but the last index of this dimension is {known - 1}",
+            f"the section of '{section.path}' reaches index {end - 1}, "
+            f"but the last index of this dimension is {known - 1}",
             "sections are [lower:length]: the second number is a length, not an upper bound",
         )
 
@@ -146,7 +149,7 @@ def inferred_section(
     invariant: Callable[[Expression], bool],
     diagnostics: Diagnostics,
 ) -> tuple[SectionBound, ...]:
-    """The smallest section that holds every access; known dimensions are taken whole. Reports where it cannot be found."""
+    """The smallest section with all accesses, known dimensions whole. Reports failures."""
     try:
         unknown = [place for place, length in enumerate(object_.lengths) if length is None]
         boxes = _boxes(object_, uses, invariant, unknown)
@@ -171,10 +174,8 @@ def inferred_section(
 def possible_section(
     object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], ranges: ValueRanges
 ) -> tuple[SectionBound, ...] | None:
-    """A section that holds every access if all those under conditions are made, as far as the
-    `ranges` of the region's values tell: the array may be smaller.
-
-    None where nothing is known of the element that an access means.
+    """A section that covers all accesses, also conditional ones, by the `ranges` of values; the
+    array may be smaller. None where an access has no known range.
     """
     unknown = [place for place, length in enumerate(object_.lengths) if length is None]
     try:
@@ -188,7 +189,7 @@ def possible_section(
 
 
 class _NotFoundError(Exception):
-    """`boxes` are those of all accesses, where conditions alone stand in the way."""
+    """No section is known. `boxes` has all accesses where conditions alone are the reason."""
 
     def __init__(self, range_: SourceRange, reason: str, boxes: tuple[Box, ...] = ()) -> None:
         super().__init__(reason)
@@ -198,7 +199,7 @@ class _NotFoundError(Exception):
 
 
 def _advice(object_: DataObject, boxes: tuple[Box, ...]) -> str:
-    """A clause to paste: with the section that would be if all accesses were made, or with names for the lengths."""
+    """A clause to paste: with the section of all accesses, or with names for the lengths."""
     texts = [(_plain_text(b.low), _plain_text(b.high - b.low + number(1))) for b in _joined(boxes)]
     if texts and all(low and length for low, length in texts):
         known = iter(texts)
@@ -215,7 +216,7 @@ def _advice(object_: DataObject, boxes: tuple[Box, ...]) -> str:
 
 
 def _plain_text(value: Polynomial) -> str:
-    """The value as the user would write it, or nothing where it is no plain arithmetic on plain variables."""
+    """The value as the user would write it; empty where it is no plain arithmetic."""
     root = expression(value)
     for node in walk(root):
         if isinstance(node, (Call, Conditional)) or (isinstance(node, Access) and node.object.name != node.object.host):
@@ -224,7 +225,7 @@ def _plain_text(value: Polynomial) -> str:
 
 
 def _joined(boxes: tuple[Box, ...]) -> tuple[Bounds, ...]:
-    """What holds all boxes, dimension by dimension; whether some are empty does not matter for advice."""
+    """Bounds of all boxes by dimension; advice may ignore that some are empty."""
     if not boxes:
         return ()
     return tuple(
@@ -236,10 +237,10 @@ def _joined(boxes: tuple[Box, ...]) -> tuple[Bounds, ...]:
 def _boxes(
     object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], dimensions: Sequence[int]
 ) -> list[Box]:
-    """Boxes of these dimensions that hold all that is touched, each of an access that is surely made."""
-    found = _boxes_of_uses(object_, uses, invariant, dimensions)
-    certain = list(dict.fromkeys(box for box, use in found if not use.conditional))
-    perhaps = [(box, use) for box, use in found if use.conditional]
+    """Boxes of these dimensions that cover all touched elements, from unconditional accesses."""
+    pairs = _boxes_of_uses(object_, uses, invariant, dimensions)
+    certain = list(dict.fromkeys(box for box, use in pairs if not use.conditional))
+    perhaps = [(box, use) for box, use in pairs if use.conditional]
     for box, use in perhaps:
         if not covered(box, certain):
             boxes = (*certain, *(box for box, _ in perhaps))
@@ -254,25 +255,25 @@ def _boxes_of_uses(
     dimensions: Sequence[int],
     ranges: ValueRanges | None = None,
 ) -> list[tuple[Box, Use]]:
-    """The box of each use, in these dimensions, as if it were made: the smallest, or without `ranges` none."""
-    found = []
+    """The box of each use in these dimensions, as if unconditional; inexact ones by `ranges`."""
+    pairs = []
     for use in uses:
         if len(use.subscripts) != object_.rank:
             raise _NotFoundError(use.range, "it is passed on as a pointer")
         subscripts = tuple(use.subscripts[place] for place in dimensions)
         try:
-            found.append((box_of(replace(use, subscripts=subscripts), invariant), use))
+            pairs.append((box_of(replace(use, subscripts=subscripts), invariant), use))
         except NotExactError as error:
             box = None if ranges is None else _box_of_ranges(subscripts, ranges)
             if box is None:
                 raise _NotFoundError(use.range, str(error)) from error
-            found.append((box, use))
-    return found
+            pairs.append((box, use))
+    return pairs
 
 
 def _box_of_ranges(subscripts: Sequence[Expression], ranges: ValueRanges) -> Box | None:
     try:
-        found = [ranges.of(subscript) for subscript in subscripts]
+        bounds = [ranges.of(subscript) for subscript in subscripts]
     except UnboundedError:
         return None
-    return Box(tuple(Bounds(one.low, one.high) for one in found), frozenset())
+    return Box(tuple(Bounds(range_.low, range_.high) for range_ in bounds), frozenset())

@@ -1,7 +1,7 @@
 """The folder for cached results: runtime libraries, compiled kernels and answers of compilers.
 
 Its files become part of the user's programs, so it counts only if nobody else can write there.
-runtime/cache.c has the same rule.
+runtime/base/cache.c has the same rule.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""`tilepragma bench`: how fast the functions around kernels are on each target, against the same
-source without directives, and whether they compute the same.
-"""
+"""`tilepragma bench`: times functions with kernels on all targets against the plain source."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from tilepragma.cli.tune_options import asked_kernels, listed, target_problem
 from tilepragma.driver.texts import calling_program, source_text
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
-from tilepragma.tuning.source_records import kept_file
+from tilepragma.tuning.source_records import records_file
 from tilepragma.tuning.subprocesses import ending
 
 if TYPE_CHECKING:
@@ -39,16 +37,16 @@ if TYPE_CHECKING:
 
 _DONE, _FAILED, _WRONG_USAGE, _INTERRUPTED = 0, 1, 2, 130
 _ORIGINAL = "original"
-#: Runs of each program, in turn; what disturbs the machine for a while then disturbs all.
+#: Runs of each program, interleaved, so that a disturbance of the machine affects all programs.
 _ROUNDS = 3
-#: The status of a program whose results differ by more than TILEK_VERIFY tolerates, and how it says
-#: by how much.
+#: The exit status of a program whose results differ by more than TILEK_VERIFY tolerates, and the
+#: message with the difference.
 _DIFFERENT = 70
 _VERIFIED = re.compile(r"largest difference (\S+) absolute, (\S+) relative")
 
 
 def usage_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty where nothing is."""
+    """What is wrong with the options, in a sentence; empty if nothing is."""
     if options.input == "-":
         return "standard input cannot be measured: its copies are built by the source's name, so name a file"
     if wrong := target_problem(options.target):
@@ -60,9 +58,9 @@ def usage_problem(options: argparse.Namespace) -> str:
 
 @dataclass
 class Measured:
-    """One program at some sizes: `target` is empty for the original. `calls` are the seconds of its
-    calls; `failure`, a clause on the program, says why there are none. `difference` is how far its
-    results are from the original's, relative to them, empty where they have the same bits.
+    """One program at some sizes; an empty `target` is the original. `calls` are seconds of calls.
+    `failure`: why there are none, a clause on the program. `difference`: the relative difference
+    from the original's results, empty if all bits agree.
     """
 
     sizes: str
@@ -72,17 +70,17 @@ class Measured:
     failure: str = ""
     difference: str = ""
     beyond: str = ""
-    """where that is more than TILEK_VERIFY tolerates: what it says, a clause on the program"""
+    """the message if the difference exceeds the tolerance, a clause on the program"""
 
     @property
     def median(self) -> float | None:
-        """Of the seconds of its calls."""
+        """The median of its calls' seconds."""
         return statistics.median(self.calls) if self.calls else None
 
 
 @dataclass(frozen=True)
 class _Function:
-    """A function with kernels, built as plain C and with directives, and the targets to run it on."""
+    """A function with kernels, as plain C and translated, and the targets to run it on."""
 
     name: str
     calling: CallingProgram
@@ -90,12 +88,12 @@ class _Function:
     translated: Path
     targets: tuple[str, ...]
 
-    def measure(self, sizes: str, numbers: Mapping[str, int], heard: Callable[[str], None]) -> list[Measured]:
-        """The original and each target, several runs of each in turn."""
+    def measure(self, sizes: str, numbers: Mapping[str, int], notify: Callable[[str], None]) -> list[Measured]:
+        """The original and each target, several interleaved runs of each."""
         rows = [Measured(sizes, target, []) for target in ("", *self.targets)]
         for place in range(_ROUNDS):
             for row in rows:
-                heard(f"{self.name} at {sizes or 'its sizes'}: {row.target or _ORIGINAL}")
+                notify(f"{self.name} at {sizes or 'its sizes'}: {row.target or _ORIGINAL}")
                 if not row.failure:
                     self._run(row, numbers, calls_in_a_run(row.calls if place else ()))
         original = rows[0]
@@ -105,32 +103,32 @@ class _Function:
         return rows
 
     def _run(self, row: Measured, numbers: Mapping[str, int], calls: int) -> None:
-        """The first call of a run does not count: it compiles, and touches what nobody touched; of short kernels others do not either."""
+        """The first call of a run does not count (it compiles), nor do more of short kernels."""
         program = self.translated if row.target else self.original
         command = [str(program), *self.calling.command_line(numbers, calls)]
         try:
-            said = self.calling.calls_said(said_by(command, _variables(row.target), FIRST_SECONDS).output)
+            output = self.calling.call_times(said_by(command, _variables(row.target), FIRST_SECONDS).output)
         except ProgramError as error:
             row.failure, row.calls = str(error), []
             return
-        if len(said.seconds) != calls or not said.digest:
+        if len(output.seconds) != calls or not output.digest:
             row.failure, row.calls = "ended before all calls were made", []
             return
-        row.calls += that_count(said.seconds, fill=1)
-        row.digest = said.digest
+        row.calls += that_count(output.seconds, fill=1)
+        row.digest = output.digest
 
     def _compare(self, row: Measured, numbers: Mapping[str, int], digest: str) -> None:
-        """How far the results are from those of the original loops, sums included, by a run that verifies itself."""
+        """The difference from the original results, sums included, by a self-verifying run."""
         command = [str(self.translated), *self.calling.command_line(numbers, 1)]
         try:
-            said = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, FIRST_SECONDS).errors
+            errors = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, FIRST_SECONDS).errors
         except ProgramError as error:
-            said = str(error)
-            if not said.startswith(ending(_DIFFERENT)):
-                row.failure = f"fails where it verifies itself: it {said}"
+            errors = str(error)
+            if not errors.startswith(ending(_DIFFERENT)):
+                row.failure = f"fails where it verifies itself: it {errors}"
                 return
-            row.beyond = said
-        most = max((float(relative) for _, relative in _VERIFIED.findall(said)), default=0.0)
+            row.beyond = errors
+        most = max((float(relative) for _, relative in _VERIFIED.findall(errors)), default=0.0)
         row.difference = f"{most:.2g}" if most else "" if row.digest == digest else "other bits"
 
 
@@ -140,22 +138,23 @@ def _variables(target: str) -> dict[str, str]:
 
 def bench(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
     """Measure the functions around the kernels of a translated source; returns the exit status.
-
     Raises SizeError for sizes that no kernel has.
     """
     asked = asked_kernels(options.kernel, options.sizes, request, result)
     if asked is None:
         return _WRONG_USAGE
     plans, points = asked
-    targets = listed(options.target) or _targets_here()
+    targets = listed(options.target) or _available_targets()
     rows: dict[str, list[Measured]] = {}
     failed = False
     try:
         with tempfile.TemporaryDirectory(prefix="tilepragma-bench-") as folder, ended_by_sigterm():
-            for plan in _one_a_function(plans, result):
+            for plan in _first_kernels(plans, result):
                 name = _function_of(plan, result)
                 try:
-                    _bench_one(_made(plan, result, request, targets, Path(folder)), points, rows.setdefault(name, []))
+                    _bench_function(
+                        _made(plan, result, request, targets, Path(folder)), points, rows.setdefault(name, [])
+                    )
                 except (RefusalError, NotBuiltError) as error:
                     failed = True
                     print_error("tilepragma", f"{request.source}: the function '{name}' is not measured: it {error}")
@@ -165,13 +164,15 @@ def bench(options: argparse.Namespace, request: TranslateRequest, result: Transl
     finally:
         if options.json:
             write_atomically(Path(options.json), _json(request, targets, rows).encode())
-    return _FAILED if failed or any(one.failure or one.beyond for mine in rows.values() for one in mine) else _DONE
+    return (
+        _FAILED if failed or any(row.failure or row.beyond for measured in rows.values() for row in measured) else _DONE
+    )
 
 
-def _targets_here() -> tuple[str, ...]:
-    """Threads, and what else is here."""
-    found = [accelerator.target for accelerator in accelerators() if accelerator.number is not None]
-    return ("threads", *dict.fromkeys(found))
+def _available_targets() -> tuple[str, ...]:
+    """Threads, and the accelerators of this machine."""
+    targets = [accelerator.target for accelerator in accelerators() if accelerator.number is not None]
+    return ("threads", *dict.fromkeys(targets))
 
 
 def _function_of(plan: KernelPlan, result: TranslateResult) -> str:
@@ -179,37 +180,37 @@ def _function_of(plan: KernelPlan, result: TranslateResult) -> str:
     return next(kernel.enclosing.function for kernel in kernels if kernel.name == plan.kernel.name)
 
 
-def _one_a_function(plans: Sequence[KernelPlan], result: TranslateResult) -> list[KernelPlan]:
+def _first_kernels(plans: Sequence[KernelPlan], result: TranslateResult) -> list[KernelPlan]:
     """The first kernel of each function."""
-    found: dict[str, KernelPlan] = {}
+    plans_by_function: dict[str, KernelPlan] = {}
     for plan in plans:
-        found.setdefault(_function_of(plan, result), plan)
-    return list(found.values())
+        plans_by_function.setdefault(_function_of(plan, result), plan)
+    return list(plans_by_function.values())
 
 
 def _made(
     plan: KernelPlan, result: TranslateResult, request: TranslateRequest, targets: tuple[str, ...], folder: Path
 ) -> _Function:
-    """Build a function's programs. Raises RefusalError where it cannot be called, NotBuiltError where the compiler refuses."""
+    """Build a function's programs. Raises RefusalError, NotBuiltError."""
     name, source = _function_of(plan, result), Path(request.source)
     calling = calling_program(result, plan)
-    own = folder / name
-    own.mkdir()
-    text, clock = own / source.name, own / "tilek_calling_clock.c"
+    build = folder / name
+    build.mkdir()
+    text, clock = build / source.name, build / "tilek_calling_clock.c"
     text.write_bytes(calling.timed_text(source_text(result)))
     clock.write_bytes(calling.clock_text)
-    kept = kept_file(request.source)
+    kept = records_file(request.source)
     if kept.is_file():
-        (own / kept.name).write_bytes(file_bytes(kept))
+        (build / kept.name).write_bytes(file_bytes(kept))
     flags = (*OPTIONS, *with_optimisation(request.options), "-w", *local_headers(source), str(text), str(clock))
-    original, translated = own / "original", own / "translated"
-    compiled([*compiler(), *flags, "-o", str(original), "-lm"], own, {})
-    compiled([*tilecc(), *flags, "-o", str(translated), "-lm"], own, {})
+    original, translated = build / "original", build / "translated"
+    compiled([*compiler(), *flags, "-o", str(original), "-lm"], build, {})
+    compiled([*tilecc(), *flags, "-o", str(translated), "-lm"], build, {})
     return _Function(name, calling, original, translated, targets)
 
 
-def _bench_one(function: _Function, points: Mapping[str, Mapping[str, int]], rows: list[Measured]) -> None:
-    """Fill the rows of one function, and print its table, also where this is interrupted. Raises RefusalError."""
+def _bench_function(function: _Function, points: Mapping[str, Mapping[str, int]], rows: list[Measured]) -> None:
+    """Fill the rows of one function and print its table, even partial. Raises RefusalError."""
     fits = fitting(function.name, function.calling, points)
     try:
         with measuring_progress() as progress:
@@ -221,7 +222,7 @@ def _bench_one(function: _Function, points: Mapping[str, Mapping[str, int]], row
         _show(function, rows)
 
 
-# -- What is said
+# -- Output
 
 
 def _show(function: _Function, rows: Sequence[Measured]) -> None:
@@ -260,7 +261,7 @@ def _cells(row: Measured, original: Measured | None) -> tuple[str, str, str, str
 
 
 def _json(request: TranslateRequest, targets: Sequence[str], rows: Mapping[str, Sequence[Measured]]) -> str:
-    """All calls of all programs, with what they ran on."""
+    """All calls of all programs, with the machines."""
     document = {
         "source": request.source,
         "compiler": shlex.join([*compiler(), *with_optimisation(request.options)]),
@@ -276,9 +277,9 @@ def _json(request: TranslateRequest, targets: Sequence[str], rows: Mapping[str, 
                     "difference": row.difference,
                     "beyond_tolerance": row.beyond,
                 }
-                for row in mine
+                for row in measured
             ]
-            for name, mine in rows.items()
+            for name, measured in rows.items()
         },
     }
     return json.dumps(document, indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""`tilepragma devices --calibrate`: measures every device that is here, and keeps what was found for the model."""
+"""`tilepragma devices --calibrate`: measures every device and stores the results for the model."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tilepragma.tuning.table import rows
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-#: Instructions of this very processor, by the compilers' names for that; a multiply-add may be one.
+#: Options for this processor, as compilers spell them; they allow fused multiply-adds.
 _NATIVE = (("-march=native",), ("-mcpu=native",), ())
 _FAST = ("-O3", "-ffp-contract=fast")
 
 
 def calibrate(quick: bool) -> int:
-    """Measure all devices, print and keep what was found; returns the exit status, 1 where nothing could be measured or kept."""
+    """Measure all devices, print and store the results; returns the exit status, 1 on failure."""
     try:
         with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder:
             program = _built(Path(folder))
@@ -40,11 +40,11 @@ def calibrate(quick: bool) -> int:
 
 
 def _keep_all(measured: list[Measured]) -> bool:
-    """Print and keep everything; says so where that fails."""
+    """Print and store all results; reports a failure to store."""
     now = datetime.now()
     try:
-        for one in measured:
-            _show(one, device_records.keep(one.device, one.subject, now))
+        for device in measured:
+            _show(device, device_records.keep(device.device, device.subject, now))
     except OSError as error:
         print(
             f"tilepragma: error: what was measured cannot be kept: {error}; set TILEK_DATA_DIR to a folder of yours",
@@ -55,7 +55,7 @@ def _keep_all(measured: list[Measured]) -> bool:
 
 
 def _built(folder: Path) -> Path:
-    """The calibration program, for this very processor. Raises RuntimeLibraryError with the first complaint where it does not build."""
+    """Build the calibration program for this processor. Raises RuntimeLibraryError."""
     program = folder / "calibrate"
     sources = sorted(runtime_library.tools_folder().glob("calibrate*.c"))
     complaints = []
@@ -72,8 +72,8 @@ def _built(folder: Path) -> Path:
 def _measure_all(program: Path, quick: bool) -> list[Measured]:
     how = effort.QUICK if quick else effort.FULL
     host = this_host()
-    found = [device for device in [*host_devices(), *accelerators()] if device.number is not None]
-    subjects = [subject_of(device) for device in found if device.target != "serial"]
+    devices = [device for device in [*host_devices(), *accelerators()] if device.number is not None]
+    subjects = [subject_of(device) for device in devices if device.target != "serial"]
     words = {subject: calibration.words_for(subject, host, how) for subject in subjects}
     count = sum(map(len, words.values()))
     milliseconds = effort.milliseconds_a_number(how, count)
@@ -95,31 +95,31 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
     return measured
 
 
-# -- What is said
+# -- Output
 
 
 def _advance(progress: Progress, task: object) -> Callable[[Series], None]:
-    def heard(_: Series) -> None:
+    def notify(_: Series) -> None:
         progress.advance(task)  # type: ignore[arg-type]
 
-    return heard
+    return notify
 
 
-def _show(one: Measured, path: Path) -> None:
-    """The table of one device, and where it is kept."""
+def _show(measured: Measured, path: Path) -> None:
+    """The table of one device, and the file that stores its results."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{one.subject.key}  {one.subject.name}", title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=f"{measured.subject.key}  {measured.subject.name}", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("what")
     table.add_column("measured", justify="right")
     table.add_column("spread", justify="right")
-    for row in rows(one.found, one.labels):
+    for row in rows(measured.findings, measured.labels):
         table.add_row(*row)
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
-    wide = one.found.wide()
+    wide = measured.findings.wide()
     if wide:
         many = f"{len(wide)} measurement{'s' * (len(wide) != 1)} spread by more than 20 %"
         console.print(

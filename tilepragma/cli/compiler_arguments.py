@@ -1,8 +1,6 @@
-"""How a C compiler driver reads its command line: inputs, outputs, stages and options with separate
-values.
+"""Parses a C compiler driver's command line: inputs, outputs, stages and options with values.
 
-Light on purpose: tilecc classifies every command before it knows whether there is anything to
-translate.
+Imports little: tilecc classifies every command before it knows whether there is work to translate.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Options whose value is the next argument when nothing is attached to them.
+#: Options whose value is the next argument unless it is attached.
 _SEPARATE_VALUE = _words(
     """
     -o -I -D -U -include -imacros -isystem -iquote -idirafter -iprefix -iwithprefix -iwithprefixbefore -isysroot
@@ -30,9 +28,9 @@ _SEPARATE_VALUE = _words(
     --library-directory --entry --for-assembler --for-linker --specs --target
     """
 )
-#: Options whose value may also be attached, and whose values we look at; longer spellings first.
+#: Options whose values the translator reads, also attached; longer spellings first.
 _LOOKED_AT = ("-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-MF", "-MT", "-MQ", "-I", "-D")
-#: What only the linker or the output stage reads; the translator has no use for it.
+#: Options that only the linker or the output stage reads.
 _NOT_FOR_TRANSLATION_PREFIXES = ("-L", "-l", "-Wl,", "-Wa,", "-M", "-B", "-rpath", "-static")
 _NOT_FOR_TRANSLATION = _words(
     """
@@ -52,18 +50,18 @@ PREPROCESS, COMPILE, ASSEMBLE, OBJECT, LINK, DEPENDENCIES = (
 )
 
 
-#: With these the link is not a program's, or the user names every library: the runtime is left out.
+#: Options for partial links or with explicit libraries: the runtime is left out.
 _NO_RUNTIME = ("-r", "-nostdlib", "-nodefaultlibs", "-###")
-#: Exit status for a command line that makes no sense.
+#: Exit status for wrong usage.
 USAGE_STATUS = 2
 
 
 class UsageError(Exception):
-    """An option of tilecc's own that makes no sense; the message says which and what would."""
+    """A wrong option of tilecc's own; the message says which, and what would be right."""
 
 
 class Input(NamedTuple):
-    """One input of the command: `position` in `Command.arguments`; `language` is `-x`'s or the suffix's, "" for the linker's."""
+    """One input: `position` in `Command.arguments`; `language`, "" for the linker."""
 
     position: int
     path: str
@@ -71,7 +69,7 @@ class Input(NamedTuple):
 
 
 class DriverOptions(NamedTuple):
-    """The `--tilek-…` options; empty strings where absent."""
+    """The `--tilek-…` options; empty strings if absent."""
 
     target: str = ""
     device: str = ""
@@ -83,13 +81,13 @@ class DriverOptions(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A compiler command, read.
+    """A parsed compiler command.
 
-    `arguments` has response files expanded and our own options taken out. `stage` is the last stage
-    that runs. `options` are the arguments that matter to the meaning of the source (macros, search
+    `arguments` has response files expanded and tilecc's own options (`driver`) removed. `stage` is
+    the last stage that runs. `options` are the arguments that affect the source (macros, search
     paths, dialect, code generation), in order; `settings` are the search paths, macros, forced
-    includes and -MF, -MT, -MQ as (option, value). `plain` is true where neither happened, so that
-    the original arguments may be passed on as they are.
+    includes and -MF, -MT, -MQ as (option, value). `plain`: the arguments are unchanged, so that the
+    original ones may be passed on.
     """
 
     arguments: tuple[str, ...]
@@ -98,15 +96,15 @@ class Command(NamedTuple):
     output: str
     options: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
-    own: DriverOptions
+    driver: DriverOptions
     plain: bool
 
     def has(self, *options: str) -> bool:
-        """Whether one of `options` is given, spelled exactly so."""
+        """Whether one of `options` is given, in exactly this spelling."""
         return any(option in self.arguments for option in options)
 
     def values(self, *options: str) -> list[str]:
-        """The values of `options` (among the search paths, macros, forced includes and -MF, -MT, -MQ), in order."""
+        """The values of these options among `settings`, in order."""
         return [value for option, value in self.settings if option in options]
 
     @property
@@ -116,23 +114,20 @@ class Command(NamedTuple):
 
     @property
     def links_program(self) -> bool:
-        """Whether that link makes a program that can open libraries, not a library."""
+        """Whether that link makes a program that can load libraries, not a library."""
         return not self.has("-shared", "-static", "-static-pie")
 
     @property
     def end_of_language(self) -> list[str]:
-        """`-x none` where a `-x` is still in force: libraries that follow are no C."""
+        """`-x none` after a `-x`: the libraries that follow are not C."""
         return ["-x", "none"] if any(word == "--language" or word.startswith("-x") for word in self.arguments) else []
 
 
 def read_command(arguments: Sequence[str]) -> Command:
-    """Read a driver's command line (without the program's name).
-
-    Raises UsageError for a misspelled option of ours.
-    """
+    """Parse a driver's command line (without the program's name). Raises UsageError."""
     words = compiler()
     expanded = _expand_response_files(arguments)
-    kept, own = _take_own_options(expanded)
+    kept, driver_options = _take_driver_options(expanded)
     inputs: list[Input] = []
     options: list[str] = []
     settings: list[tuple[str, str]] = []
@@ -159,12 +154,12 @@ def read_command(arguments: Sequence[str]) -> Command:
             if _matters_to_source(argument):
                 options.extend([argument, value] if value_at is not None else [argument])
         position += 1 if value_at is None else 2
-    plain = list(expanded) == list(arguments) and own == DriverOptions()
-    return Command(tuple(kept), tuple(inputs), stage, output, tuple(options), tuple(settings), own, plain)
+    plain = list(expanded) == list(arguments) and driver_options == DriverOptions()
+    return Command(tuple(kept), tuple(inputs), stage, output, tuple(options), tuple(settings), driver_options, plain)
 
 
 def _earlier_stop(stage: str, argument: str) -> str:
-    """The stage at which the driver stops, as gcc decides it: the earliest stop that any option asks for."""
+    """The stage at which the driver stops, as in gcc: the earliest stop of all options."""
     stops = {
         "-M": DEPENDENCIES,
         "-MM": DEPENDENCIES,
@@ -191,48 +186,48 @@ def _matters_to_source(argument: str) -> bool:
     return argument not in _NOT_FOR_TRANSLATION and not argument.startswith(_NOT_FOR_TRANSLATION_PREFIXES)
 
 
-_OWN_OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
-    "--tilek-target": lambda own, value: own._replace(target=value),
-    "--tilek-device": lambda own, value: own._replace(device=value),
-    "--tilek-emit-kernels": lambda own, value: own._replace(emit_kernels=value),
+_DRIVER_OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
+    "--tilek-target": lambda options, value: options._replace(target=value),
+    "--tilek-device": lambda options, value: options._replace(device=value),
+    "--tilek-emit-kernels": lambda options, value: options._replace(emit_kernels=value),
 }
 
 
-#: Spelled as warnings of compilers are; not for the compiler underneath, which does not know it.
+#: Spelled like compiler warnings, but removed: the underlying compiler does not know it.
 _SERIAL_WARNING = {"-Wtilek-serial": True, "-Wno-tilek-serial": False}
 
 
-def _take_own_options(arguments: Sequence[str]) -> tuple[list[str], DriverOptions]:
+def _take_driver_options(arguments: Sequence[str]) -> tuple[list[str], DriverOptions]:
     kept: list[str] = []
-    own = DriverOptions()
+    driver_options = DriverOptions()
     after_value = False
     for argument in arguments:
         if argument in _SERIAL_WARNING and not after_value:
-            own = own._replace(warns_of_serial=_SERIAL_WARNING[argument])
+            driver_options = driver_options._replace(warns_of_serial=_SERIAL_WARNING[argument])
             continue
         if after_value or not argument.startswith("--tilek"):
             after_value = not after_value and argument in _SEPARATE_VALUE
             kept.append(argument)
             continue
         name, equals, value = argument.partition("=")
-        if name in _OWN_OPTIONS and value:
-            own = _OWN_OPTIONS[name](own, value)
+        if name in _DRIVER_OPTIONS and value:
+            driver_options = _DRIVER_OPTIONS[name](driver_options, value)
         elif argument == "--tilek-explain":
-            own = own._replace(explain=True)
+            driver_options = driver_options._replace(explain=True)
         elif argument == "--tilek-keep":
-            own = own._replace(keep=True)
+            driver_options = driver_options._replace(keep=True)
         elif argument == "--tilek-help":
-            own = own._replace(help=True)
-        elif name in _OWN_OPTIONS:
+            driver_options = driver_options._replace(help=True)
+        elif name in _DRIVER_OPTIONS:
             raise UsageError(f"{name} needs a value: {name}=…")
         else:
-            known = ", ".join([*_OWN_OPTIONS, "--tilek-explain", "--tilek-keep", "--tilek-help"])
+            known = ", ".join([*_DRIVER_OPTIONS, "--tilek-explain", "--tilek-keep", "--tilek-help"])
             raise UsageError(f"unknown option {argument}; tilecc's own options are {known}")
-    return kept, own
+    return kept, driver_options
 
 
 def _expand_response_files(arguments: Sequence[str], depth: int = 0) -> list[str]:
-    """`@file` becomes the file's words, quoted as gcc reads them; a name that is no readable file stays as it is."""
+    """Replace `@file` by the file's words, quoted as in gcc; an unreadable file's name stays."""
     expanded: list[str] = []
     for argument in arguments:
         if argument.startswith("@") and depth < 20:

@@ -1,4 +1,4 @@
-"""`make demo`: build every sample as plain C and with tilecc, run it on each target present, and print a table."""
+"""`make demo`: runs each sample as plain C and by tilecc on all targets, and prints a table."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli import devices, runtime_library
 from tilepragma.tuning.programs import ProgramError, compile_seconds
 
-#: A largest difference beyond this share of the largest value is a failure, not rounding.
+#: A relative difference beyond this is a failure, not rounding.
 TOLERANCE = 1e-4
 _SECONDS = re.compile(r"^(?P<name>\S+): (?P<size>.*?) seconds (?P<seconds>\S+)$", re.MULTILINE)
-#: Targets whose code is compiled while the program runs.
+#: Targets whose code is compiled at run time.
 _COMPILED_FOR = ("opencl", "cuda")
-#: Seconds after which a program is stopped, and up to which it is run again for a better time.
+#: The longest run in seconds; and the seconds up to which a program runs again for a better time.
 _LONGEST_RUN, _LONG_ENOUGH = 600, 4
 
 
 class DemoError(Exception):
-    """A sample did not build or run; the message says how."""
+    """A sample did not build or run; the message says why."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """The runs of a sample: `seconds` of its kernel region, how long the first run waited for a device's compiler, and where its outputs lie."""
+    """A sample's runs: `seconds` of its kernel region, seconds of compilation, and its outputs."""
 
     size: str
     seconds: float
@@ -45,14 +45,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Difference:
-    """Largest difference to the original, absolute, and as a share of the largest value."""
+    """The largest difference from the original, absolute and relative to the largest value."""
 
     absolute: float
     relative: float
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the samples under the folder given, or only those named after it; 0 where all agree with the original."""
+    """Run the samples of a folder, or only those named; returns 0 if all match the original."""
     console = Console()
     root = Path(arguments[0] if arguments else "samples").resolve()
     names = list(arguments[1:]) or sorted(path.parent.name for path in root.glob("*/Makefile"))
@@ -88,11 +88,11 @@ def _table() -> Table:
 
 
 def _targets(console: Console) -> list[str]:
-    """The targets present here; what is absent is said, with the reason."""
+    """The available targets; prints the others with the reason."""
     present = ["serial", "threads"]
     with console.status("Building the runtime library and looking for devices"):
-        found = devices.accelerators()
-    for device in found:
+        accelerators = devices.accelerators()
+    for device in accelerators:
         if device.number is None:
             console.print(f"{device.target} is left out: {device.name}", style="dim", markup=False, highlight=False)
         elif device.target not in present:
@@ -102,7 +102,7 @@ def _targets(console: Console) -> list[str]:
 
 
 def _sample(console: Console, table: Table, folder: Path, targets: Sequence[str]) -> list[str]:
-    """Add the rows of one sample; returns what went wrong on single targets."""
+    """Add the rows of one sample; returns the failures on single targets."""
     name = folder.name
     with console.status(f"{name}: the original") as status:
         _build(folder, "cc")
@@ -139,7 +139,7 @@ def _build(folder: Path, compiler: str) -> None:
 
 
 def _compiler_command(compiler: str) -> str:
-    """tilecc of the environment that this runs in, whatever the PATH says."""
+    """The tilecc of this Python environment, whatever the PATH says."""
     if compiler != "tilecc":
         return os.environ.get("TILEK_CC") or compiler
     beside = Path(sys.executable).with_name("tilecc")
@@ -147,9 +147,9 @@ def _compiler_command(compiler: str) -> str:
 
 
 def _run(folder: Path, label: str, environment: dict[str, str]) -> Run:
-    """The best of three runs, or of fewer where they take long; the first one writes the outputs.
-    Where code is compiled while the program runs the first run says how long that took, and is no
-    other's measure: later ones load what was compiled.
+    """The best of three runs, or of fewer long ones; the first run writes the outputs. Where the
+    first run compiles code, it reports the compile time only, and later runs load the compiled
+    code.
     """
     dump, trace = folder / f"{label}.dump", folder / f"{label}.json"
     command = f"./{folder.name}"
@@ -174,10 +174,10 @@ def _compiling(trace: Path) -> float:
 def _timed(command: Sequence[str], folder: Path, environment: dict[str, str]) -> tuple[str, float]:
     """The sizes and the seconds that a sample prints."""
     output = _checked(command, folder, environment)
-    found = _SECONDS.search(output)
-    if found is None:
+    match = _SECONDS.search(output)
+    if match is None:
         raise DemoError(f"printed no line 'NAME: SIZE… seconds S' but:\n{output}")
-    return found["size"].replace(" ", "×"), float(found["seconds"])
+    return match["size"].replace(" ", "×"), float(match["seconds"])
 
 
 def _checked(command: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
@@ -197,19 +197,19 @@ def _checked(command: Sequence[str], folder: Path, environment: dict[str, str]) 
     except subprocess.TimeoutExpired:
         raise DemoError(f"'{' '.join(command)}' took longer than {_LONGEST_RUN} s") from None
     if done.returncode:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:12])
-        raise DemoError(f"'{' '.join(command)}' ended with status {done.returncode}\n{said}")
+        message = "\n".join((done.stderr or done.stdout).strip().splitlines()[:12])
+        raise DemoError(f"'{' '.join(command)}' ended with status {done.returncode}\n{message}")
     return done.stdout
 
 
-def _difference(original: Path, other: Path) -> Difference:
-    """Largest difference of two dumps of 32-bit floats, read in pieces."""
+def _difference(original: Path, dump: Path) -> Difference:
+    """The largest difference of two dumps of 32-bit floats, read in pieces."""
     import numpy
 
-    if original.stat().st_size != other.stat().st_size:
+    if original.stat().st_size != dump.stat().st_size:
         raise DemoError("wrote outputs of another size than the original's")
     absolute, largest = 0.0, 0.0
-    for expected, got in zip(_pieces(original), _pieces(other), strict=True):
+    for expected, got in zip(_pieces(original), _pieces(dump), strict=True):
         a = numpy.frombuffer(expected, numpy.float32).astype(numpy.float64)
         b = numpy.frombuffer(got, numpy.float32).astype(numpy.float64)
         if numpy.isnan(b).any() and not numpy.isnan(a).any():

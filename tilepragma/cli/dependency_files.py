@@ -1,4 +1,4 @@
-"""Depfiles: the one `tilepragma translate` writes, and the compiler's own where it names a temporary file."""
+"""Depfiles of `tilepragma translate`, and of the compiler where they name temporary files."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from tilepragma.cli.compiler_arguments import Command
 
 
 def make_rule(target: str, dependencies: Sequence[str], phony: Collection[str] = ()) -> str:
-    """`target: dependencies`, as make reads it; those that are `phony` are targets of their own, so that make goes on when they have gone (-MP)."""
+    """`target: dependencies` in make's syntax; make survives the removal of `phony` ones (-MP)."""
     lines = [f"{escape(target)}:"] + [f" {escape(dependency)}" for dependency in dependencies]
     rule = " \\\n".join(lines) + "\n"
     return rule + "".join(f"{escape(dependency)}:\n" for dependency in dependencies if dependency in phony)
 
 
 def escape(path: str) -> str:
-    """A path as make reads it: backslashes count only before what they quote."""
+    """A path in make's syntax: a backslash counts only before a quoted character."""
     return re.sub(r"(\\*)([ \t#])", r"\1\1\\\2", path.replace("$", "$$"))
 
 
 @dataclass(frozen=True)
 class Temporary:
-    """The file at `path`, made from `source` with what is `inlined`, which compilers do not see; of this, what was `measured` may go."""
+    """The file at `path`, made from `source` and the `inlined` files, which compilers do not see;
+    make survives the removal of `measured` ones.
+    """
 
     path: Path
     source: str
@@ -35,17 +37,17 @@ class Temporary:
 
 
 def mend_dependency_files(command: Command, made: Sequence[Temporary]) -> None:
-    """In the depfiles that the compiler wrote, name each source, and what is inlined into it, for the temporary file."""
+    """In the compiler's depfiles, replace temporary files by sources and inlined files."""
     if not command.has("-MD", "-MMD") and not any(word.startswith("-Wp,-M") for word in command.arguments):
         return
-    for candidate in _candidates(command, [one.path for one in made]):
+    for candidate in _candidates(command, [made_file.path for made_file in made]):
         try:
             text = file_bytes(candidate).decode("utf-8", "surrogateescape")
         except OSError:
             continue
         mended = text
-        for one in made:
-            mended = _mend(mended, one, one.inlined if command.has("-MP") else one.measured)
+        for temporary in made:
+            mended = _mend(mended, temporary, temporary.inlined if command.has("-MP") else temporary.measured)
         if mended != text:
             write_atomically(candidate, mended.encode("utf-8", "surrogateescape"))
 
@@ -55,9 +57,9 @@ def _mend(text: str, made: Temporary, phony: Collection[str]) -> str:
     if temporary not in text:
         return text
     words = set(text.split())
-    missing = [one for one in made.inlined if escape(one) not in words]
+    missing = [path for path in made.inlined if escape(path) not in words]
     text = text.replace(temporary, " ".join(map(escape, (made.source, *missing))))
-    return text + "".join(f"{escape(one)}:\n" for one in missing if one in phony)
+    return text + "".join(f"{escape(path)}:\n" for path in missing if path in phony)
 
 
 def _candidates(command: Command, temporary: Sequence[Path]) -> list[Path]:

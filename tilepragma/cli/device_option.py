@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class DeviceOptionError(Exception):
-    """The option names no device that can be planned for. `status` is the command's; a message is still to be said, an empty one was."""
+    """No such device. `status` is the exit status; an empty message was printed already."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class DeviceOptionError(Exception):
 
 
 def chosen_device(option: str, name: str) -> Device | None:
-    """The device of the option's value; None where it is empty. Raises DeviceOptionError."""
+    """The device of the option's value, None without a value. Raises DeviceOptionError."""
     if not name:
         return None
     from tilepragma.driver.target_device import device_named

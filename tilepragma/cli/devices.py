@@ -1,6 +1,4 @@
-"""`tilepragma devices`: what can run here, asked of the runtime itself, so that the numbers are
-those of TILEK_DEVICE; and what can be planned for by name.
-"""
+"""`tilepragma devices`: this machine's devices, numbered as for TILEK_DEVICE, and descriptors."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from tilepragma.tuning.device_records import calibrated_on
 
 @dataclass(frozen=True)
 class Device:
-    """One device of one target; `number` is None where the target is absent, and `name` then says why. `memory` in bytes."""
+    """A device of a target, `number` None and `name` the reason if absent. `memory` in bytes."""
 
     target: str
     number: int | None
@@ -29,7 +27,7 @@ class Device:
 
 
 def print_devices() -> int:
-    """Print what is here, then what can be planned for; returns the exit status. What fails of the one does not keep the other."""
+    """Print the devices, then the descriptors, whatever fails; returns the exit status."""
     status = 0
     try:
         for device in [*host_devices(), *accelerators()]:
@@ -41,7 +39,7 @@ def print_devices() -> int:
 
 
 def print_descriptors() -> int:
-    """What can be planned for by name; returns the exit status, 1 where a descriptor is faulty, which is said after the others."""
+    """Print the descriptors, then their faults; returns the exit status, 1 with faults."""
     from tilepragma.driver.target_device import known_devices
 
     print("\nDescriptors, for --device NAME:")
@@ -50,22 +48,22 @@ def print_descriptors() -> int:
     except OSError as error:
         print_error("tilepragma", f"{error.filename}: {error.strerror}")
         return 1
-    for one in known:
-        print(f"  {one.name:10}  {one.figures}{'; your own' if one.own else ''}")
-    faults = [fault for one in known for fault in one.faults]
+    for descriptor in known:
+        print(f"  {descriptor.name:10}  {descriptor.figures}{'; your own' if descriptor.is_users else ''}")
+    faults = [fault for entry in known for fault in entry.faults]
     print_diagnostics(faults, "", None)
     return 1 if faults else 0
 
 
 def subject_of(device: Device) -> CalibrationTarget:
-    """A device that is here, as what can be measured."""
+    """A device of this machine as a target of calibration."""
     return CalibrationTarget(
         device.target, device.number or 0, device.name, device.kind == "gpu", device.compute_units, device.memory
     )
 
 
 def line(device: Device, calibrated: str | None = None) -> str:
-    """One device in one line, with the day of its calibration."""
+    """A device in one line, with the date of its calibration."""
     if device.number is None:
         return f"{device.target:8} -  not here: {device.name}"
     details = [
@@ -79,7 +77,7 @@ def line(device: Device, calibrated: str | None = None) -> str:
 
 
 def host_devices() -> list[Device]:
-    """What serial and threads run on."""
+    """The devices of serial and threads."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     name = _processor_name()
     return [
@@ -89,21 +87,25 @@ def host_devices() -> list[Device]:
 
 
 def machine_of(target: str) -> Device:
-    """What a target runs on, as the runtime chooses it by TILEK_DEVICE."""
+    """The device of a target, chosen by TILEK_DEVICE as in the runtime."""
     host = host_devices()[-1]
     if target in ("serial", "threads"):
         return host
-    said = os.environ.get("TILEK_DEVICE", "")
+    choice = os.environ.get("TILEK_DEVICE", "")
     try:
-        here = [
+        present = [
             accelerator
             for accelerator in accelerators()
             if accelerator.target == target and accelerator.number is not None
         ]
     except (runtime_library.RuntimeLibraryError, OSError):
-        here = []
-    mine = [one for one in here if said in ("", str(one.number)) or (not said.isdigit() and said in one.name)]
-    return mine[0] if mine else host
+        present = []
+    chosen = [
+        device
+        for device in present
+        if choice in ("", str(device.number)) or (not choice.isdigit() and choice in device.name)
+    ]
+    return chosen[0] if chosen else host
 
 
 def _processor_name() -> str:
@@ -116,7 +118,7 @@ def _processor_name() -> str:
 
 
 def accelerators() -> list[Device]:
-    """OpenCL and CUDA devices, by a small program over the runtime. Raises RuntimeLibraryError where it does not build."""
+    """OpenCL and CUDA devices, listed by the runtime. Raises RuntimeLibraryError."""
     done = subprocess.run([str(_lister())], capture_output=True, text=True, errors="replace", check=False, timeout=120)
     devices = [_parsed(entry.split("\t")) for entry in done.stdout.splitlines()]
     if done.returncode:
@@ -134,7 +136,7 @@ def _parsed(columns: list[str]) -> Device:
 
 
 def _lister() -> Path:
-    """The program, built beside the runtime library on first use."""
+    """The listing program, built beside the runtime library on first use."""
     library = runtime_library.library()
     program = library.with_name("list_devices")
     if not program.is_file():

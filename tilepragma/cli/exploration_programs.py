@@ -1,4 +1,4 @@
-"""The programs that an exploration runs: the user's own, or ones made of the source, one for each way to build it."""
+"""Programs that an exploration runs: the user's own, or one made for each build."""
 
 from __future__ import annotations
 
@@ -25,78 +25,81 @@ if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.tuning.trial_versions import Build
 
-#: Seconds that a build may take.
+#: The longest build in seconds.
 _BUILD_SECONDS = 600
-#: The share of the machine's free memory that arrays of a made program may take.
+#: The share of free memory that the arrays of a made program may take.
 _SHARE = 0.9
-#: What the user's own main is called in programs that have another one.
+#: Renames the user's main in programs that have another one.
 OPTIONS = ("-Dmain=tilek_users_main",)
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _ERROR = re.compile(r"(?:fatal )?error: (.*)")
 
 
 def with_numbers(words: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
-    """A command with `{n}` replaced by the number of that name; braces with no such name in them stay."""
-    return [_PLACE.sub(lambda found: str(numbers.get(found[1], found[0])), word) for word in words]
+    """A command with `{n}` replaced by the number of that name; unknown names stay."""
+    return [_PLACE.sub(lambda match: str(numbers.get(match[1], match[0])), word) for word in words]
 
 
 def unused_sizes(words: Sequence[str], points: Mapping[str, Mapping[str, int]]) -> str:
-    """Why several sizes make no sense for a command, in a sentence: it says nowhere what differs; empty where it does."""
+    """Why a command makes no sense for several sizes, in a sentence; empty if it mentions them."""
     places = {name for word in words for name in _PLACE.findall(word)}
     values: dict[str, set[int]] = {}
     for numbers in points.values():
         for name, number in numbers.items():
             values.setdefault(name, set()).add(number)
-    for name, mine in values.items():
-        if len(mine) > 1 and name not in places:
-            return f"--sizes {name}: write {{{name}}} where the program's arguments have it; now it would run the same for all {len(mine)} of them"
+    for name, distinct in values.items():
+        if len(distinct) > 1 and name not in places:
+            return (
+                f"--sizes {name}: write {{{name}}} where the program's arguments have it; now it would run "
+                f"the same for all {len(distinct)} of them"
+            )
     return ""
 
 
 def that_matter(
     plan: KernelPlan, calling: CallingProgram, points: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Mapping[str, int]]:
-    """Sizes without the numbers that neither the kernel nor its function has: what differs in these alone runs the same."""
-    own = {*calling.whole, *(parameter.host for parameter in size_parameters(plan.kernel))}
-    found = ({name: number for name, number in numbers.items() if name in own} for numbers in points.values())
-    return {sizes_text(one): one for one in found}
+    """The sizes without names that neither the kernel nor its function uses."""
+    names = {*calling.whole, *(parameter.host for parameter in size_parameters(plan.kernel))}
+    reduced = ({name: number for name, number in numbers.items() if name in names} for numbers in points.values())
+    return {sizes_text(numbers): numbers for numbers in reduced}
 
 
 def fitting(
     name: str, calling: CallingProgram, points: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Mapping[str, int]]:
-    """The sizes whose arrays fit in memory; others are said to be left out. Raises RefusalError for numbers that do not say all."""
+    """The sizes whose arrays fit in memory; prints the others. Raises RefusalError."""
     room = _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    found = {}
+    fits = {}
     for text, numbers in points.items():
         calling.command_line(numbers, 1)
         held = calling.bytes(numbers)
         if held <= room:
-            found[text] = numbers
+            fits[text] = numbers
         else:
             print(
                 f"{name} at {text} is left out: its arrays take {held / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free"
             )
-    return found
+    return fits
 
 
 def tilecc() -> tuple[str, ...]:
-    """The words that run it."""
+    """The command for tilecc."""
     return (sys.executable, "-m", "tilepragma.cli.tilecc")
 
 
 def with_optimisation(options: tuple[str, ...]) -> tuple[str, ...]:
-    """Options of the compiler, with -O2 where none says how much to optimise."""
+    """The compiler options, with -O2 if they set no level."""
     return options if any(word.startswith("-O") for word in options) else (*options, "-O2")
 
 
 def local_headers(source: Path) -> tuple[str, str]:
-    """The option with which a copy of a source finds the headers beside it."""
+    """The option by which a copy of a source finds the headers beside it."""
     return ("-iquote", str(source.absolute().parent))
 
 
 def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
-    """Run a compiler. Raises NotBuiltError with what it says, and OSError where the disk of that folder is full."""
+    """Run a compiler. Raises NotBuiltError with its message, OSError if the disk is full."""
     try:
         done = subprocess.run(
             command,
@@ -113,15 +116,15 @@ def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str
     if done.returncode:
         if os.strerror(errno.ENOSPC) in done.stderr:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-        said = _ERROR.search(done.stderr)
-        words = said[1] if said else done.stderr.strip()[-200:] or f"its command {ending(done.returncode)}"
+        match = _ERROR.search(done.stderr)
+        words = match[1] if match else done.stderr.strip()[-200:] or f"its command {ending(done.returncode)}"
         raise NotBuiltError(f"is not built: {words}")
 
 
 @dataclass
 class MadePrograms:
-    """Programs that call the kernel's function, in a folder of their own; each is built when it is
-    first run, by tilecc with these options of the compiler.
+    """Programs that call the kernel's function, in a folder. tilecc builds each program on its
+    first run, with these compiler options.
     """
 
     folder: Path
@@ -133,8 +136,8 @@ class MadePrograms:
     refused: dict[str, str] = field(default_factory=dict)
 
     def command(self, build: str, numbers: Mapping[str, int], calls: int, calls_a_fill: int = 1) -> list[str]:
-        """What runs a build for so many calls, and so many after each fill of the arrays. Raises
-        NotBuiltError where it cannot be made, RefusalError for numbers that do not say all.
+        """The command that runs a build for so many calls, `calls_a_fill` after each fill of the
+        arrays. Raises NotBuiltError, and RefusalError for missing numbers.
         """
         if build in self.refused:
             raise NotBuiltError(self.refused[build])
@@ -147,9 +150,9 @@ class MadePrograms:
         return [str(self.built[build]), *self.calling.command_line(numbers, calls, calls_a_fill)]
 
     def may_keep_arrays(self, plan: KernelPlan, target: str, numbers: Mapping[str, int], once: KernelTimes) -> bool:
-        """Whether calls on what others left are as much work: kernels decide nothing by what the
-        arrays hold, and a second call on what the first one left launches this one as often as a
-        call did `once`. A loop of the function around it may end when a residual is small.
+        """Whether calls on used arrays do the same work: no kernel decides by array contents, and a
+        second call on the results of the first launches the kernel as often as `once`. A
+        surrounding loop may end when a residual is small.
         """
         if not self.calling.has_fixed_work:
             return False
@@ -162,10 +165,10 @@ class MadePrograms:
 
     def _made(self, name: str) -> Path:
         build = self.builds[name]
-        # By its number among all builds: several may be made at once.
+        # Named by its number among all builds: several may be built in parallel.
         folder = self.folder / str(list(self.builds).index(name))
         folder.mkdir()
-        # The file has the source's own name: profiles know the kernel by it.
+        # The source's own name: profiles identify the kernel by it.
         text, program = folder / self.source.name, folder / "program"
         text.write_bytes(self.calling.text(build.source))
         words = (*tilecc(), *OPTIONS, *with_optimisation(self.options))

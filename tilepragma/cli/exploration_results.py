@@ -1,4 +1,4 @@
-"""What an exploration found, for people."""
+"""Prints the results of an exploration."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tilepragma.tuning.measuring import DEFAULT
 if TYPE_CHECKING:
     from tilepragma.tuning.exploration import Search
 
-#: Failures that are named by themselves.
+#: The most failures that are listed.
 _MOST_FAILURES = 8
 
 
 def show(search: Search, title: str) -> None:
-    """The fastest version at each size, and what failed."""
+    """The fastest version at each size, and the failures."""
     from rich import box
     from rich.table import Table
 
@@ -40,11 +40,11 @@ def show(search: Search, title: str) -> None:
         best, default = search.typical(ordered[0], sizes), search.typical(DEFAULT, sizes)
         ratio = f"{best / default:.3f}" if best is not None and default else ""
         place = str(versions.index(ordered[0]) + 1) if ordered[0] in versions else ""
-        # The fastest at another size was tried here, too.
+        # The fastest version at another size was tried at this one, too.
         row = (seconds(best or 0.0), ratio, place, f"{len(ordered)} of {len({*versions, *ordered})}")
         table.add_row(input_name(sizes), ordered[0], *row)
     print_table(table)
-    failed = [(version, why) for mine in search.failures.values() for version, why in mine.items()]
+    failed = [(version, why) for failures in search.failures.values() for version, why in failures.items()]
     for version, why in list(dict.fromkeys(failed))[:_MOST_FAILURES]:
         print(f"  {version}: the program {why}")
     if search.is_spent:
@@ -52,8 +52,8 @@ def show(search: Search, title: str) -> None:
 
 
 def show_lesson(lesson: FittedRules, keep: bool, source: str, is_rebuilt: bool) -> None:
-    """What launches should take, as rules, and how good they are; kept beside the source where that
-    is asked for. `is_rebuilt`: the program is built with it without the user.
+    """Print the fitted rules and their quality, and store them beside the source if asked to.
+    `is_rebuilt`: the command rebuilds the program.
     """
     decision = lesson.decision
     count = len(decision.measured.choices)
@@ -81,5 +81,5 @@ def show_lesson(lesson: FittedRules, keep: bool, source: str, is_rebuilt: bool) 
 
 
 def _shares(shares: tuple[float, ...]) -> str:
-    """How much of the best of each size something reaches."""
+    """The share of each size's best that is reached."""
     return f"{min(shares):.1%} of the best at every size, {sum(shares) / len(shares):.1%} on average"

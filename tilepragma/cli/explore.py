@@ -1,4 +1,4 @@
-"""`tilepragma tune`: versions of kernels, measured at many sizes within a budget, each measurement kept in the user's database."""
+"""`tilepragma tune`: measures versions of kernels within a budget, and records measurements."""
 
 from __future__ import annotations
 
@@ -61,14 +61,15 @@ if TYPE_CHECKING:
 _DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-#: What runs a build at some sizes, for so many calls, and so many after each fill of the arrays.
+#: The command of a build at some sizes, for so many calls, and so many after each fill of the
+#: arrays.
 Command = Callable[[str, Mapping[str, int], int, int], list[str]]
-#: What is taken where the user says nothing, and then for kernels that have none of these versions.
+#: Defaults of the options; the last for kernels without the default versions.
 BUDGET, VERSIONS, OTHER_VERSIONS = "60s", "sizes,steps", "counts,unroll"
 
 
 def usage_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty where nothing is."""
+    """What is wrong with the options, in a sentence; empty if nothing is."""
     if options.input == "-":
         return "standard input cannot be tuned: measurements are kept by the source's name, so name a file"
     if options.best is not None:
@@ -91,14 +92,14 @@ def usage_problem(options: argparse.Namespace) -> str:
 
 
 def _seconds(budget: str) -> float:
-    """The seconds of a time as the user writes it; 0 where it is none."""
-    found = _BUDGET.fullmatch(budget)
-    return float(found[1]) * _UNITS[found[2]] if found else 0.0
+    """The seconds of a time as the user writes it; 0 for other words."""
+    match = _BUDGET.fullmatch(budget)
+    return float(match[1]) * _UNITS[match[2]] if match else 0.0
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What is asked for. `program` is the user's command, empty where programs are to be made, and `build` what builds it, None where nobody says."""
+    """The request. `program` is the user's command, empty for made programs, `build` builds it."""
 
     request: TranslateRequest
     result: TranslateResult
@@ -107,24 +108,24 @@ class _Job:
     build: UserBuild | None
     families: tuple[str, ...]
     others: tuple[str, ...]
-    """the families for kernels that have no versions of these; none where the user named families"""
+    """the families for kernels without versions of `families`; none if the user named families"""
     options: tuple[str, ...]
     folder: Path
     again: bool
     keep: bool
 
     @property
-    def said(self) -> str:
-        """The user's command, with what builds the program."""
+    def command_line(self) -> str:
+        """The user's command, after its build command."""
         words = shlex.join(self.program)
         return words if self.build is None else f"{self.build.command} && {words}"
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is measured of a kernel on a target: what runs a `build` at some sizes for so many
-    calls, the `points` that fit in memory, and the builds. Those that are `embedded` are versions
-    in one program, by the texts of these. `first` is what a first run did.
+    """What is measured of a kernel on a target: the command of a `build` at some sizes, the
+    `points` that fit in memory, and the builds. `embedded` builds are versions in one program, by
+    their texts. `first`: the times of a first run.
     """
 
     target: str
@@ -134,12 +135,12 @@ class _Subject:
     builds: Mapping[str, Build]
     embedded: Mapping[str, str]
     keeps_arrays: bool = False
-    """most calls of short kernels have what the one before left"""
+    """most calls of short kernels reuse the arrays of the call before"""
 
 
 @dataclass(frozen=True)
 class _Task:
-    """One kernel on one target (empty: the one that the program takes by itself)."""
+    """One kernel on one target (empty: the program's default)."""
 
     plan: KernelPlan
     target: str
@@ -147,22 +148,20 @@ class _Task:
 
 @dataclass
 class _Budget:
-    """Seconds to measure, of which each of the `tasks` that are to come gets as much as the others: what one has no use for is left to these."""
+    """Seconds to measure, shared among the remaining `tasks`; later tasks get unused seconds."""
 
     seconds: float
     tasks: int
 
     def share(self) -> float:
-        """What the next task may take."""
+        """The seconds of the next task."""
         self.tasks -= 1
         return max(self.seconds, 0.0) / (self.tasks + 1)
 
 
 def explore(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """Measure versions of the kernels of a translated source and say which are the fastest; returns
-    the exit status.
-
-    Raises SizeError for sizes that no kernel has.
+    """Measure versions of the kernels of a translated source and print the fastest; returns the
+    exit status. Raises SizeError for sizes that no kernel has.
     """
     asked = asked_kernels(options.kernel, [*options.sizes, *options.size], request, result)
     if asked is None:
@@ -199,7 +198,7 @@ def _explored(job: _Job, tasks: Sequence[_Task], budget: _Budget) -> int:
     """All tasks in turn; returns the exit status."""
     try:
         path = database_path()
-        with ended_by_sigterm(), opened(path) as database, alone(path, _say_waiting), _built_again(job.build):
+        with ended_by_sigterm(), opened(path) as database, alone(path, _print_waiting), _built_again(job.build):
             tuned = [_explore(job, task, budget, database) for task in tasks]
     except MeasurementsError as error:
         print_error("tilepragma", str(error))
@@ -210,7 +209,8 @@ def _explored(job: _Job, tasks: Sequence[_Task], budget: _Budget) -> int:
     except KeyboardInterrupt as reason:
         is_terminated = isinstance(reason, TerminatedError)
         print(
-            f"{'terminated' if is_terminated else 'interrupted'}: what was measured is kept; the same command goes on from there"
+            f"{'terminated' if is_terminated else 'interrupted'}: what was measured is kept; the same "
+            f"command goes on from there"
         )
         return _TERMINATED if is_terminated else _INTERRUPTED
     return _DONE if any(tuned) else _NOTHING_TUNED
@@ -218,7 +218,7 @@ def _explored(job: _Job, tasks: Sequence[_Task], budget: _Budget) -> int:
 
 @contextmanager
 def _built_again(build: UserBuild | None) -> Iterator[None]:
-    """Behind this the user's program has no versions to try any more, whatever ended the search."""
+    """Afterwards the user's program is rebuilt without trial versions, however the search ended."""
     try:
         yield
     finally:
@@ -230,34 +230,36 @@ def _built_again(build: UserBuild | None) -> Iterator[None]:
                 print_error("tilepragma", f"the program still has versions to try: it {error}; {error.remedy}")
 
 
-def _say_waiting() -> None:
+def _print_waiting() -> None:
     print("another tuner is measuring, and two at once would disturb each other: waiting for it to end", flush=True)
 
 
 def _explore(job: _Job, task: _Task, budget: _Budget, database: Database) -> bool:
-    """One kernel on one target; whether anything came of it."""
+    """Explore one kernel on one target; returns whether it succeeded."""
     share = budget.share()
     try:
-        found, spent = _explored_kernel(job, task, share, database)
+        succeeded, spent = _explored_kernel(job, task, share, database)
     except (RefusalError, TuningError) as error:
         remedy = (
             error.remedy if isinstance(error, TuningError) else "give a program that calls it: -- ./program arguments"
         )
         function = next(
-            one.enclosing.function
-            for one in (job.result.unit.kernels if job.result.unit is not None else ())
-            if one.name == task.plan.kernel.name
+            kernel.enclosing.function
+            for kernel in (job.result.unit.kernels if job.result.unit is not None else ())
+            if kernel.name == task.plan.kernel.name
         )
-        said = str(error) if isinstance(error, TuningError) else f"cannot be called: its function '{function}' {error}"
-        refuse(task.plan, TuningError(said, remedy), job.request)
+        reason = (
+            str(error) if isinstance(error, TuningError) else f"cannot be called: its function '{function}' {error}"
+        )
+        refuse(task.plan, TuningError(reason, remedy), job.request)
         return False
     budget.seconds -= spent
-    return found
+    return succeeded
 
 
 def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
-    """Whether anything came of it, and the seconds of the budget that it took. Raises RefusalError
-    and TuningError for kernels that cannot be explored.
+    """Whether it succeeded, and the spent seconds of the budget. Raises RefusalError and
+    TuningError for kernels that cannot be explored.
     """
     plan = task.plan
     if plan.as_written is not None:
@@ -280,11 +282,11 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
             f"{', which need --build' if job.program and job.build is None else ''}: {', '.join(FAMILIES)}",
         )
     key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
-    study = database.study(key, environment_of(target, job.options, job.said))
+    study = database.study(key, environment_of(target, job.options, job.command_line))
     if job.again:
         study.forget(points)
-    own = plan.kernel.name, profile_key(plan), target
-    bench = Bench(*own, versions, points, subject.command, not job.program, subject.keeps_arrays, subject.embedded)
+    identity = plan.kernel.name, profile_key(plan), target
+    bench = Bench(*identity, versions, points, subject.command, not job.program, subject.keeps_arrays, subject.embedded)
     take = recorded(
         study,
         lambda trial: bench.measure(trial, study),
@@ -308,19 +310,19 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
     show(search, title)
     try:
         learner = RuleFitter(job.request, job.result, plan, target, first.on_host, job.families, builds)
-        lesson = learner.lesson(study.trials(), _say_refused)
+        lesson = learner.lesson(study.trials(), _print_refused)
         show_lesson(lesson, job.keep, job.request.source, job.build is not None)
     except NoRulesError as reason:
         print(f"  nothing is kept beside the source: {reason}")
     return bool(search.seconds), search.spent
 
 
-def _say_refused(text: str, reason: str) -> None:
+def _print_refused(text: str, reason: str) -> None:
     print(f"  {text} cannot be a version of the kernel's own program: it {reason}")
 
 
 def _user_subject(job: _Job, task: _Task) -> _Subject:
-    """The user's program, with versions to try where it can be built with them. Raises TuningError."""
+    """The user's program, with trial versions if it can be rebuilt. Raises TuningError."""
 
     def command(_: str, numbers: Mapping[str, int], *__: int) -> list[str]:
         return with_numbers(job.program, numbers)
@@ -333,11 +335,11 @@ def _user_subject(job: _Job, task: _Task) -> _Subject:
     builds: Mapping[str, Build] = {"": Build(b"", {}, plan)}
     embedded: dict[str, str] = {}
     if job.build is not None and job.families != ("sizes",):
-        found = _builds(job, plan, target)
-        embed = embedding(job.request, job.result, plan, _say_refused)
-        made = {name: embed(one.version) for name, one in found.items() if one.version}
-        embedded = {name: one.text for name, one in made.items() if one is not None}
-        builds = {name: one for name, one in found.items() if not name or name in embedded}
+        candidates = _builds(job, plan, target)
+        embed = embedding(job.request, job.result, plan, _print_refused)
+        embeddings = {name: embed(build.version) for name, build in candidates.items() if build.version}
+        embedded = {name: embedding_.text for name, embedding_ in embeddings.items() if embedding_ is not None}
+        builds = {name: build for name, build in candidates.items() if not name or name in embedded}
     if job.build is not None and embedded:
         job.build.with_versions(plan.kernel.name, list(embedded.values()), not first.on_host)
         first = _first_run(command, task, numbers)
@@ -366,7 +368,7 @@ def _made_subject(job: _Job, task: _Task) -> _Subject:
 
 
 def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:
-    """What there is to try. Raises TuningError for kernels that have not what any family of versions is for."""
+    """The builds to try. Raises TuningError if no family of versions fits the kernel."""
     builds: dict[str, Build] = {}
     refused: dict[str, RefusalError] = {}
     for family in job.families:
@@ -389,12 +391,12 @@ def _first_run(
     variables: Mapping[str, str] | None = None,
     is_made: bool = False,
 ) -> KernelTimes:
-    """The source as it stands, once: whether it runs, and where. Raises TuningError."""
+    """One run of the unchanged source: whether it runs, and where. Raises TuningError."""
     with measuring_progress() as progress:
         progress.add_task(f"running {task.plan.kernel.name} once as it is", total=None)
         try:
-            own = {**(variables or {}), **({"TILEK_TARGET": task.target} if task.target else {})}
-            done = run(command("", numbers, 1, 1), own, FIRST_SECONDS)
+            environment = {**(variables or {}), **({"TILEK_TARGET": task.target} if task.target else {})}
+            done = run(command("", numbers, 1, 1), environment, FIRST_SECONDS)
             key = profile_key(task.plan)
             return done.times_on(key, task.target) if task.target else done.kernels[key]
         except ProgramMissingError:
@@ -404,8 +406,8 @@ def _first_run(
                 "was never launched in this run", "give the program arguments with which it gets there"
             ) from None
         except ProgramError as error:
-            at = f" at {sizes_text(numbers)}" if numbers else ""
-            raise TuningError(f"cannot be measured{at}: its program {error}", _remedy(error, is_made)) from None
+            place = f" at {sizes_text(numbers)}" if numbers else ""
+            raise TuningError(f"cannot be measured{place}: its program {error}", _remedy(error, is_made)) from None
 
 
 def _remedy(error: ProgramError, is_made: bool) -> str:
@@ -426,14 +428,16 @@ def _only_target(first: KernelTimes) -> str:
 
 @contextmanager
 def _shown_progress(search: Search, title: str) -> Iterator[None]:
-    """A bar of the seconds spent, with what is being tried; the search's trials are made behind it."""
+    """A bar of the spent seconds with the current trial; the search runs behind it."""
     with measuring_progress("s") as progress:
         task = progress.add_task(title, total=int(search.budget))
         make: Take = search.take
 
         def take(trial: Trial) -> Outcome:
             best = search.ordered(trial.sizes)[:1]
-            so_far = "".join(f"; fastest so far {seconds(search.typical(one, trial.sizes) or 0.0)}" for one in best)
+            so_far = "".join(
+                f"; fastest so far {seconds(search.typical(version, trial.sizes) or 0.0)}" for version in best
+            )
             text = f"{title}: {trial.version} at {trial.sizes or 'its sizes'}{so_far}"
             progress.update(task, completed=int(search.spent), description=text)
             return make(trial)

@@ -1,4 +1,4 @@
-"""What a report says of one kernel on one target: its versions over inputs, what adapting is worth, and pictures of both."""
+"""A report's section on a kernel and target: tables and figures of its versions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 RULES = "learned rules"
 _IDEAL = "the fastest at each input (ideal)"
-#: Curves besides that of the rules; rows of the tables of inputs and of versions.
+#: The most curves besides that of the rules; rows of the tables of inputs and of versions.
 _CURVES, _INPUTS, _VERSIONS = 5, 8, 12
-#: Cells of a map below which it says nothing of sizes.
+#: The fewest cells of a map from which conclusions on sizes are drawn.
 _FEW = 6
 
 
@@ -35,11 +35,10 @@ _FEW = 6
 class KnownSource:
     """What the source of a kernel adds to its measurements.
 
-    `work` are floating-point operations of each input, by its text, empty where they cannot be
-    counted; `points` are the fastest runs under the roofline, in the order of inputs. `lesson` is
-    what was learned, None where `no_lesson` says why not. `predicted` is the model's landscape at
-    the slowest input, None where `no_prediction` says why not. `refused` are sentences on versions
-    that the program cannot have.
+    `work`: floating-point operations of each input by its text, empty if they cannot be counted.
+    `points`: the fastest runs for the roofline, in the order of inputs. `lesson`: the fitted rules,
+    None for the reason `no_lesson`. `predicted`: the model's landscape at the slowest input, None
+    for the reason `no_prediction`. `refused`: sentences on versions that the program cannot have.
     """
 
     lesson: FittedRules | None
@@ -52,10 +51,10 @@ class KnownSource:
 
 
 def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSource | None) -> KernelSection:
-    """All that is to be said of a kernel; `known` is None where its source is not at hand."""
+    """A kernel's section; `known` is None without its source."""
     work = known.work if known is not None and known.work else {}
     unit, factor = ("GFLOP/s", 1e-9) if work else ("% of the fastest version", 100.0)
-    amounts = {one: factor * count for one, count in (work or space.relative_work).items()}
+    amounts = {text: factor * count for text, count in (work or space.relative_work).items()}
     average = space.average_best(amounts)
     lesson = known.lesson if known is not None else None
     rules = (
@@ -66,8 +65,8 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
     ways = _ways(space, average, amounts, rules)
     without = _why_no_rules(known, space)
     figures, missing = [_inputs(space, average, rules, without), _adaptive(ways, unit, average, without)], []
-    found, sentences = _landscapes(measured, space, known)
-    figures += found
+    landscapes, sentences = _landscapes(measured, space, known)
+    figures += landscapes
     missing += sentences
     return KernelSection(
         measured.kernel.name,
@@ -86,7 +85,7 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
 
 
 def _why_no_rules(known: KnownSource | None, space: InputSpace) -> str:
-    """What to say where there are none."""
+    """Why there are no rules, as a sentence."""
     if known is None:
         return "Name the source (tilepragma report IN.c) to see what learned rules reach."
     if known.lesson is None:
@@ -99,7 +98,7 @@ def _why_no_rules(known: KnownSource | None, space: InputSpace) -> str:
 
 
 def telling_versions(space: InputSpace, average: str) -> list[str]:
-    """Versions that ran everywhere and are worth a curve: the best on average, the default, those that are the fastest most often, the worst."""
+    """Versions worth a curve: best on average, default, most often fastest, worst."""
     often = sorted(space.everywhere, key=lambda name: (-space.wins(name), name))
     worst = min(space.everywhere, key=lambda name: (spread_of(space.shares(name).values()).mean, name))
     chosen = list(dict.fromkeys([average, DEFAULT, *often[: _CURVES - 3], worst, *often]))
@@ -116,10 +115,10 @@ def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None, 
         role = " (best on average)" if name == average else ""
         curves.append(Curve(f"{name}{role}", tuple(space.shares(name).values())))
     shares = space.shares(average)
-    worst = min(shares, key=lambda one: (shares[one], one))
+    worst = min(shares, key=lambda text: (shares[text], text))
     words = (
-        f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, each curve from its worst "
-        f"input to its best. "
+        f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, "
+        f"each curve from its worst input to its best. "
     )
     falls = f"{shares[worst]:.0%} at its worst input, {input_name(worst)}"
     if len(space.everywhere) == 1:
@@ -127,7 +126,10 @@ def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None, 
             f"The default alone ran at all of them, with {falls}. Measure longer (--budget) to compare others with it."
         )
         return shares_figure(curves, words)
-    words += f"Of the {len(space.everywhere)} versions that ran at all of them {_the(average)} is the best on average, with {falls}."
+    words += (
+        f"Of the {len(space.everywhere)} versions that ran at all of them {_the(average)} is the best on "
+        f"average, with {falls}."
+    )
     return shares_figure(curves, f"{words} {_advice_on_inputs(shares[worst], rules, without)}")
 
 
@@ -138,10 +140,19 @@ def _advice_on_inputs(least: float, rules: Mapping[str, float] | None, without: 
         return f"No version is enough for all inputs. {without}"
     lowest = min(rules.values())
     if lowest >= ENOUGH:
-        return f"The learned rules reach {lowest:.0%} everywhere: keep them beside the source (tilepragma tune writes IN.tilek.json)."
+        return (
+            f"The learned rules reach {lowest:.0%} everywhere: keep them beside the source (tilepragma tune "
+            f"writes IN.tilek.json)."
+        )
     if lowest > least:
-        return f"The learned rules reach {lowest:.0%} at their worst input: better than one version; measure longer (--budget) for more."
-    return f"The learned rules fall to {lowest:.0%} as well: measure longer (--budget), or at sizes between these, before relying on them."
+        return (
+            f"The learned rules reach {lowest:.0%} at their worst input: better than one version; measure "
+            f"longer (--budget) for more."
+        )
+    return (
+        f"The learned rules fall to {lowest:.0%} as well: measure longer (--budget), or at sizes between "
+        f"these, before relying on them."
+    )
 
 
 def _the(version: str) -> str:
@@ -157,7 +168,7 @@ def _count(number: int, thing: str) -> str:
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to choose a version, what it reaches over all inputs, and that as multiples of the best version on average."""
+    """A way to choose a version: what it reaches, and relative to the best version on average."""
 
     name: str
     spread: Spread
@@ -168,7 +179,7 @@ class _Way:
 def _ways(
     space: InputSpace, average: str, work: Mapping[str, float], rules: Mapping[str, float] | None
 ) -> tuple[_Way, ...]:
-    """The ideal first, the best version on average last but for the default (TileK paper, Table 4)."""
+    """The ideal first; the best on average last but for the default (TileK paper, Table 4)."""
     base = spread_of(space.rates(space.shares(average), work))
     shares: dict[str, Mapping[str, float]] = {_IDEAL: dict.fromkeys(space.inputs, 1.0)}
     if rules is not None:
@@ -176,8 +187,8 @@ def _ways(
     shares[f"best on average: {average}"] = space.shares(average)
     if average != DEFAULT:
         shares[DEFAULT] = space.shares(DEFAULT)
-    spreads = {name: spread_of(space.rates(own, work)) for name, own in shares.items()}
-    return tuple(_Way(name, one, *one.over(base)) for name, one in spreads.items())
+    spreads = {name: spread_of(space.rates(shares_, work)) for name, shares_ in shares.items()}
+    return tuple(_Way(name, spread, *spread.over(base)) for name, spread in spreads.items())
 
 
 def _way_rows(ways: Sequence[_Way]) -> tuple[WayRow, ...]:
@@ -198,18 +209,23 @@ def _adaptive(ways: Sequence[_Way], unit: str, average: str, without: str) -> Fi
     """Figure 7 of the TileK paper."""
     ideal, rules = ways[0], next((way for way in ways if way.name == RULES), None)
     words = (
-        f"Mean, least and most over all inputs. Taking the fastest version of each input is {ideal.mean_speedup:.2f} times as fast as the best one "
-        f"on average ({average}), and {ideal.worst_speedup:.2f} times at the slowest input."
+        "Mean, least and most over all inputs. Taking the fastest version of each input is "
+        f"{ideal.mean_speedup:.2f} times as fast as the best one on average ({average}), and "
+        f"{ideal.worst_speedup:.2f} times at the slowest input."
     )
     if rules is None:
         advice = without
     else:
-        words += f" The learned rules, learned from these same inputs, are {rules.mean_speedup:.2f} and {rules.worst_speedup:.2f} times as fast."
+        words += (
+            f" The learned rules, learned from these same inputs, are {rules.mean_speedup:.2f} "
+            f"and {rules.worst_speedup:.2f} times as fast."
+        )
         near = rules.mean_speedup >= ENOUGH * ideal.mean_speedup
         advice = (
             "They are near the ideal: build with them."
             if near
-            else f"That leaves a factor of {ideal.mean_speedup / rules.mean_speedup:.2f}: measure longer (--budget), or at more sizes."
+            else f"That leaves a factor of {ideal.mean_speedup / rules.mean_speedup:.2f}: measure longer "
+            f"(--budget), or at more sizes."
         )
     ranges = [Range(way.name, way.spread) for way in ways]
     return ranges_figure(ranges, unit, f"{words} {advice}")
@@ -221,14 +237,14 @@ def _adaptive(ways: Sequence[_Way], unit: str, average: str, without: str) -> Fi
 def _landscapes(
     measured: MeasuredKernel, space: InputSpace, known: KnownSource | None
 ) -> tuple[list[Figure], list[str]]:
-    """What was measured and what is predicted over tile sizes at the slowest input; sentences on what there is none of."""
+    """Figures over tile sizes at the slowest input; sentences on missing ones."""
     figures, missing = [], []
     text = space.inputs[-1]
-    found = _measured(measured, space, text, known.lesson if known is not None else None)
-    if found is None:
+    landscape = _measured(measured, space, text, known.lesson if known is not None else None)
+    if landscape is None:
         missing.append("No map of measured tile sizes: no build of the source ran with two of them.")
     else:
-        figures.append(_advised(found, _advice_on_sizes(found)))
+        figures.append(_advised(landscape, _advice_on_sizes(landscape)))
     if known is None:
         missing.append("No predicted times, roofline and rules: they need the source, as in tilepragma report IN.c.")
     elif known.predicted is None:
@@ -239,7 +255,7 @@ def _landscapes(
 
 
 def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: FittedRules | None) -> Landscape | None:
-    """Of the build that the rules are for, or, where there are none, of the one that is the fastest at the input."""
+    """The landscape of the rules' build, or without rules, of the fastest build at the input."""
     note = f"At {input_name(text)}."
     if lesson is not None and text in lesson.occasions:
         names = tuple(size.object.name for size in lesson.plan.sizes)
@@ -247,12 +263,16 @@ def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: Fi
         default, build = taken or (), lesson.build
     else:
         build = version_of(space.best[text][0]).build
-        own = {name: version_of(name) for name in space.seconds[text]}
-        found = {one.sizes: space.seconds[text][name] for name, one in own.items() if one.build == build and one.sizes}
-        names = tuple(name for name, _ in next(iter(found), ()))
+        versions = {name: version_of(name) for name in space.seconds[text]}
+        times_by_sizes = {
+            version.sizes: space.seconds[text][name]
+            for name, version in versions.items()
+            if version.build == build and version.sizes
+        }
+        names = tuple(name for name, _ in next(iter(times_by_sizes), ()))
         times = {
             tuple(size for _, size in sizes): time
-            for sizes, time in found.items()
+            for sizes, time in times_by_sizes.items()
             if tuple(name for name, _ in sizes) == names
         }
         default = ()
@@ -266,19 +286,22 @@ def _advised(landscape: Landscape, advice: str) -> Figure | None:
     return None if figure is None else figure.advised(advice)
 
 
-def _advice_on_sizes(found: Landscape) -> str:
-    near = sum(found.ratio(cell) <= 1.05 for cell in found.seconds)
-    if len(found.seconds) < _FEW:
+def _advice_on_sizes(measured: Landscape) -> str:
+    near = sum(measured.ratio(cell) <= 1.05 for cell in measured.seconds)
+    if len(measured.seconds) < _FEW:
         return "Too few ran to tell whether sizes matter: measure longer (--budget)."
-    share = near / len(found.seconds)
-    best = f"{found.text(found.best)}"
+    share = near / len(measured.seconds)
+    best = f"{measured.text(measured.best)}"
     if share >= 0.3:
-        return f"{near} of {len(found.seconds)} cells are within 5 % of the best: sizes hardly matter here."
-    return f"{near} of {len(found.seconds)} cells are within 5 % of the best: sizes matter; {best} is the fastest that ran."
+        return f"{near} of {len(measured.seconds)} cells are within 5 % of the best: sizes hardly matter here."
+    return (
+        f"{near} of {len(measured.seconds)} cells are within 5 % of the best: sizes matter; {best} is the "
+        f"fastest that ran."
+    )
 
 
 def _advice_on_model(predicted: Landscape, space: InputSpace, text: str) -> str:
-    """How far the model's best is from the best that was measured, where it ran."""
+    """How far the model's best is from the measured best, if it ran."""
     wanted = dict(zip(predicted.names, predicted.best, strict=True))
     version, best = space.best[text]
     ran = [
@@ -290,7 +313,10 @@ def _advice_on_model(predicted: Landscape, space: InputSpace, text: str) -> str:
         return f"The model's best did not run; the fastest that did, {version}, took {seconds(best)}."
     ratio = min(ran) / best
     trust = "its order can be trusted here" if ratio <= 1.1 else "measure rather than trust it here"
-    return f"The model's best took {seconds(min(ran))} when it ran, {ratio_text(ratio)} times the fastest ({version}): {trust}."
+    return (
+        f"The model's best took {seconds(min(ran))} when it ran, {ratio_text(ratio)} times the fastest "
+        f"({version}): {trust}."
+    )
 
 
 # -- tables
@@ -301,7 +327,7 @@ def _version_rows(space: InputSpace) -> tuple[VersionRow, ...]:
     for name in space.everywhere:
         spread = spread_of(space.shares(name).values())
         rows.append((spread.mean, VersionRow(name, f"{spread.mean:.1%}", f"{spread.least:.1%}", space.wins(name))))
-    ordered = [row for _, row in sorted(rows, key=lambda one: (-one[0], one[1].name))]
+    ordered = [row for _, row in sorted(rows, key=lambda entry: (-entry[0], entry[1].name))]
     if len(ordered) <= _VERSIONS:
         return tuple(ordered)
     default = [row for row in ordered[_VERSIONS - 1 : -1] if row.name == DEFAULT]
@@ -310,17 +336,17 @@ def _version_rows(space: InputSpace) -> tuple[VersionRow, ...]:
 
 def _input_rows(space: InputSpace, rules: Mapping[str, float] | None) -> tuple[InputRow, ...]:
     shares = space.shares(DEFAULT)
-    furthest = sorted(space.inputs, key=lambda one: (shares[one], one))[:_INPUTS]
+    furthest = sorted(space.inputs, key=lambda text: (shares[text], text))[:_INPUTS]
     return tuple(
         InputRow(
-            input_name(one),
-            space.best[one][0],
-            seconds(space.best[one][1]),
-            seconds(space.seconds[one][DEFAULT]),
-            f"{shares[one]:.0%}",
-            f"{rules[one]:.0%}" if rules is not None else "",
+            input_name(text),
+            space.best[text][0],
+            seconds(space.best[text][1]),
+            seconds(space.seconds[text][DEFAULT]),
+            f"{shares[text]:.0%}",
+            f"{rules[text]:.0%}" if rules is not None else "",
         )
-        for one in furthest
+        for text in furthest
     )
 
 

@@ -1,4 +1,4 @@
-"""What the source of a kernel adds to its measurements: rules, operations, and what the model predicts."""
+"""What the source of a kernel adds to its measurements: rules, operations, and predictions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def known_source(
     space: InputSpace,
     device: Device | None,
 ) -> KnownSource:
-    """Of a kernel whose plan this is, without anything that is kept beside the source; `device` is what it was measured on (`device_of`)."""
+    """The facts of a kernel with this plan, without stored records; `device`: see `device_of`."""
     on_host = _runs_launches_of_hosts(measured)
     refused: list[str] = []
 
@@ -49,12 +49,12 @@ def known_source(
         no_lesson = str(reason)
     target = "threads" if on_host else "cuda"
     numbers = {text: Sizes(sizes_of(text)) for text in space.inputs}
-    counted = {text: least_work(plan, one, target) for text, one in numbers.items()}
-    work = {text: one.operations for text, one in counted.items() if one is not None and one.operations}
+    counted = {text: least_work(plan, sizes, target) for text, sizes in numbers.items()}
+    work = {text: work_.operations for text, work_ in counted.items() if work_ is not None and work_.operations}
     points = tuple(
-        KernelPoint(one.operations, one.bytes, space.best[text][1], one.double)
-        for text, one in counted.items()
-        if one is not None and one.operations and one.bytes
+        KernelPoint(work_.operations, work_.bytes, space.best[text][1], work_.double)
+        for text, work_ in counted.items()
+        if work_ is not None and work_.operations and work_.bytes
     )
     predicted, why = _predicted(plan, numbers[space.inputs[-1]], device)
     return KnownSource(
@@ -63,27 +63,27 @@ def known_source(
 
 
 def device_of(measured: MeasuredKernel, named: Device | None) -> Device | None:
-    """What a kernel was measured on, as the user names it or as it was calibrated here; None where neither is so."""
+    """The device of the measurements, as the user names it or as calibrated here; else None."""
     if named is not None:
         return named
-    found = calibrated(measured.environment.target)
-    return found if found is not None and found.name == measured.environment.device else None
+    device = calibrated(measured.environment.target)
+    return device if device is not None and device.name == measured.environment.device else None
 
 
 def _runs_launches_of_hosts(measured: MeasuredKernel) -> bool:
-    """As processors under OpenCL do too; of a device that is not here nobody knows, and most are GPUs."""
+    """Processors under OpenCL do too. An absent device is taken for a GPU."""
     if measured.environment.target in _HOSTS:
         return True
-    here = machine_of(measured.environment.target)
-    return here.kind == "cpu" and here.name == measured.environment.device
+    machine = machine_of(measured.environment.target)
+    return machine.kind == "cpu" and machine.name == measured.environment.device
 
 
 def _predicted(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[Landscape | None, str]:
-    """What the model says, or why it says nothing."""
+    """The model's prediction, or why there is none."""
     if device is None:
         return (
             None,
             "what it was measured on is not calibrated here (tilepragma devices --calibrate), and no --device is named",
         )
-    found = choice_facts(plan, sizes, device)
-    return found.landscape, found.predicted.removeprefix("not known: ") or "the kernel has no tile sizes there"
+    facts = choice_facts(plan, sizes, device)
+    return facts.landscape, facts.predicted.removeprefix("not known: ") or "the kernel has no tile sizes there"

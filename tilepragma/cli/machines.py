@@ -1,4 +1,4 @@
-"""What a target runs on here, and all else that times depend on."""
+"""The device of a target on this machine, and everything else that times depend on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilepragma.tuning.host_processor import usual_processor
 if TYPE_CHECKING:
     from tilepragma.model.device import Device
 
-#: The user's settings under which a program is another one.
+#: Environment variables that make a program another one.
 _SETTINGS = (
     "TILEK_DEVICE",
     "TILEK_GRAPHS",
@@ -29,14 +29,13 @@ _SETTINGS = (
 
 
 def calibrated(target: str) -> Device | None:
-    """What a target runs on, as it was calibrated; None where it was not."""
+    """The calibrated device of a target; None without a calibration."""
     return calibrated_device(subject_of(machine_of(target)).key)
 
 
 def ordering(target: str, serves: str) -> Device | None:
-    """What the versions of a target are ordered by where its launches are those of `serves`: the
-    device as it was calibrated; where it was not, and runs the launches of hosts, a usual processor
-    of as many cores.
+    """The device that orders a target's versions if its launches are those of `serves`: the
+    calibrated device, else for hosts a usual processor with as many cores.
     """
     known = calibrated(target)
     if known is not None or serves not in ("serial", "threads"):
@@ -45,9 +44,7 @@ def ordering(target: str, serves: str) -> Device | None:
 
 
 def environment_of(target: str, options: tuple[str, ...], program: str) -> Environment:
-    """All that times on a target depend on, for sources built with these options of the compiler,
-    or for a program of the user's: the command, empty where there is none.
-    """
+    """Everything that times depend on; `program` is the user's command, empty for made ones."""
     device, host = machine_of(target), host_devices()[-1]
     settings = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]
     return Environment(
@@ -64,7 +61,7 @@ def environment_of(target: str, options: tuple[str, ...], program: str) -> Envir
 
 
 def _compiler_version() -> str:
-    """The first line of what the C compiler says of itself."""
+    """The first line of the C compiler's version message."""
     try:
         done = subprocess.run([*compiler(), "--version"], capture_output=True, text=True, errors="replace", check=False)
     except OSError:

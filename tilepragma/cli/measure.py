@@ -1,4 +1,4 @@
-"""`tilepragma explain --measure`: sweeps to convergence and time to a tolerance, by each method, of the relaxations of a source."""
+"""`tilepragma explain --measure`: convergence of a source's relaxations by each method."""
 
 from __future__ import annotations
 
@@ -32,29 +32,28 @@ if TYPE_CHECKING:
     from tilepragma.report.size_values import Sizes
 
 _VALUE = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>\S+)\s*")
-#: Options of the compiler that a program of ours is built with too, and what it is built with where
-#: none of them says how fast.
+#: Compiler options that also apply to made programs, and the default level.
 _CODE_OPTIONS = ("-O", "-m", "-f")
 _OPTIMISED = "-O2"
 _ORIGINAL = "original loops, plain C"
 
 
 class MeasureError(Exception):
-    """An option that makes no sense; the text is a sentence for the user."""
+    """A wrong option; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of one method: how it converged, or why it did not run, a clause; and a note on how it ran."""
+    """The result of one method: its convergence, or why it did not run; and a note on the run."""
 
     method: str
-    found: Convergence | None
+    convergence: Convergence | None
     reason: str = ""
     note: str = ""
 
 
 def options_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty where nothing is."""
+    """What is wrong with the options, in a sentence; empty if nothing is."""
     if not options.measure:
         given = [name for name in ("value", "tolerance", "seconds") if getattr(options, name)]
         return f"--{given[0]} goes with --measure" if given else ""
@@ -68,9 +67,8 @@ def options_problem(options: argparse.Namespace) -> str:
 
 
 def measure(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult, sizes: Sizes) -> None:
-    """Measure all relaxations of a translated source, and print what was found.
-
-    Raises MeasureError, and RuntimeLibraryError or OSError where programs cannot be built.
+    """Measure all relaxations of a translated source, and print the results. Raises MeasureError,
+    and RuntimeLibraryError or OSError if programs cannot be built.
     """
     values = _values(options.value)
     kernels = [region_as_written(plan) for plan in result.plans]
@@ -78,10 +76,10 @@ def measure(options: argparse.Namespace, request: TranslateRequest, result: Tran
     for name in values.keys() - known:
         there = f"they depend on {', '.join(sorted(known))}" if known else "there are none that depend on names"
         raise MeasureError(f"--value {name}: no coefficient of a relaxation depends on that; {there}")
-    found = model_problems(kernels, sizes, values)
-    if not found:
+    problems = model_problems(kernels, sizes, values)
+    if not problems:
         print("\nNothing to measure: there is no relaxation in place.")
-    for problem in found:
+    for problem in problems:
         if isinstance(problem, NoModel):
             print(f"\n{request.source}:{problem.line}: kernel {problem.kernel}: not measured: {problem.reason}")
             continue
@@ -93,7 +91,7 @@ def measure(options: argparse.Namespace, request: TranslateRequest, result: Tran
 
 def _values(words: Sequence[str]) -> dict[str, float]:
     """Raises MeasureError."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for word in words:
         parts = _VALUE.fullmatch(word)
         try:
@@ -102,18 +100,18 @@ def _values(words: Sequence[str]) -> dict[str, float]:
             number = math.nan
         if parts is None or not math.isfinite(number):
             raise MeasureError(f"--value {word}: write NAME=NUMBER, as in --value w=1.9")
-        found[parts["name"]] = number
-    return found
+        values[parts["name"]] = number
+    return values
 
 
 def _code_options(options: Sequence[str]) -> tuple[str, ...]:
     chosen = tuple(option for option in options if option.startswith(_CODE_OPTIONS))
-    return chosen if any(one.startswith("-O") for one in chosen) else (_OPTIMISED, *chosen)
+    return chosen if any(option.startswith("-O") for option in chosen) else (_OPTIMISED, *chosen)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """A problem, the share that the error must fall to, the seconds of a method, and the compiler's options."""
+    """A problem, the share of the error to reach, the seconds of a method, compiler options."""
 
     problem: ModelProblem
     tolerance: float
@@ -121,7 +119,7 @@ class _Run:
     options: tuple[str, ...]
 
     def all(self, folder: Path) -> list[Measured]:
-        """The methods one after another, the original loops first."""
+        """The methods in sequence, the original loops first."""
         rows = []
         with measuring_progress() as progress:
             task = progress.add_task("", total=1 + len(self.problem.clauses))
@@ -135,7 +133,7 @@ class _Run:
         return rows
 
     def _one(self, clause: str, folder: Path, say: Callable[[str], None]) -> Measured:
-        """One method; without a clause the plain compiler's program. Raises RuntimeLibraryError, OSError."""
+        """One method; without a clause the plain program. Raises RuntimeLibraryError, OSError."""
         name = clause or _ORIGINAL
         say(f"{name}: building")
         source, program = folder / "model.c", folder / "model"
@@ -155,17 +153,17 @@ class _Run:
         if done.returncode:
             return Measured(name, None, f"failed: the compiler {ending(done.returncode)}{last_line(done.stderr)}")
 
-        def heard(look: Look) -> None:
+        def notify(look: Look) -> None:
             say(f"{name}: {look.rounds * self.problem.sweeps} sweeps, error {look.share:.2g}")
 
         numbers = (*self.problem.extents, self.tolerance, self.problem.rounds, self.limit)
         try:
-            return Measured(name, converge([str(program), *map(str, numbers)], self.limit, heard), note=note)
+            return Measured(name, converge([str(program), *map(str, numbers)], self.limit, notify), note=note)
         except ProgramError as error:
             return Measured(name, None, f"failed: the program {error}")
 
 
-# -- What is said
+# -- Output
 
 
 def _show(run: _Run, rows: Sequence[Measured], source: str) -> None:
@@ -191,14 +189,17 @@ def _heading(run: _Run, rows: Sequence[Measured], source: str) -> Iterator[str]:
         f"{name} = {value:.6g}" + " (the best for this mesh; --value says another)" * (name in problem.chosen)
         for name, value in problem.values.items()
     ]
-    yield f"  model problem: Laplace, zero border, random start; {'; '.join((f'{mesh} inner points, {problem.element}', *values))}"
     yield (
-        f"  until the greatest error is {run.tolerance:g} of that at first, looked at every {problem.rounds * problem.sweeps} "
-        f"sweeps, for {run.limit:g} s at most"
+        "  model problem: Laplace, zero border, random start; "
+        f"{'; '.join((f'{mesh} inner points, {problem.element}', *values))}"
     )
-    targets = dict.fromkeys(name for row in rows if row.found for name in row.found.targets)
+    yield (
+        f"  until the greatest error is {run.tolerance:g} of that at first, looked at every "
+        f"{problem.rounds * problem.sweeps} sweeps, for {run.limit:g} s at most"
+    )
+    targets = dict.fromkeys(name for row in rows if row.convergence for name in row.convergence.targets)
     machines = [(name, machine_of(name)) for name in targets or ("threads",)]
-    where = (f"{name} ({one.name}, {one.compute_units} compute units)" for name, one in machines)
+    where = (f"{name} ({machine.name}, {machine.compute_units} compute units)" for name, machine in machines)
     yield f"  on {', '.join(where)}; {' '.join([*compiler(), *run.options])}; one run each"
 
 
@@ -211,21 +212,21 @@ def _table(run: _Run, rows: Sequence[Measured]) -> Table:
     for title in ("sweeps", "error", "time", "times as fast"):
         table.add_column(title, justify="right")
     table.add_column("iterates")
-    first = rows[0].found
+    first = rows[0].convergence
     for row in rows:
-        other = "the original's" if row.method in (_ORIGINAL, "sor(wavefront)") else "others"
-        if row.found is None:
+        iterates = "the original's" if row.method in (_ORIGINAL, "sor(wavefront)") else "others"
+        if row.convergence is None:
             table.add_row(row.method, row.reason.partition(":")[0], "", "", "", "")
             continue
-        look, ended = row.found.last, row.found.outcome
-        done, more = ended is Outcome.DONE, "> " * (ended is Outcome.STOPPED)
+        look, ended = row.convergence.last, row.convergence.outcome
+        done, prefix = ended is Outcome.DONE, "> " * (ended is Outcome.STOPPED)
         base = first.last.seconds if first is not None and first.outcome is Outcome.DONE else None
         table.add_row(
             row.method,
-            f"{more}{look.rounds * run.problem.sweeps}",
+            f"{prefix}{look.rounds * run.problem.sweeps}",
             "diverges" if ended is Outcome.DIVERGES else f"{look.share:.2g}",
-            f"{more}{seconds(look.seconds)}",
+            f"{prefix}{seconds(look.seconds)}",
             f"{base / look.seconds:.2f}" if done and base and look.seconds else "",
-            other,
+            iterates,
         )
     return table

@@ -1,4 +1,4 @@
-"""`tilepragma report`: a page, and pictures, of what was measured of kernels, and of a run over time."""
+"""`tilepragma report`: a page with figures of measurements of kernels, and of a run over time."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from tilepragma.report.scene import Figure
 
 _DONE, _FAILED, _WRONG_USAGE = 0, 1, 2
-#: The name of the page in a folder.
+#: The page's file name in a folder.
 _PAGE = "report.html"
-#: Kernels that a heading names.
+#: The most kernels that a heading names.
 _NAMED = 5
 
 
 class _ReportError(Exception):
-    """There is nothing to report; the message says why and what to do, `status` is the command's."""
+    """There is nothing to report: the message says why, `status` is the command's."""
 
     def __init__(self, message: str, status: int = _FAILED) -> None:
         super().__init__(message)
@@ -50,18 +50,18 @@ class _ReportError(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """A translated source, and how it was asked for."""
+    """A translated source and its request."""
 
     request: TranslateRequest
     result: TranslateResult
 
 
-#: What was measured of a kernel, and its source and plan where these are at hand.
+#: The measurements of a kernel, with its source and plan if available.
 _Subject = tuple[MeasuredKernel, Source | None, "KernelPlan | None"]
 
 
 def usage_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty where nothing is."""
+    """What is wrong with the options, in a sentence; empty if nothing is."""
     if options.input == "-":
         return "standard input has no measurements: they are kept by a kernel's text, so name its file"
     if wrong := target_problem(options.target):
@@ -85,8 +85,8 @@ def _is_page(name: str) -> bool:
 
 
 def report(options: argparse.Namespace, sources: Sequence[Source]) -> int:
-    """Make the page of what was measured, of all kernels or of those of some sources; returns the
-    exit status. Raises OSError where it cannot be written.
+    """Make the page of the measurements of all kernels or of some sources; returns the exit status.
+    Raises OSError if it cannot be written.
     """
     try:
         page = _page(options, sources)
@@ -117,10 +117,10 @@ def _page(options: argparse.Namespace, sources: Sequence[Source]) -> Measurement
         if source is not None and plan is not None:
             device = device_of(measured, source.request.device)
             known = known_source(source.request, source.result, plan, measured, space, device)
-            found = MeasuredPoints(
+            measured_points = MeasuredPoints(
                 _title(measured), input_name(space.inputs[-1]), device, measured.environment.device, known.points
             )
-            points.append(found)
+            points.append(measured_points)
         sections.append(kernel_section(measured, space, known))
         used.append(measured)
     if not sections and not timelines:
@@ -146,7 +146,7 @@ def _timeline(path: Path) -> Figure:
 
 
 def _all() -> list[MeasuredKernel]:
-    """Everything in the user's database. Raises _ReportError where there is none, MeasurementsError."""
+    """Everything in the user's database. Raises _ReportError, MeasurementsError."""
     path = database_path()
     if not path.is_file():
         raise _ReportError(
@@ -157,62 +157,65 @@ def _all() -> list[MeasuredKernel]:
 
 
 def _subjects(
-    options: argparse.Namespace, sources: Sequence[Source], found: Sequence[MeasuredKernel]
+    options: argparse.Namespace, sources: Sequence[Source], kernels: Sequence[MeasuredKernel]
 ) -> list[_Subject]:
-    """What to report, each with its source and plan where these are at hand. Raises _ReportError where there is nothing."""
+    """What to report, with source and plan if available. Raises _ReportError."""
     targets = listed(options.target)
-    there = [one for one in found if not targets or one.environment.target in targets]
+    candidates = [kernel for kernel in kernels if not targets or kernel.environment.target in targets]
     on = f" on {' or '.join(targets)}" if targets else ""
     if not sources:
-        return [(one, None, None) for one in _named(options.kernel, there, on)]
+        return [(kernel, None, None) for kernel in _named(options.kernel, candidates, on)]
     subjects: list[_Subject] = []
     for source, plan in _plans(options.kernel, sources):
-        own = [one for one in there if one.kernel.digest == kernel_digest(source.result, plan)]
-        own = [one for one in own if one.kernel.name == plan.kernel.name]
-        subjects += [(one, source, plan) for one in own]
-        if not own:
-            _say_unmeasured(plan, there, source.request, on)
+        measured = [kernel for kernel in candidates if kernel.kernel.digest == kernel_digest(source.result, plan)]
+        measured = [kernel for kernel in measured if kernel.kernel.name == plan.kernel.name]
+        subjects += [(kernel, source, plan) for kernel in measured]
+        if not measured:
+            _print_unmeasured(plan, candidates, source.request, on)
     if not subjects:
         raise _ReportError("")
     return subjects
 
 
 def _plans(name: str, sources: Sequence[Source]) -> list[tuple[Source, KernelPlan]]:
-    """The kernels of that name, or all. Raises _ReportError where there are none, which was said."""
+    """The kernels of that name, or all. Raises _ReportError (already printed) if there are none."""
     having = [source for source in sources if any(name in ("", plan.kernel.name) for plan in source.result.plans)]
-    found = []
-    for one in having or sources:
-        plans = chosen_kernels(name, one.result, one.request)
+    chosen = []
+    for input_ in having or sources:
+        plans = chosen_kernels(name, input_.result, input_.request)
         if plans is None:
             raise _ReportError("", _WRONG_USAGE)
-        found += [(one, plan) for plan in plans]
-    return found
+        chosen += [(input_, plan) for plan in plans]
+    return chosen
 
 
-def _say_unmeasured(plan: KernelPlan, there: Sequence[MeasuredKernel], request: TranslateRequest, on: str) -> None:
-    """That there is nothing of a kernel, or only of an older text of it, and how to measure it."""
+def _print_unmeasured(
+    plan: KernelPlan, candidates: Sequence[MeasuredKernel], request: TranslateRequest, on: str
+) -> None:
+    """Print that a kernel, or its current text, has no measurements, and how to measure it."""
     name = plan.kernel.name
-    older = any(one.kernel.name == name for one in there)
+    older = any(kernel.kernel.name == name for kernel in candidates)
     why = "was measured with another text or other macros only" if older else "was not measured yet"
     options = "".join(f" {shlex.quote(word)}" for word in request.options)
     place = plan.kernel.directive.range.start
     print_error(
         f"{place.file}:{place.line}",
-        f"kernel '{name}' {why}{on}; measure it: tilepragma tune {shlex.quote(request.source)} --kernel {name} --sizes NAME=RANGE{options}",
+        f"kernel '{name}' {why}{on}; measure it: tilepragma tune {shlex.quote(request.source)} "
+        f"--kernel {name} --sizes NAME=RANGE{options}",
     )
 
 
-def _named(name: str, there: Sequence[MeasuredKernel], on: str) -> list[MeasuredKernel]:
-    """Those of a name, or all. Raises _ReportError."""
-    if not there:
+def _named(name: str, candidates: Sequence[MeasuredKernel], on: str) -> list[MeasuredKernel]:
+    """The kernels of a name, or all. Raises _ReportError."""
+    if not candidates:
         raise _ReportError(f"nothing was measured{on} yet; 'tilepragma tune IN.c --sizes NAME=RANGE' measures")
-    found = [one for one in there if name in ("", one.kernel.name)]
-    if not found:
-        known = sorted({one.kernel.name for one in there})
+    named = [kernel for kernel in candidates if name in ("", kernel.kernel.name)]
+    if not named:
+        known = sorted({kernel.kernel.name for kernel in candidates})
         near = difflib.get_close_matches(name, known, 1)
         remedy = f"did you mean '{near[0]}'?" if near else f"measured are {', '.join(known)}"
         raise _ReportError(f"--kernel {name}: no kernel of that name was measured{on}; {remedy}", _WRONG_USAGE)
-    return found
+    return named
 
 
 def _title(measured: MeasuredKernel) -> str:
@@ -220,17 +223,17 @@ def _title(measured: MeasuredKernel) -> str:
 
 
 def _made(used: Sequence[MeasuredKernel]) -> str:
-    """Of what the page was made. No date of its own: the same measurements give the same page."""
+    """The page's origin. It has no date: the same measurements give the same page."""
     if not used:
         return f"Made by tilepragma report, version {__version__}."
-    count = sum(len(one.trials) for one in used)
-    first, last = min(one.days[0] for one in used), max(one.days[1] for one in used)
+    count = sum(len(kernel.trials) for kernel in used)
+    first, last = min(kernel.days[0] for kernel in used), max(kernel.days[1] for kernel in used)
     when = f"on {first}" if first == last else f"from {first} to {last}"
     return f"Made by tilepragma report, version {__version__}, of {count} runs measured {when}."
 
 
 def _write(output: str, page: MeasurementsPage) -> None:
-    """The page, and PNGs beside it where a folder is named. Pictures are drawn first, so that a failing run leaves nothing."""
+    """Write the page, and PNGs beside it in a folder; a failure leaves no files."""
     if output == "-":
         sys.stdout.write(page.html)
         return

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-#: Characters of the bar itself.
+#: Characters of the bar.
 _BAR = 10
 
 
 def measuring_progress(unit: str = "") -> Progress:
-    """A bar on standard error, where that is a terminal; `unit` is what it counts. What does not fit beside it is cut."""
+    """A bar on standard error if that is a terminal; it counts in `unit`, and cuts long text."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
@@ -30,7 +30,7 @@ def measuring_progress(unit: str = "") -> Progress:
 
 
 def warn(progress: Progress, text: str) -> None:
-    """A warning on standard error, above the bar where there is one."""
+    """A warning on standard error, above the bar if there is one."""
     if progress.disable:
         print(f"tilepragma: warning: {text}", file=sys.stderr)
     else:

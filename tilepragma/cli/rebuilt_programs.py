@@ -1,4 +1,4 @@
-"""A program of the user's that is built with versions of a kernel to try: by the user's own command, which finds them in its environment."""
+"""A user's program rebuilt by the user's command with trial versions, passed in the environment."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from tilepragma.tuning.programs import NotBuiltError
 
 @dataclass
 class UserBuild:
-    """A shell's `command` that builds the program of a source. The source is touched before, for
-    make to see that it has to. `folder` is for what the build is to find. `is_tried`: the program
-    has versions to try.
+    """A shell `command` that builds the program of a source, which is touched before, so that make
+    runs. `folder` holds the build's input. `is_tried`: the program has trial versions.
     """
 
     command: str
@@ -28,7 +27,7 @@ class UserBuild:
     is_tried: bool = False
 
     def once(self) -> None:
-        """Build the program, where this was not done yet. Raises TuningError."""
+        """Build the program if that was not done yet. Raises TuningError."""
         if not self.is_built:
             self._build({}, "building the program")
 
@@ -39,7 +38,7 @@ class UserBuild:
         self._build(environment, f"building the program with {len(texts)} versions of {kernel}")
 
     def as_it_stands(self) -> None:
-        """Build it without versions to try, where it has them, with what is kept beside the source by now. Raises TuningError."""
+        """Rebuild it without trial versions, if it has any. Raises TuningError."""
         if self.is_tried:
             self._build({}, "building the program again as it stands")
             self.is_tried = False

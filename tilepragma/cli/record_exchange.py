@@ -1,4 +1,4 @@
-"""`tilepragma tune --export FILE` and `--merge FILE`: measurements for other machines and users, and theirs."""
+"""`tilepragma tune --export FILE` and `--merge FILE`: exchange measurements with other machines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def export(file: str) -> int:
 
 
 def merge(file: str) -> int:
-    """Take up what another database has, all or nothing; returns the exit status."""
+    """Add the measurements of another database, all or none; returns the exit status."""
     try:
         with _lines(file) as lines, opened(database_path()) as database:
             new = database.merge(measurements_of(lines))

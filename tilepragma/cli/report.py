@@ -1,4 +1,4 @@
-"""What the commands say: diagnostics as a C compiler prints them, and what happens on a fault of our own."""
+"""Output of the commands: diagnostics as C compilers print them, and reports of internal faults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilepragma.base.deep_recursion import is_too_deep
 from tilepragma.base.diagnostics import Diagnostic, render
 from tilepragma.base.files import file_bytes
 
-#: Exit statuses: errors in the source, and a fault of our own.
+#: Exit statuses: errors in the source, and an internal fault.
 SOURCE_ERRORS, INTERNAL_FAULT = 1, 3
 _COLOURS = {"error: ": "bold red", "warning: ": "bold magenta", "note: ": "bold cyan"}
 
@@ -25,7 +25,7 @@ def print_error(program: str, message: str) -> None:
 
 
 def print_diagnostics(diagnostics: Sequence[Diagnostic], source: str, text: bytes | None) -> None:
-    """Render all on standard error, coloured where that is a terminal. `text` is the content of `source` where no file has it."""
+    """Print all on standard error. `text` is the content of a `source` without a file."""
     if not diagnostics:
         return
     line_of = line_reader(source, text)
@@ -36,7 +36,7 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], source: str, text: byte
 
 
 def print_report(text: str) -> None:
-    """A report on standard output, coloured where that is a terminal."""
+    """A report on standard output, in colours on a terminal."""
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         from rich.console import Console
         from rich.text import Text
@@ -62,7 +62,7 @@ _REPORT_COLOURS = {
 
 
 def line_reader(source: str, text: bytes | None) -> Callable[[str, int], str | None]:
-    """Gives lines of files by number; None where there is no such line."""
+    """A function that returns a line of a file by number, None if it does not exist."""
     read: dict[str, list[str]] = {}
     if text is not None:
         read[source] = text.decode("utf-8", "replace").splitlines()
@@ -99,25 +99,25 @@ def as_json(diagnostics: Sequence[Diagnostic]) -> str:
     return json.dumps([_object(diagnostic) for diagnostic in diagnostics], indent=2)
 
 
-def _object(one: Diagnostic) -> dict[str, object]:
+def _object(diagnostic: Diagnostic) -> dict[str, object]:
     return {
-        "severity": one.severity.value,
-        "file": one.range.start.file,
-        "line": one.range.start.line,
-        "column": one.range.start.column,
-        "end_line": one.range.end.line,
-        "end_column": one.range.end.column,
-        "message": one.message,
-        "notes": [_object(note) for note in one.notes],
+        "severity": diagnostic.severity.value,
+        "file": diagnostic.range.start.file,
+        "line": diagnostic.range.start.line,
+        "column": diagnostic.range.start.column,
+        "end_line": diagnostic.range.end.line,
+        "end_column": diagnostic.range.end.column,
+        "message": diagnostic.message,
+        "notes": [_object(note) for note in diagnostic.notes],
     }
 
 
 def report_fault(program: str, arguments: Sequence[str], source: str, text: bytes | None, fault: Exception) -> int:
-    """Apologise, and keep what is needed to look into it: the input, the command and the traceback.
-    Returns the exit status.
+    """Apologise, and save the input, the command and the traceback for a bug report. Returns the
+    exit status.
 
-    A source that is nested too deeply for Python is an error of its own, wherever a command noticed
-    it. `text` is the source's where no file has it.
+    A source nested too deeply for Python is an ordinary error, whichever command noticed it. `text`
+    is the content of a `source` without a file.
     """
     if is_too_deep(fault):
         from tilepragma.driver.texts import too_deep

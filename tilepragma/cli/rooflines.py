@@ -1,4 +1,4 @@
-"""A roofline of each device with a point for each kernel that was measured on it."""
+"""A roofline of each device with a point for each kernel measured on it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
     from tilepragma.model.device import Device
     from tilepragma.report.scene import Figure
 
-#: Shares of the roof beyond which there is little to gain by other versions, and of which it is
-#: none.
+#: The share of the roof beyond which other versions gain little, and beyond which it is no roof.
 _NEAR, _ABOVE = 0.7, 1.05
 
 
 @dataclass(frozen=True)
 class MeasuredPoints:
-    """The runs of a kernel called `name` on a `device`, which is None where it is not calibrated
-    and is then called `device_name`; `input` is that of the last run.
+    """The runs of a kernel `name` on a `device` (None if it is not calibrated) called
+    `device_name`; `input` is that of the last run.
     """
 
     name: str
@@ -30,46 +29,48 @@ class MeasuredPoints:
     points: tuple[KernelPoint, ...]
 
 
-def rooflines(found: Sequence[MeasuredPoints]) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """A picture for each device, and sentences on what is in none."""
+def rooflines(points: Sequence[MeasuredPoints]) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+    """A figure for each device, and sentences on kernels in none."""
     missing = {
-        one.device_name: f"No roofline of {one.device_name}, not calibrated here: run 'tilepragma devices --calibrate', or name it with --device."
-        for one in found
-        if one.device is None
+        absent.device_name: f"No roofline of {absent.device_name}, not calibrated here: "
+        "run 'tilepragma devices --calibrate', or name it with --device."
+        for absent in points
+        if absent.device is None
     }
-    uncounted = [one.name for one in found if one.device is not None and not one.points]
+    uncounted = [measured.name for measured in points if measured.device is not None and not measured.points]
     sentences = list(missing.values())
     if uncounted:
         sentences.append(
             f"Not on the roofline: {', '.join(uncounted)}, whose floating-point operations or bytes cannot be counted."
         )
     groups: dict[str, list[MeasuredPoints]] = {}
-    for one in found:
-        if one.device is not None and one.points:
-            groups.setdefault(one.device.name, []).append(one)
-    figures = [_figure(own) for own in groups.values()]
+    for kernel in points:
+        if kernel.device is not None and kernel.points:
+            groups.setdefault(kernel.device.name, []).append(kernel)
+    figures = [_figure(kernels) for kernels in groups.values()]
     return tuple(figure for figure in figures if figure is not None), tuple(sentences)
 
 
-def _figure(own: Sequence[MeasuredPoints]) -> Figure | None:
-    device = own[0].device
+def _figure(kernels: Sequence[MeasuredPoints]) -> Figure | None:
+    device = kernels[0].device
     if device is None:
         return None
-    named = [(f"{one.name}; the large sign is {one.input}", one.points) for one in own]
+    named = [(f"{measured.name}; the large sign is {measured.input}", measured.points) for measured in kernels]
     words = [
-        "The fastest run of each kernel at each input, under what arithmetic and memories allow; both axes are logarithmic."
+        "The fastest run of each kernel at each input, under what arithmetic and memories allow; both "
+        "axes are logarithmic."
     ]
-    found: dict[tuple[str, str], list[str]] = {}
-    for one in own:
-        share = share_of_roof(one.points[-1], device)
+    advised: dict[tuple[str, str], list[str]] = {}
+    for kernel in kernels:
+        share = share_of_roof(kernel.points[-1], device)
         if share is not None:
-            found.setdefault(_advice(*share), []).append(f"{one.name} {100 * share[0]:.2g} %")
-    words += [f"{what}: {', '.join(names)}. {advice}" for (what, advice), names in found.items()]
+            advised.setdefault(_advice(*share), []).append(f"{kernel.name} {100 * share[0]:.2g} %")
+    words += [f"{what}: {', '.join(names)}. {advice}" for (what, advice), names in advised.items()]
     return roofline_figure(named, device, " ".join(words))
 
 
 def _advice(share: float, roof: str) -> tuple[str, str]:
-    """What a share of the lower roof, which is that of arithmetic or a memory, means, and what to do about it."""
+    """What a share of the lowest roof (arithmetic or a memory) means, and what to do about it."""
     if share > _ABOVE:
         return f"Above the line of {roof}", "Their arrays stay in caches from call to call: see the roofs of these."
     if share >= _NEAR:

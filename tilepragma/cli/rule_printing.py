@@ -1,4 +1,4 @@
-"""What all measurements of a kernel teach, whatever families of versions they are of."""
+"""Fits rules to all measurements of a kernel, whatever families its versions are of."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RuleFitter:
-    """A kernel of a source on a target; `on_host`: it runs the launches of hosts. `builds` are those of the `families` that are at hand already."""
+    """A kernel on a target; `on_host`: it runs host launches. `builds`: those of `families`."""
 
     request: TranslateRequest
     result: TranslateResult
@@ -31,7 +31,7 @@ class RuleFitter:
     builds: Mapping[str, Build] = field(default_factory=dict)
 
     def lesson(self, trials: Sequence[tuple[Trial, Outcome]], refused: Callable[[str, str], None]) -> FittedRules:
-        """What the trials teach; `refused` hears of a version that the kernel's own program cannot have, and the reason. Raises NoRulesError."""
+        """Fits rules to the trials; `refused` gets impossible versions. Raises NoRulesError."""
         families, builds = families_of(trial.version for trial, _ in trials), self.builds
         missing = tuple(family for family in families if family not in self.families)
         if missing:

@@ -15,20 +15,20 @@ from tilepragma.base.files import file_bytes
 from tilepragma.base.resources import resource_folder
 from tilepragma.base.user_compiler import compiler, fingerprint
 
-#: What a program that uses the runtime is linked with, besides the library itself.
+#: Link options of a program that uses the runtime, besides the library.
 LINK_OPTIONS = ("-ldl", "-lpthread", "-lm")
 COMPILE_OPTIONS = ("-O2", "-std=c99", "-fPIC", "-pthread", "-fvisibility=hidden")
-#: Options of the user's command that change the ABI, and with it the library; values may be
-#: attached or follow.
+#: Options of the user's command that change the ABI and so the library; values may be attached or
+#: follow.
 _ABI_PREFIXES = ("-m32", "-m64", "-mx32", "-mabi=", "-mfloat-abi=", "-mcpu=", "--target=", "--sysroot=")
 _ABI_SEPARATE = ("-target", "--target", "--sysroot", "-isysroot", "-arch")
 _NAME = "libtilek.a"
-#: How folders begin in which a library is being built.
+#: Prefix of folders in which a library is being built.
 _BUILDING = "building-"
 
 
 class RuntimeLibraryError(Exception):
-    """The runtime did not compile; the message holds the command and what the compiler said."""
+    """The runtime did not compile; the message has the command and the compiler's output."""
 
 
 def include_folder() -> Path:
@@ -37,19 +37,18 @@ def include_folder() -> Path:
 
 
 def compile_flags() -> list[str]:
-    """What a translated source needs when it is compiled."""
+    """Compile options of a translated source."""
     return ["-isystem", str(include_folder())]
 
 
 def link_flags(options: Sequence[str] = (), *, is_program: bool = False, spare: Path | None = None) -> list[str]:
-    """What a program or library with translated sources is linked with; builds the library where
-    the cache lacks it.
+    """Link options of a program or library with translated sources; builds the library if the cache
+    lacks it.
 
-    `options` are those of the user's command, of which only what changes the ABI is heeded. A
-    program (`is_program`) shares its runtime with the plugins that it opens. In `spare`, a folder
-    of this command's, the library is built where the cache is not to be used, with a warning.
-    Raises RuntimeLibraryError where the library does not build, OSError where it cannot be kept and
-    there is no spare folder.
+    Of the command's `options` only those that change the ABI matter. A program (`is_program`)
+    shares its runtime with the plugins that it loads. If the cache is unusable, the library is
+    built in the folder `spare`, with a warning. Raises RuntimeLibraryError if the library does not
+    build, OSError if it cannot be kept and there is no spare folder.
     """
     shared = [f"-Wl,--dynamic-list={resource_folder('runtime') / 'exports.list'}"] if is_program else []
     try:
@@ -64,11 +63,11 @@ def link_flags(options: Sequence[str] = (), *, is_program: bool = False, spare: 
 
 
 def library(options: Sequence[str] = ()) -> Path:
-    """The library for the user's compiler; built on first use and where it is damaged, safe under
-    concurrent builds.
+    """The library for the user's compiler; built on first use or if damaged, safe under concurrent
+    builds.
 
-    Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written or
-    others can write to it.
+    Raises RuntimeLibraryError if it does not build, OSError if the cache is not writable or others
+    can write to it.
     """
     recipe = _recipe(options)
     folder = inner_folder(cache_folder() / "runtime")
@@ -85,20 +84,32 @@ def library(options: Sequence[str] = ()) -> Path:
 def _recipe(options: Sequence[str]) -> tuple[list[str], list[str], list[Path]]:
     """The compiler, its options and the sources."""
     flags = [*COMPILE_OPTIONS, *_abi_options(options), *_wheel_macros()]
-    return compiler(), flags, sorted(resource_folder("runtime").glob("*.c"))
+    return compiler(), flags, runtime_sources()
+
+
+def runtime_sources() -> list[Path]:
+    """The library's C files, in all folders of the runtime but that of our programs. No two have one name."""
+    runtime = resource_folder("runtime")
+    return sorted(path for path in runtime.rglob("*.c") if path.parent != runtime / "tools")
+
+
+def runtime_includes() -> list[str]:
+    """The compiler's options with which the runtime's own C files find their headers: `"base/message.h"`, "tilek.h"."""
+    runtime = resource_folder("runtime")
+    return [f"-I{runtime}", f"-I{runtime / 'include'}"]
 
 
 def _is_intact(target: Path) -> bool:
-    """Whether the library is the user's, and as it was built."""
+    """Whether the library belongs to the user and is unchanged."""
     try:
-        mine = all(is_users(path.lstat()) for path in (target.parent, target))
-        return mine and file_bytes(_sum_of(target)) == _checksum(target)
+        is_ours = all(is_users(path.lstat()) for path in (target.parent, target))
+        return is_ours and file_bytes(_sum_of(target)) == _checksum(target)
     except OSError:
         return False
 
 
 def _sum_of(target: Path) -> Path:
-    """The file that says what the library's bytes are."""
+    """The file with the library's checksum."""
     return target.with_name(f"{_NAME}.blake2b")
 
 
@@ -109,7 +120,7 @@ def _checksum(target: Path) -> bytes:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Of builds that were killed: nobody else builds now."""
+    """Remove folders of killed builds: the lock excludes other builders."""
     import shutil
 
     for path in folder.glob(f"{_BUILDING}*"):
@@ -117,44 +128,44 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def _abi_options(options: Sequence[str]) -> list[str]:
-    found: list[str] = []
+    abi_options: list[str] = []
     for position, option in enumerate(options):
         if option.startswith(_ABI_PREFIXES) or _is_seen_by_checker(option):
-            found.append(option)
+            abi_options.append(option)
         elif option in _ABI_SEPARATE:
-            found.extend(options[position : position + 2])
-    return found
+            abi_options.extend(options[position : position + 2])
+    return abi_options
 
 
 def _is_seen_by_checker(option: str) -> bool:
-    """Whether the runtime must be compiled with `option` too: these checkers take what they have not seen for mistakes."""
+    """Whether the runtime needs `option` too: such sanitizers misjudge uninstrumented code."""
     name, _, checks = option.partition("=")
     return name == "-fsanitize" and not {"thread", "memory"}.isdisjoint(checks.split(","))
 
 
 def _wheel_macros() -> list[str]:
-    """Where the wheels of this Python keep the OpenCL loader and NVRTC; the runtime tries them after the system's own."""
+    """Macros with the OpenCL loader and NVRTC of this Python's wheels, tried last."""
     from tilepragma.base.wheels import wheel_macros
 
     return wheel_macros()
 
 
 def _key(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]) -> str:
-    """Changes with the compiler, the flags, every file of the runtime and the version."""
+    """A key of the compiler, the flags, every file of the runtime and the version."""
     import hashlib
 
     key = hashlib.blake2b(digest_size=16)
     key.update("\0".join([*fingerprint(command), __version__, *flags]).encode("utf-8", "surrogateescape"))
-    headers = sorted({header for source in sources[:1] for header in source.parent.rglob("*.h")})
-    for file in [*sources, *headers]:
-        key.update(f"\0{file.name}\0".encode())
+    runtime = resource_folder("runtime")
+    for file in [*sources, *sorted(runtime.rglob("*.h"))]:
+        key.update(f"\0{file.relative_to(runtime)}\0".encode())
         key.update(file.read_bytes())
     return key.hexdigest()
 
 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Exclusive among processes, while the block runs."""
+    """An exclusive lock among processes while the block runs."""
     import fcntl
 
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
@@ -164,7 +175,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _keep(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path], target: Path) -> None:
-    """Build in a folder beside the target's, then move it there in one step: what stands there is whole, after a power cut too."""
+    """Build in a folder beside the target's, then rename it, so that the target is complete."""
     import shutil
     import tempfile
 
@@ -191,21 +202,20 @@ def _flush(path: Path) -> None:
 
 
 def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path], target: Path) -> None:
-    """Compile the library in a folder where nobody else writes."""
+    """Compile the library in a private folder."""
     from concurrent.futures import ThreadPoolExecutor
 
     if not sources:
         raise RuntimeLibraryError("tilepragma is installed without the sources of its runtime; install it again")
     objects = [target.with_name(f"{source.stem}.o") for source in sources]
-    include = f"-I{sources[0].parent / 'include'}"
+    includes = runtime_includes()
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         commands = [
-            [*command, *flags, include, "-x", "c", "-c", str(source), "-o", str(made)]  # g++ would read C++
+            [*command, *flags, *includes, "-x", "c", "-c", str(source), "-o", str(made)]  # g++ would read C++
             for source, made in zip(sources, objects, strict=True)
         ]
         list(pool.map(run_compiler, commands))
-    # One object: a program takes all of the runtime or, where a library with kernels has it
-    # already, nothing.
+    # One object: a program takes the whole runtime, or nothing if a library with kernels has it.
     whole = target.with_name("tilek.o")
     abi = [word for word in flags if word not in COMPILE_OPTIONS and not word.startswith("-D")]
     _join([*command, *abi], objects, whole)
@@ -215,20 +225,20 @@ def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]
 
 
 def _join(command: Sequence[str], objects: Sequence[Path], whole: Path) -> None:
-    """Make one object of several: by the compiler, or by the linker itself where the compiler is a
-    wrapper that adds libraries of its own to whatever it links, as mpicc does.
+    """Link several objects into one: by the compiler, or by the linker if the compiler is a wrapper
+    that adds libraries to every link, as mpicc does.
     """
     words = [*map(str, objects), "-o", str(whole)]
     asked = subprocess.run([*command, "-r", "-nostdlib", "-###", *words], capture_output=True, text=True, check=False)
-    said = [word for line in asked.stderr.splitlines() for word in _said_words(line)]
-    if not any(word.startswith("-l") for word in said):
+    words_run = [word for line in asked.stderr.splitlines() for word in _printed_words(line)]
+    if not any(word.startswith("-l") for word in words_run):
         run_compiler([*command, "-r", "-nostdlib", *words])
         return
-    emulation = [word for place, word in enumerate(said) if word == "-m" or said[place - 1 : place] == ["-m"]]
+    emulation = [word for place, word in enumerate(words_run) if word == "-m" or words_run[place - 1 : place] == ["-m"]]
     run_compiler([_tool(command, "ld"), *emulation[:2], "-r", *words])
 
 
-def _said_words(line: str) -> list[str]:
+def _printed_words(line: str) -> list[str]:
     """The words of a command that `-###` prints, none for other lines."""
     import shlex
 
@@ -251,7 +261,7 @@ def _tool(command: Sequence[str], name: str) -> str:
 
 
 def run_compiler(command: Sequence[str]) -> None:
-    """Run a compiler quietly. Raises RuntimeLibraryError with what it said where it fails."""
+    """Run a compiler quietly. Raises RuntimeLibraryError with its output if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
     except OSError as error:
@@ -263,22 +273,22 @@ def run_compiler(command: Sequence[str]) -> None:
 
 
 def build_tool(sources: Sequence[Path], options: Sequence[str], program: Path) -> None:
-    """Make a program of ours, of sources in runtime/tools, over the runtime library; `options` are
-    further ones of the compiler.
+    """Build a program from sources in runtime/tools with the runtime library and further compiler
+    `options`.
 
-    Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written.
+    Raises RuntimeLibraryError if it does not build, OSError if the cache is not writable.
     """
-    flags = [*COMPILE_OPTIONS, *compile_flags(), *options]
+    flags = [*COMPILE_OPTIONS, *runtime_includes(), *options]
     run_compiler([*compiler(), *flags, *map(str, sources), str(library()), *LINK_OPTIONS, "-o", str(program)])
 
 
 def tools_folder() -> Path:
-    """The folder of our programs' sources."""
+    """The folder of the tools' sources."""
     return resource_folder("runtime") / "tools"
 
 
 def report(error: RuntimeLibraryError | OSError) -> None:
-    """Say on standard error why there is no runtime library."""
+    """Print on standard error why there is no runtime library."""
     if isinstance(error, OSError):
         print(
             f"tilepragma: error: the runtime library cannot be kept: {error}; set TILEK_CACHE_DIR to a folder of yours",

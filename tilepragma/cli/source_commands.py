@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class WrongUsageError(Exception):
-    """The command line makes no sense; the message says why."""
+    """A wrong command line; the message says why."""
 
 
 def run_source_command(options: argparse.Namespace, compiler_options: tuple[str, ...], arguments: Sequence[str]) -> int:
-    """Run `options.command` on `options.input`; `arguments` is the command line as given, for a fault's report."""
+    """Run `options.command` on `options.input`; `arguments` is the command line for faults."""
     source, text = options.input, None
     try:
         request = _request(options, compiler_options)
@@ -81,7 +81,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
         device=chosen_device("--device", options.device),
-        kept=options.command not in ("tune", "report"),  # what was measured is what launches take without
+        use_records=options.command not in ("tune", "report"),  # what was measured is what launches take without
         last="verify",
         dump=frozenset(options.dump_after),
     )
@@ -100,7 +100,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    """The source must not be written over, nor an output go where there is no folder; a depfile needs names."""
+    """The output must not be the source, and its folder must exist; a depfile needs names."""
     if options.output == "-":
         if options.depfile and not (options.depfile_name and options.depfile_target):
             raise WrongUsageError("a depfile of a translation to standard output needs -MF FILE and -MT TARGET")
@@ -162,19 +162,19 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
 
 
 def _report(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """Of this source and those that are named behind it; returns the exit status."""
+    """Report on this source and the further ones; returns the exit status."""
     from tilepragma.cli.measurement_report import Source, report
 
     sources = [Source(request, result)]
     for name in options.more:
-        other = replace(request, source=name)
-        sources.append(Source(other, translate(other)))
+        further = replace(request, source=name)
+        sources.append(Source(further, translate(further)))
         print_diagnostics(sources[-1].result.diagnostics, name, None)
     return report(options, sources) if all(source.result.succeeded for source in sources) else 1
 
 
 def _measured(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """`tune` or `bench`; returns the exit status. Raises WrongUsageError for sizes that are none."""
+    """`tune` or `bench`; returns the exit status. Raises WrongUsageError for invalid sizes."""
     from tilepragma.cli.bench import bench
     from tilepragma.cli.explore import explore
     from tilepragma.cli.tune import tune
@@ -188,10 +188,8 @@ def _measured(options: argparse.Namespace, request: TranslateRequest, result: Tr
 
 
 def _explain(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """The report as text on standard output, as a page and as pictures, and what was measured;
-    returns the exit status.
-
-    Raises WrongUsageError for sizes that are none.
+    """Print the report, write it as a page and as figures, and measure; returns the exit status.
+    Raises WrongUsageError for invalid sizes.
     """
     from tilepragma.driver.reports import explain_page, kernel_reports
     from tilepragma.driver.target_device import calibrated_device
@@ -237,7 +235,7 @@ def _write_page(options: argparse.Namespace, page: ExplainPage) -> None:
 
 
 def _write(options: argparse.Namespace, result: TranslateResult) -> None:
-    """OUT.c and its depfile, each in one step."""
+    """Write OUT.c and its depfile, each atomically."""
     output = result.output or b""
     if options.depfile or options.depfile_name:
         name = options.depfile_name or str(Path(options.output).with_suffix(".d"))

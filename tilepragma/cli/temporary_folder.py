@@ -1,4 +1,4 @@
-"""A folder for the time of one command, which ends by signals too."""
+"""A folder for the time of one command, removed on signals too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class StoppedError(BaseException):
-    """The command ends here, with this status; everything was said. Nothing on the way may take it for a fault, as a signal may raise it anywhere."""
+    """Ends the command with this status. A signal may raise it anywhere; it is no fault."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -20,7 +20,7 @@ class StoppedError(BaseException):
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder that is gone afterwards, also where SIGTERM, SIGHUP or SIGINT ends the command: these raise StoppedError."""
+    """A folder that is removed afterwards. SIGTERM, SIGHUP and SIGINT raise StoppedError."""
 
     def stop(number: int, _frame: object) -> None:
         raise StoppedError(128 + number)

@@ -11,7 +11,7 @@ _WIDEST = 1000
 
 
 def print_table(table: Table) -> None:
-    """Print a table whole: a narrow terminal breaks lines where it must; numbers are not cut off for it."""
+    """Print a table in full width: a narrow terminal wraps lines instead of cutting numbers."""
     from rich.console import Console
     from rich.measure import Measurement
 

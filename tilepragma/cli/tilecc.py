@@ -1,8 +1,7 @@
-"""tilecc: a drop-in C compiler driver. Inputs that hold tilek directives are translated first; the
-runtime is linked in.
+"""tilecc: a drop-in C compiler driver. It translates inputs with tilek directives first, and links
+the runtime.
 
-What needs no translation is handed to the underlying compiler by exec, before anything heavy is
-imported.
+Other commands are passed to the underlying compiler by exec before any heavy import.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Comman
 
 _HELP = """\
 Usage: tilecc [options] file…
-A C compiler driver: sources with '#pragma tilek' are translated first, the runtime is linked in. All options of the C compiler
-underneath (TILEK_CC, default cc) pass through. Own options:
+A C compiler driver: sources with '#pragma tilek' are translated first, the runtime is linked in. All options of the C
+compiler underneath (TILEK_CC, default cc) pass through. Own options:
   --tilek-target=LIST         build for these targets only: serial, threads, opencl, cuda (default: all)
   --tilek-device=NAME         plan for that device ('tilepragma devices' lists them)
   --tilek-emit-kernels=DIR    write the readable kernels there: .cl, .cpu.cl and .cu files
@@ -30,7 +29,8 @@ underneath (TILEK_CC, default cc) pass through. Own options:
   --tilek-keep                keep the translated source, FILE.tilek.c
   --tilek-help                this text without the compiler's
   -Wno-tilek-serial           do not warn of kernels that run as written, on one core (-w: of nothing)
-See also: tilepragma --help (check, explain, tune, bench). Variables: TILEK_CC, TILEK_CACHE_DIR, and TILEK_TARGET for programs.
+See also: tilepragma --help (check, explain, tune, bench). Variables: TILEK_CC, TILEK_CACHE_DIR, and TILEK_TARGET for
+programs.
 
 """
 
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run tilecc; returns the exit status, or does not return where the compiler takes the process over."""
+    """Run tilecc; returns the exit status, unless exec replaces the process by the compiler."""
     try:
         command = read_command(arguments)
     except UsageError as error:
@@ -56,8 +56,8 @@ def run(arguments: Sequence[str]) -> int:
         return USAGE_STATUS
     if list(arguments) == ["--version"]:
         return _version()
-    if command.own.help or list(arguments) == ["--help"]:
-        return _help(with_compilers=not command.own.help)
+    if command.driver.help or list(arguments) == ["--help"]:
+        return _help(with_compilers=not command.driver.help)
     text = _standard_input(command)
     translated = (
         []
@@ -68,13 +68,13 @@ def run(arguments: Sequence[str]) -> int:
         from tilepragma.cli.tilecc_translation import compile_translated
 
         return compile_translated(command, translated, text)
-    if command.own.explain:
+    if command.driver.explain:
         print("tilecc: no input holds a tilek directive", file=sys.stderr)
     return _pass_through(arguments, command, text)
 
 
 def _help(with_compilers: bool) -> int:
-    """Our options and, behind them, the compiler's own."""
+    """Print tilecc's options and then the compiler's."""
     print(_HELP, end="", flush=True)
     if not with_compilers:
         print(f"Options of the C compiler: {shlex.join([*compiler(), '--help'])}")
@@ -84,7 +84,7 @@ def _help(with_compilers: bool) -> int:
 
 
 def _version() -> int:
-    """`tilecc --version`: our line, then the compiler's own, which configure scripts look for."""
+    """`tilecc --version`: tilecc's line, then the compiler's, which configure scripts look for."""
     from tilepragma import __version__
 
     print(f"tilecc (tilepragma {__version__}), running:", flush=True)
@@ -92,41 +92,43 @@ def _version() -> int:
 
 
 def _standard_input(command: Command) -> bytes | None:
-    """The text on standard input where an input is `-` and may be ours: it can be read only once."""
+    """The text of standard input if a C input is `-`: it can be read only once."""
     if any(input_.path == "-" and input_.language == C for input_ in command.inputs):
         return sys.stdin.buffer.read()
     return None
 
 
-def _is_ours(one: Input, command: Command, text: bytes | None) -> bool:
-    """Whether the input holds directives; those in other languages than C are refused."""
-    if one.language != C:
-        return bool(name_of(one.language)) and _holds_directive(one, command)
+def _is_ours(input_: Input, command: Command, text: bytes | None) -> bool:
+    """Whether the input holds directives; languages other than C are refused later."""
+    if input_.language != C:
+        return bool(name_of(input_.language)) and _holds_directive(input_, command)
     if any("tilek" in value for value in command.values("-D")):
         return True
     folders = command.values("-I", "-isystem", "-idirafter")
     quote_folders = command.values("-iquote")
     forced = [path for path in command.values("-include", "-imacros") if os.path.isfile(path)]
-    own_text = text if one.path == "-" else None
+    own_text = text if input_.path == "-" else None
     return any(
         scan_source(path, quote_folders, folders, content).mentions
-        for path, content in [(one.path, own_text), *((path, None) for path in forced)]
+        for path, content in [(input_.path, own_text), *((path, None) for path in forced)]
     )
 
 
-def _holds_directive(one: Input, command: Command) -> bool:
-    """Whether a source that is not C has a directive itself; one in a header, which C sources may include too, draws a warning."""
+def _holds_directive(input_: Input, command: Command) -> bool:
+    """Whether a source in another language has a directive; one in a header draws a warning."""
     folders = command.values("-I", "-isystem", "-idirafter")
-    found = directive_in(one.path, command.values("-iquote"), folders)
-    if found is None or found.file == one.path:
-        return found is not None
-    place = f"{found.file}:{found.line}:{found.column}"
-    print(f"{place}: warning: tilek directives are ignored in {name_of(one.language)}: {one.path}", file=sys.stderr)
+    directive = directive_in(input_.path, command.values("-iquote"), folders)
+    if directive is None or directive.file == input_.path:
+        return directive is not None
+    place = f"{directive.file}:{directive.line}:{directive.column}"
+    print(
+        f"{place}: warning: tilek directives are ignored in {name_of(input_.language)}: {input_.path}", file=sys.stderr
+    )
     return False
 
 
 def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None) -> int:
-    """The command as it stands, with the runtime where objects are linked."""
+    """The unchanged command, with the runtime if it links objects."""
     words = list(arguments) if command.plain else list(command.arguments)
     if not command.links_runtime:
         return _execute(words) if text is None else _wait_for(words, text)
@@ -145,7 +147,7 @@ def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None
 
 
 def _link_apart(words: Sequence[str], command: Command, text: bytes | None) -> int:
-    """Link with a runtime library of this command's own: none can be kept. Raises RuntimeLibraryError and OSError."""
+    """Link with a temporary runtime library. Raises RuntimeLibraryError, OSError."""
     from tilepragma.cli import runtime_library
     from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
 
@@ -158,7 +160,7 @@ def _link_apart(words: Sequence[str], command: Command, text: bytes | None) -> i
 
 
 def _wait_for(words: Sequence[str], text: bytes | None) -> int:
-    """The compiler's exit status, with `text` as its standard input where there is one."""
+    """Run the compiler with `text` as its standard input, if any; returns its exit status."""
     import subprocess
 
     program = compiler()
@@ -169,7 +171,7 @@ def _wait_for(words: Sequence[str], text: bytes | None) -> int:
 
 
 def _execute(words: Sequence[str]) -> int:
-    """Become the compiler; returns only where that fails."""
+    """Become the compiler; returns only on failure."""
     program = compiler()
     sys.stdout.flush()
     try:
@@ -179,7 +181,7 @@ def _execute(words: Sequence[str]) -> int:
 
 
 def _not_run(program: Sequence[str], error: OSError) -> int:
-    """Say why there is no compiler; returns the shell's status for that."""
+    """Print why the compiler does not run; returns the shell's status for that."""
     reason = f"cannot run the C compiler '{program[0]}': {error.strerror}; set TILEK_CC to yours"
     print(f"tilecc: error: {reason}", file=sys.stderr)
     return 127

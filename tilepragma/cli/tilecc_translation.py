@@ -1,4 +1,4 @@
-"""tilecc's work on commands that hold inputs to translate: translate, compile in their place, mend what names the temporary file."""
+"""tilecc's commands with inputs to translate: translates, compiles, mends depfiles."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RESPONSE_FILE_THRESHOLD = 100_000
 
 @dataclass(frozen=True)
 class Translated:
-    """One input and the file that is compiled in its place; `folder` is where the user's file stands."""
+    """One input and the file compiled in its place; `folder` is the folder of the user's file."""
 
     input: Input
     path: Path
@@ -38,7 +38,7 @@ class Translated:
 
 
 def compile_translated(command: Command, inputs: Sequence[Input], text: bytes | None) -> int:
-    """Run the command with `inputs` translated; returns the exit status. Temporary files are removed, on signals too."""
+    """Run the command with `inputs` translated; returns the exit status."""
     try:
         with temporary_folder() as folder, TranslatedFiles(folder) as files:
             made = [_translate(input_, command, text, files) for input_ in inputs]
@@ -53,39 +53,39 @@ def compile_translated(command: Command, inputs: Sequence[Input], text: bytes | 
         return 1
 
 
-def _translate(one: Input, command: Command, text: bytes | None, files: TranslatedFiles) -> Translated:
+def _translate(input_: Input, command: Command, text: bytes | None, files: TranslatedFiles) -> Translated:
     try:
-        device = chosen_device("--tilek-device", command.own.device)
+        device = chosen_device("--tilek-device", command.driver.device)
     except DeviceOptionError as error:
         if str(error):
             print_error("tilecc", str(error))
         raise StoppedError(error.status) from None
-    if wrong := target_problem(command.own.target):
+    if wrong := target_problem(command.driver.target):
         print_error("tilecc", wrong)
         raise StoppedError(USAGE_STATUS)
-    source = "<stdin>" if one.path == "-" else one.path
-    # The name gives the compiler the object's default name.
-    name = "-.c" if one.path == "-" else os.path.basename(one.path)
-    here = os.path.dirname(one.path) or "."
+    source = "<stdin>" if input_.path == "-" else input_.path
+    # The object's default name derives from this name.
+    name = "-.c" if input_.path == "-" else os.path.basename(input_.path)
+    folder = os.path.dirname(input_.path) or "."
     kept = None
-    if command.own.keep:
+    if command.driver.keep:
         kept = (Path(command.output).parent if command.output else Path()) / f"{os.path.splitext(name)[0]}.tilek.c"
     request = TranslateRequest(
         source=source,
         output_name="" if kept is None else str(kept),
-        text=text if one.path == "-" else None,
-        language=one.language,
+        text=text if input_.path == "-" else None,
+        language=input_.language,
         options=command.options,
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
-        targets=listed(command.own.target),
+        targets=listed(command.driver.target),
         device=device,
-        kernel_folder=Path(command.own.emit_kernels) if command.own.emit_kernels else None,
+        kernel_folder=Path(command.driver.emit_kernels) if command.driver.emit_kernels else None,
     )
     try:
         result = translate(request)
         print_diagnostics((*result.diagnostics, *_serial_warnings(command, result)), source, request.text)
-        if command.own.explain and result.output is not None:
+        if command.driver.explain and result.output is not None:
             print(explain(kernel_reports(result)), end="", file=sys.stderr)
     except OSError:
         raise
@@ -96,37 +96,37 @@ def _translate(one: Input, command: Command, text: bytes | None, files: Translat
     path = files.write(name if name.endswith(".c") else name + ".c", result.output)
     if kept is not None:
         write_atomically(kept, result.output)
-    return Translated(one, path, here, result)
+    return Translated(input_, path, folder, result)
 
 
 def _serial_warnings(command: Command, result: TranslateResult) -> tuple[Diagnostic, ...]:
-    """Warnings of kernels that run on one core, by the user's leave: never errors, as the program is right."""
-    if result.output is None or not command.own.warns_of_serial or command.has("-w"):
+    """Warnings of kernels that run on one core. They are never errors: the program is right."""
+    if result.output is None or not command.driver.warns_of_serial or command.has("-w"):
         return ()
     return serial_warnings(result)
 
 
 def _compile(command: Command, made: Sequence[Translated], files: TranslatedFiles) -> int:
-    """One compiler run where one search path serves all translated inputs, else one a file before the link."""
-    replaced = {one.input.position: str(one.path) for one in made}
-    if len({one.folder for one in made}) > 1:
+    """One compiler run if the inputs share a search path, else one a file before the link."""
+    replaced = {file.input.position: str(file.path) for file in made}
+    if len({file.folder for file in made}) > 1:
         if command.stage != LINK:
             return _compile_apart(command, made, files)
-        for number, one in enumerate(made):
-            target = files.spare / str(number) / f"{one.path.stem}.o"
+        for number, translated in enumerate(made):
+            target = files.spare / str(number) / f"{translated.path.stem}.o"
             target.parent.mkdir(exist_ok=True)
             words = [
                 *_without_inputs(command),
                 "-c",
-                *_source_options(command, [one]),
-                str(one.path),
+                *_source_options(command, [translated]),
+                str(translated.path),
                 "-o",
                 str(target),
             ]
-            words += _depfile_options(command, one)
+            words += _depfile_options(command, translated)
             _checked(words, files)
-            replaced[one.input.position] = str(target)
-            mend_dependency_files(command, [_temporary(one)])
+            replaced[translated.input.position] = str(target)
+            mend_dependency_files(command, [_temporary(translated)])
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
     words = [*_source_options(command, made), *words]
     if command.links_runtime:
@@ -139,21 +139,21 @@ def _compile(command: Command, made: Sequence[Translated], files: TranslatedFile
     return status
 
 
-def _temporary(one: Translated) -> Temporary:
-    return Temporary(one.path, one.input.path, one.result.inlined, one.result.measured)
+def _temporary(translated: Translated) -> Temporary:
+    return Temporary(translated.path, translated.input.path, translated.result.inlined, translated.result.measured)
 
 
-def _depfile_options(command: Command, one: Translated) -> list[str]:
-    """Where gcc would put the depfile of an input that it compiles and links in one go."""
+def _depfile_options(command: Command, translated: Translated) -> list[str]:
+    """Depfile options as in gcc, if one command compiles and links the input."""
     if not command.has("-MD", "-MMD") or command.values("-MF"):
         return []
-    stem = f"{os.path.splitext(command.output or 'a.out')[0]}-{one.path.stem}"
+    stem = f"{os.path.splitext(command.output or 'a.out')[0]}-{translated.path.stem}"
     return ["-MF", f"{stem}.d", "-MT", f"{stem}.o"]
 
 
 def _compile_apart(command: Command, made: Sequence[Translated], files: TranslatedFiles) -> int:
-    """`-c`, `-S` or `-E` of several files that stand in different folders: one run a file, all of them tried."""
-    ours = {one.input.position: one for one in made}
+    """`-c`, `-S` or `-E` of files in several folders: one run a file, all of them tried."""
+    ours = {translated_.input.position: translated_ for translated_ in made}
     status = 0
     for input_ in command.inputs:
         if input_.path.startswith("-l"):
@@ -168,7 +168,7 @@ def _compile_apart(command: Command, made: Sequence[Translated], files: Translat
 
 
 def _without_inputs(command: Command) -> list[str]:
-    """The arguments but for inputs and `-o NAME`."""
+    """The arguments without inputs and `-o NAME`."""
     dropped = {input_.position for input_ in command.inputs}
     for position, word in enumerate(command.arguments):
         if word in ("-o", "--output"):
@@ -179,12 +179,12 @@ def _without_inputs(command: Command) -> list[str]:
 
 
 def _source_options(command: Command, made: Sequence[Translated]) -> list[str]:
-    """The runtime's header, the folder that `#include "…"` starts from, and names that outlive the temporary file."""
+    """The runtime's header, the folder of `#include "…"`, and the source's name for debuggers."""
     options = list(runtime_library.compile_flags())
-    for folder in dict.fromkeys(one.folder for one in made):
+    for folder in dict.fromkeys(file.folder for file in made):
         options += ["-iquote", folder]
     if any(word.startswith("-g") for word in command.arguments):
-        options += [f"-fdebug-prefix-map={one.path.parent}={os.path.abspath(one.folder)}" for one in made]
+        options += [f"-fdebug-prefix-map={file.path.parent}={os.path.abspath(file.folder)}" for file in made]
     return options
 
 
@@ -195,13 +195,13 @@ def _checked(words: Sequence[str], files: TranslatedFiles) -> None:
 
 
 def _run(words: Sequence[str], files: TranslatedFiles) -> int:
-    """The compiler's exit status; long commands go through a response file."""
+    """Run the compiler, long commands through a response file; returns the exit status."""
     if sum(map(len, words)) > _RESPONSE_FILE_THRESHOLD:
         response = files.write("arguments", os.fsencode("\n".join(map(_quoted, words))))
         words = [f"@{response}"]
     program = compiler()
     try:
-        # close_fds: make's job server hands its pipe down to the compiler.
+        # close_fds: make's job server passes its pipe to the compiler.
         process = subprocess.Popen([*program, *words], close_fds=False)
     except OSError as error:
         print_error("tilecc", f"cannot run the C compiler '{program[0]}': {error.strerror}; set TILEK_CC to yours")

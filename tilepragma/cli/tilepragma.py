@@ -1,4 +1,4 @@
-"""The `tilepragma` command: translate, check, explain, tune, bench, report, devices, and what a build needs to know."""
+"""The `tilepragma` command: commands on sources, measurements and devices, and queries."""
 
 from __future__ import annotations
 
@@ -33,17 +33,16 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has stopped; nothing is left to say, not even when the stream is
-        # flushed at exit.
+        # The reader of the output has stopped: silence the flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; returns the exit status: 0 done, 1 errors in the source, 2 wrong usage, 3 a fault of ours."""
+    """Run one command; returns 0, 1 (source errors), 2 (wrong usage) or 3 (internal fault)."""
     parser = _parser()
-    own, program = _before_program(arguments)
-    options, others = parser.parse_known_args(_separated(own))
+    words, program = _before_program(arguments)
+    options, others = parser.parse_known_args(_separated(words))
     options.program = program
     if options.query:
         return _answer(options.query)
@@ -85,7 +84,7 @@ def _share(options: argparse.Namespace, others: Sequence[str]) -> int:
 
 
 def _report(options: argparse.Namespace, others: Sequence[str]) -> int:
-    """Of all kernels that were measured, without a source."""
+    """Report on all measured kernels, without a source."""
     if others or options.device:
         options.parser.error(f"{(others or ['--device'])[0]} goes with a source: tilepragma report IN.c")
     from tilepragma.cli.measurement_report import report, usage_problem
@@ -115,7 +114,7 @@ def _devices(options: argparse.Namespace) -> int:
 
 
 def _suggestion(word: str, usage: str) -> str:
-    """`; did you mean …?` where the usage line has an option much like `word`."""
+    """`; did you mean …?` if the usage line has an option much like `word`."""
     import difflib
 
     close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--?\w[\w-]*", usage), 1)
@@ -124,10 +123,10 @@ def _suggestion(word: str, usage: str) -> str:
 
 #: Compiler options whose value may be the next word; argparse must not take that for the input.
 _WITH_VALUE = (*SEPARATE_VALUE, "-x")
-#: What compiler options begin with; anything else that argparse does not know is a mistake.
+#: Prefixes of compiler options; any other word unknown to argparse is a mistake.
 _COMPILER_PREFIXES = (*_WITH_VALUE, "-std", "-f", "-m", "-O", "-W", "-w", "-g", "-p", "-n", "-a", "-u", "-i")
 _JOINT = "\x1f"
-#: A further size behind `--size N=1024`.
+#: A further size after `--size N=1024`.
 _SIZE = re.compile(r"[A-Za-z_][^-=]*=")
 
 
@@ -140,7 +139,7 @@ def _before_program(arguments: Sequence[str]) -> tuple[Sequence[str], tuple[str,
 
 
 def _separated(arguments: Sequence[str]) -> list[str]:
-    """Join compiler options to their separate values, so that argparse sees one unknown word each."""
+    """Join compiler options to separate values, so that argparse sees one unknown word each."""
     joined: list[str] = []
     words = iter(arguments)
     for word in words:
@@ -156,7 +155,7 @@ def _joined_back(words: Sequence[str]) -> tuple[str, ...]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tilepragma",
-        description="C loop nests under #pragma tilek, for GPUs and all cores. Most builds use tilecc instead: make CC=tilecc.",
+        description="C loop nests under #pragma tilek, for GPUs and all cores. Most builds use tilecc: make CC=tilecc.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"tilepragma {__version__}")
@@ -188,7 +187,7 @@ def _add_devices(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     devices.add_argument(
         "--calibrate",
         action="store_true",
-        help="measure launches, barriers, copies, bandwidths and rates of every device, in under a minute, and keep them for planning",
+        help="measure launches, barriers, copies, bandwidths and rates of every device, and keep them for planning",
     )
     devices.add_argument(
         "--quick", action="store_true", help="with --calibrate: fewer and shorter measurements, in seconds"
@@ -236,7 +235,7 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     explain.add_argument(
         "--measure",
         action="store_true",
-        help="build and run each method for each relaxation in place (SOR) on a model problem: sweeps to convergence, and time",
+        help="run each method for each relaxation in place (SOR) on a model problem: sweeps to convergence, and time",
     )
     explain.add_argument(
         "--value",
@@ -257,12 +256,12 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_text(command: argparse.ArgumentParser, name: str, value: str, about: str) -> None:
-    """An option with a text for a value, which is empty where it is not given."""
+    """An option with a text for a value, empty by default."""
     command.add_argument(name, metavar=value, default="", help=about)
 
 
 def _add_numbers(command: argparse.ArgumentParser, name: str, value: str, about: str) -> None:
-    """An option that may stand several times, once for each number."""
+    """An option that may be repeated, once for each number."""
     command.add_argument(name, metavar=value, action="extend", nargs=1, default=[], help=about)
 
 
@@ -275,9 +274,11 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     about = "measure versions of kernels, and say which are the fastest at which sizes (docs/TUNING.md)"
     tune = _add_source_command(commands, "tune", about, needs_input=False)
     tune.usage = (
-        "tilepragma tune IN.c [--kernel K] [--sizes NAME=RANGE …] [--target LIST] [--versions LIST] [--budget TIME] [--again] "
+        "tilepragma tune IN.c [--kernel K] [--sizes NAME=RANGE …] [--target LIST] [--versions LIST] "
+        "[--budget TIME] [--again] "
         "[options of the C compiler] [[--build COMMAND] -- PROGRAM [ARGUMENT …]]\n"
-        "       tilepragma tune IN.c --quick [--kernel K] [--size NAME=INTEGER …] [--target T] [--device NAME] [--best N] [--no-keep] "
+        "       tilepragma tune IN.c --quick [--kernel K] [--size NAME=INTEGER …] [--target T] [--device "
+        "NAME] [--best N] [--no-keep] "
         "[options of the C compiler] -- PROGRAM [ARGUMENT …]\n"
         "       tilepragma tune --export FILE | --merge FILE"
     )
@@ -293,13 +294,13 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         tune,
         "--build",
         "COMMAND",
-        "what builds your program with tilecc, for a shell, such as 'make CC=tilecc': it can then be tried in other versions",
+        "the shell command that builds your program with tilecc ('make CC=tilecc'), to try other versions of it",
     )
     tune.add_argument("--again", action="store_true", help="measure anew what was measured before")
     tune.add_argument(
         "--quick",
         action="store_true",
-        help="time only what the model takes to be best, and the default, in your program, and keep the fastest beside the source, in IN.tilek.json",
+        help="time only the model's best and the default in your program, and keep the fastest in IN.tilek.json",
     )
     _add_text(tune, "--kernel", "K", "tune this kernel only (default: each in turn)")
     _add_sizes(tune)
@@ -320,10 +321,11 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = "make a page of what tune has measured: versions over inputs, what adapting is worth, tile sizes, roofline (docs/TUNING.md)"
+    about = "make a page of what tune has measured: versions over inputs, tile sizes, roofline (docs/TUNING.md)"
     report = _add_source_command(commands, "report", about, needs_input=False)
     report.usage = (
-        "tilepragma report [IN.c …] [--kernel K] [--target LIST] [--trace FILE.json] [--note TEXT] [--device NAME] [-o DIR|FILE.html] "
+        "tilepragma report [IN.c …] [--kernel K] [--target LIST] [--trace FILE.json] [--note TEXT] "
+        "[--device NAME] [-o DIR|FILE.html] "
         "[options of the C compiler]"
     )
     report.add_argument(
@@ -331,7 +333,7 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         dest="output",
         default="tilepragma-report",
         metavar="DIR|FILE.html",
-        help="a folder for report.html and its pictures as PNG, or a file for the page alone, or - (default: %(default)s)",
+        help="a folder for report.html and its PNG pictures, a file for the page alone, or - (default: %(default)s)",
     )
     _add_text(report, "--kernel", "K", "this kernel only (default: all, or those of the sources)")
     _add_text(report, "--target", "LIST", "measurements on these targets (default: all)")

@@ -1,7 +1,7 @@
-"""Translated sources where compilers read them: under names that their text alone decides.
+"""Translated sources for the compiler, under names derived from their text alone.
 
-Whoever compares commands, as ccache does, then sees the same one for the same work. Concurrent
-commands with the same text share the file; the last of them removes it.
+So ccache and others see the same command for the same work. Concurrent commands with the same text
+share the file; the last of them removes it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
 
 _LOCK = "lock"
-#: Folders that commands have left which were killed go when they are so old.
+#: The age at which folders of killed commands are removed.
 _OLD_SECONDS = 3600
 
 
 @dataclass
 class TranslatedFiles:
-    """Files for the time of one command; in `spare`, a folder of its own, where there is no cache."""
+    """Files for the time of one command; without a cache they lie in the folder `spare`."""
 
     spare: Path
     _held: list[tuple[int, Path]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class TranslatedFiles:
             os.close(lock)
 
     def write(self, name: str, content: bytes) -> Path:
-        """A file of that name and content, which stands until the command ends. Raises OSError where it cannot be written at all."""
+        """A file of that name and content until the command ends. Raises OSError."""
         try:
             folder = inner_folder(cache_folder() / "translated")
             _sweep(folder)
@@ -57,7 +57,7 @@ class TranslatedFiles:
         return path
 
     def _shared(self, folder: Path, name: str, content: bytes) -> Path:
-        """The folder for the content, which stays while we hold its lock."""
+        """The folder for the content, which stays while this command holds its lock."""
         key = hashlib.blake2b(os.fsencode(name) + b"\0" + content, digest_size=16).hexdigest()
         while True:
             shared = inner_folder(folder / key)
@@ -97,7 +97,7 @@ def _same_file(descriptor: int, path: Path) -> bool:
 
 
 def _remove_unused(lock: int, folder: Path) -> None:
-    """Remove a folder of which nobody but us holds the lock."""
+    """Remove a folder unless another command holds its lock."""
     with contextlib.suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _same_file(lock, folder / _LOCK):
@@ -105,7 +105,7 @@ def _remove_unused(lock: int, folder: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what commands have left that were killed."""
+    """Remove folders of killed commands."""
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):
             if time.time() - entry.stat(follow_symlinks=False).st_mtime < _OLD_SECONDS:

@@ -1,4 +1,4 @@
-"""`tilepragma tune --quick`: times the model's best layouts of tile sizes in the user's program, and keeps the fastest."""
+"""`tilepragma tune --quick`: times the model's best tile sizes, and records the fastest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tilepragma.report.size_values import check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
-from tilepragma.tuning.source_records import TunedVersion, keep, kept_file, kept_layouts, set_aside, winner_of
+from tilepragma.tuning.source_records import TunedVersion, keep, recorded_layouts, records_file, set_aside, winner_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,11 +44,11 @@ _COMMAND_LINE = Position("<command line>", 1, 1, 0)
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM, which ends all as Ctrl-C does: the program that runs is in a session of its own, and would go on."""
+    """SIGTERM, handled like Ctrl-C: the running program has its own session and would survive."""
 
 
 def usage_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty where nothing is."""
+    """What is wrong with the options, in a sentence; empty if nothing is."""
     if options.input == "-":
         return "standard input cannot be tuned: sizes are kept beside the source, so name a file"
     if options.sizes or options.budget or options.versions or options.again or options.build:
@@ -63,10 +63,8 @@ def usage_problem(options: argparse.Namespace) -> str:
 
 
 def tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """Tune the kernels of a translated source, print what was found and keep it; returns the exit
-    status.
-
-    Raises SizeError for sizes that are none.
+    """Tune the kernels of a translated source, print and store the results; returns the exit
+    status. Raises SizeError for invalid sizes.
     """
     sizes = parse_sizes(options.size)
     check_sizes(sizes, [plan.kernel for plan in result.plans])
@@ -76,11 +74,11 @@ def tune(options: argparse.Namespace, request: TranslateRequest, result: Transla
     plans = [plan for plan in plans if _is_tunable(plan, request)]
     if not plans or (options.keep and not can_keep(request.source)):
         return _NOTHING_TUNED
-    found: list[str] = []
+    variables: list[str] = []
     try:
         with ended_by_sigterm():
             first = _first_run(options)
-            tuned = [_tune_one(plan, first, sizes, options, request, found) for plan in plans]
+            tuned = [_tune_kernel(plan, first, sizes, options, request, variables) for plan in plans]
     except ProgramMissingError as error:
         print_error("tilepragma", f"{options.program[0]} {error}; build it first, with tilecc")
         return _WRONG_USAGE
@@ -92,14 +90,14 @@ def tune(options: argparse.Namespace, request: TranslateRequest, result: Transla
         print(f"{'terminated' if is_terminated else 'interrupted'}: nothing more is measured or kept")
         return _TERMINATED if is_terminated else _INTERRUPTED
     finally:
-        if found:
-            print(f"TILEK_SIZES={','.join(found)}")
+        if variables:
+            print(f"TILEK_SIZES={','.join(variables)}")
     return _DONE if any(tuned) else _NOTHING_TUNED
 
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM raises TerminatedError in here, once: what is printed then is not to be cut off by another."""
+    """SIGTERM raises TerminatedError inside, once: a second signal must not cut off the output."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)
@@ -113,23 +111,23 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 def chosen_kernels(name: str, result: TranslateResult, request: TranslateRequest) -> list[KernelPlan] | None:
-    """The kernels to tune; None where there are none, which is said."""
+    """The kernels to tune; None without any, after a message."""
     named = [plan for plan in result.plans if name in ("", plan.kernel.name)]
     if named:
         return named
     known = [plan.kernel.name for plan in result.plans]
-    found = Diagnostics()
+    diagnostics = Diagnostics()
     if not known:
-        found.error(
+        diagnostics.error(
             _place(), f"{request.source} has no kernel regions to tune", "write '#pragma tilek kernel' over a loop"
         )
     else:
         near = difflib.get_close_matches(name, known, 1)
         remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
-        found.error(_place(), f"--kernel {name}: no kernel of {request.source} is called so", remedy)
+        diagnostics.error(_place(), f"--kernel {name}: no kernel of {request.source} is called so", remedy)
         for plan in (plan for plan in result.plans if plan.kernel.name in near):
-            found.note(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' is here")
-    print_diagnostics(tuple(found), request.source, request.text)
+            diagnostics.note(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' is here")
+    print_diagnostics(tuple(diagnostics), request.source, request.text)
     return None
 
 
@@ -147,28 +145,28 @@ def _is_tunable(plan: KernelPlan, request: TranslateRequest) -> bool:
 
 
 def refuse(plan: KernelPlan, error: TuningError, request: TranslateRequest) -> None:
-    """Say at the kernel why it cannot be tuned."""
-    found = Diagnostics()
-    found.error(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' {error}", error.remedy)
-    print_diagnostics(tuple(found), request.source, request.text)
+    """Print at the kernel why it cannot be tuned."""
+    diagnostics = Diagnostics()
+    diagnostics.error(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' {error}", error.remedy)
+    print_diagnostics(tuple(diagnostics), request.source, request.text)
 
 
 def _first_run(options: argparse.Namespace) -> Run:
-    """The program as it is: what it launches, and where."""
+    """A run of the unchanged program: what it launches, and where."""
     with measuring_progress() as progress:
         progress.add_task(f"running {options.program[0]} once as it is", total=None)
         return run(options.program, {"TILEK_TARGET": options.target} if options.target else {}, None)
 
 
-def _tune_one(
+def _tune_kernel(
     plan: KernelPlan,
     first: Run,
     sizes: Sizes,
     options: argparse.Namespace,
     request: TranslateRequest,
-    found: list[str],
+    variables: list[str],
 ) -> bool:
-    """Tune one kernel and say what came of it; what TILEK_SIZES should say goes to `found`. Whether it could be tuned."""
+    """Tune one kernel, print the result, add it to `variables`; returns whether it was tuned."""
     try:
         numbers = sizes.by_name(plan.kernel)
         tuning = tuning_of(
@@ -177,7 +175,7 @@ def _tune_one(
             options.target,
             numbers,
             lambda target: request.device or calibrated(target),
-            kept_layouts(request.source, plan),
+            recorded_layouts(request.source, plan),
             _BEST if options.best is None else options.best,
         )
     except TuningError as error:
@@ -193,7 +191,7 @@ def _tune_one(
     for line in _conclusion(tuning):
         print(f"  {line}")
     if tuning.layouts.winner is not tuning.layouts.default:
-        found.append(tuning.variable(tuning.layouts.winner.layout))
+        variables.append(tuning.variable(tuning.layouts.winner.layout))
     return not options.keep or _keep(tuning, request.source)
 
 
@@ -201,18 +199,18 @@ def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
     with measuring_progress() as progress:
         task = progress.add_task(tuning.name, total=tuning.layouts.runs)
 
-        def heard(trial: Trial) -> None:
+        def notify(trial: Trial) -> None:
             measured = [trial.median for trial in tuning.layouts.trials if trial.median is not None]
             so_far = f"; fastest so far {seconds(min(measured))}" if measured else ""
             text = f"{tuning.name} on {tuning.target}: {_layout(tuning, trial)}{so_far}"
             progress.update(task, advance=1, description=text)
 
-        tuning.run(options.program, Random(), heard)
+        tuning.run(options.program, Random(), notify)
 
 
 def can_keep(source: str) -> bool:
-    """Whether what will be found can be written beside the source; where it cannot, that is said before anything is measured."""
-    path = kept_file(source)
+    """Whether results can be written beside the source; prints the reason if not."""
+    path = records_file(source)
     try:
         if path.exists():
             file_bytes(path)
@@ -230,8 +228,8 @@ def _keep(tuning: KernelTuning, source: str) -> bool:
 
 
 def keep_beside(source: str, winner: TunedVersion, is_rebuilt: bool = False) -> bool:
-    """Put what was found beside the source, and say so, with what is left to do unless the program
-    is built again without the user. Returns whether that went well.
+    """Store the result beside the source, and print what is left to do (`is_rebuilt`: nothing).
+    Returns whether that succeeded.
     """
     try:
         damaged = set_aside(source)
@@ -250,11 +248,11 @@ def keep_beside(source: str, winner: TunedVersion, is_rebuilt: bool = False) -> 
     return True
 
 
-# -- What is said
+# -- Output
 
 
 def _layout(tuning: KernelTuning, trial: Trial) -> str:
-    """Tile sizes by name; for a default whose launches take several layouts those that most of the time goes to."""
+    """Tile sizes by name; for a default with several layouts the one with most of the time."""
     pairs = zip(tuning.layouts.ranking.names, trial.layout.sizes, strict=True)
     text = " ".join(f"{name}={size}" for name, size in pairs)
     if trial is tuning.layouts.default and tuning.layouts.is_mixed:
@@ -263,12 +261,13 @@ def _layout(tuning: KernelTuning, trial: Trial) -> str:
 
 
 def _show(tuning: KernelTuning) -> None:
-    """The table of what was measured so far, the fastest first."""
+    """The table of the measurements so far, the fastest first."""
     print_table(_table(tuning))
     if tuning.layouts.compared:
         rounds = f"in {SURE_ROUNDS} of {ROUNDS} rounds in turn with the default"
         print(
-            f"  'of default': a share that was reached {rounds}; rows without one ran before these, and are not compared"
+            f"  'of default': a share that was reached {rounds}; rows without one ran before these, and "
+            f"are not compared"
         )
     for trial in tuning.layouts.trials:
         if trial.failure:
@@ -286,8 +285,8 @@ def _table(tuning: KernelTuning) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     layouts = tuning.layouts
     compared = layouts.compared
-    others = [trial for trial in layouts.trials if all(trial is not other for other in compared)]
-    others.sort(key=lambda one: (one.median is None, one.median or 0.0))
+    others = [trial for trial in layouts.trials if all(trial is not row for row in compared)]
+    others.sort(key=lambda trial: (trial.median is None, trial.median or 0.0))
     for trial in (*compared, *others):
         median, ratio = trial.median, layouts.ratio(trial) if compared else None
         predicted = "" if trial.layout.seconds is None else seconds(trial.layout.seconds)
@@ -306,21 +305,24 @@ def _conclusion(tuning: KernelTuning) -> list[str]:
     best = layouts.winner
     ratio = layouts.ratio(best)
     if best is layouts.default or ratio is None:
-        said = f"the default is kept: no other is faster by {LEAST_GAIN:.0%} in {SURE_ROUNDS} of {ROUNDS} rounds in turn with it"
+        outcome = (
+            f"the default is kept: no other is faster by {LEAST_GAIN:.0%} in {SURE_ROUNDS} of {ROUNDS} rounds "
+            f"in turn with it"
+        )
     else:
-        said = f"the fastest is {_layout(tuning, best)}: {ratio:.3f} of the default's time"
+        outcome = f"the fastest is {_layout(tuning, best)}: {ratio:.3f} of the default's time"
     if ranking.reason:
-        return [said, f"the model did not order them: {ranking.reason}"]
+        return [outcome, f"the model did not order them: {ranking.reason}"]
     place = (
         "not among the model's layouts"
         if best.rank is None
         else f"the model's number {best.rank} of {len(ranking.layouts)}"
     )
-    return [said, f"it is {place}", *_fitted(best, layouts.fit)]
+    return [outcome, f"it is {place}", *_fitted(best, layouts.fit)]
 
 
 def _fitted(best: Trial, fit: Fit | None) -> list[str]:
-    """What the model says of a layout with prices that are fitted to runs."""
+    """What the model says of a layout with prices fitted to runs."""
     if fit is None or best.rank is None or best.median is None:
         return []
     rank, predicted = fit.ranking.rank(best.layout.sizes), fit.ranking.predicted(best.layout.sizes).seconds or 0.0

@@ -1,4 +1,4 @@
-"""What the words of a command line ask for: targets, and kernels at sizes."""
+"""Parses targets, kernels and sizes of a command line."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.plan.kernel_plan import KernelPlan
 
-#: Sizes by how they are named.
+#: Sizes by their text.
 Points = dict[str, Mapping[str, int]]
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The words of a list with commas between them, each once."""
+    """The words of a comma-separated list, without duplicates."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text else ()
 
 
 def target_problem(text: str) -> str:
-    """What is wrong with a list of targets, in a clause; empty where nothing is."""
+    """What is wrong with a list of targets, in a clause; empty if nothing is."""
     unknown = [name for name in listed(text) if name not in TARGET_NAMES]
     return f"unknown target '{unknown[0]}'; targets are {', '.join(TARGET_NAMES)}" if unknown else ""
 
@@ -29,8 +29,8 @@ def target_problem(text: str) -> str:
 def asked_kernels(
     kernel: str, ranges: Iterable[str], request: TranslateRequest, result: TranslateResult
 ) -> tuple[list[KernelPlan], Points] | None:
-    """The kernels to measure, and the sizes at which; None where there are none, or ranges make no
-    sense, which is said.
+    """The kernels to measure and their sizes; None after a message if there are none, or ranges are
+    invalid.
 
     Raises SizeError for sizes that no kernel has.
     """

@@ -1,8 +1,7 @@
-"""Generated host code for units in C90: what their compilers take no extension for is written in
-the older way.
+"""Generated host code for units in C90, without the extensions that their compilers refuse.
 
-Mixed declarations, initialisers with designators and the like are extensions there, which tilek.h
-allows for generated code. Loops that declare their iterator and `restrict` are none.
+tilek.h allows mixed declarations, designated initialisers and the like as extensions. It cannot
+allow declarations in loop heads and `restrict`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _ELSE = re.compile(r"\s*else\b")
 
 
 def as_c90(text: str) -> str:
-    """Generated text with each iterator declared before its loop, in braces around the two."""
+    """Generated text with each iterator declared before its loop, in braces around both."""
     code = _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
     edits = [(match.start(), match.end(), "__restrict__") for match in _RESTRICT.finditer(code)]
     for match in _FOR.finditer(code):
@@ -33,7 +32,7 @@ def as_c90(text: str) -> str:
 
 
 def _declared_before(text: str, code: str, start: int, inside: int) -> Iterator[tuple[int, int, str]]:
-    """The edits of the loop whose `for` is at `start` and whose head's inside begins at `inside`; none where it declares nothing."""
+    """The edits of the loop whose `for` is at `start`; none where it declares no iterator."""
     declared = _DECLARED.match(code, inside)
     if declared is None:
         return
@@ -46,7 +45,7 @@ def _declared_before(text: str, code: str, start: int, inside: int) -> Iterator[
 
 
 def _statement_end(code: str, start: int) -> int:
-    """Where the statement ends that begins at `start` or behind blanks there."""
+    """The end of the statement that begins at `start`, or after blanks there."""
     start += len(code[start:]) - len(code[start:].lstrip())
     if code[start] == "{":
         return _closing(code, start)
@@ -57,12 +56,12 @@ def _statement_end(code: str, start: int) -> int:
             end = _closing(code, end) if code[end] in "([{" else end + 1
         return end + 1
     end = _statement_end(code, _closing(code, branch.end() - 1))
-    other = _ELSE.match(code, end) if branch.group().startswith("if") else None
-    return end if other is None else _statement_end(code, other.end())
+    otherwise = _ELSE.match(code, end) if branch.group().startswith("if") else None
+    return end if otherwise is None else _statement_end(code, otherwise.end())
 
 
 def _closing(code: str, start: int) -> int:
-    """Behind the bracket that closes the one at `start`."""
+    """The position after the bracket that closes the bracket at `start`."""
     depth = 0
     for match in re.compile(r"[()\[\]{}]").finditer(code, start):
         depth += 1 if match.group() in "([{" else -1

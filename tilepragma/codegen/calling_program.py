@@ -1,8 +1,7 @@
-"""A program that calls the user's function around a kernel on arrays of random numbers, for
-measuring it without a program of the user's.
+"""A program that calls the user's function around a kernel on random arrays, to measure it.
 
-It is the user's source, whose own `main` gets out of the way (it is compiled with -Dmain=…), with a
-`main` behind it that takes all extents from its command line: one text serves all sizes.
+It is the user's source, whose `main` is renamed (by -Dmain=…), with a new `main` that takes all
+extents from its command line: one text serves all sizes.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ static unsigned long long tilek_calling_digest(unsigned long long state, const v
     return state;
 }
 """
-#: A source's headers may hide the clock, so that it has a file of its own.
+#: A source's headers may hide the clock, so it has its own file.
 _CLOCK = """\
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -108,14 +107,14 @@ double tilek_calling_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 """
-_SAID = re.compile(r"^tilek-(?P<what>seconds|digest) (?P<value>\S+)$", re.MULTILINE)
+_PRINTED = re.compile(r"^tilek-(?P<what>seconds|digest) (?P<value>\S+)$", re.MULTILINE)
 #: Reals from 0 to 1; whole numbers that may be subscripts of any array.
 _REAL, _WHOLE = "((double)(tilek_calling_random() >> 11) / 9007199254740992.0)", "(tilek_calling_random() % least)"
 
 
 @dataclass(frozen=True)
 class _Array:
-    """A parameter that is an array; `arguments` are what the plans of all kernels of the function hold of it, each with its plan."""
+    """A parameter that is an array. `arguments` are its entries in the plans of all kernels."""
 
     name: str
     element: ScalarType
@@ -126,26 +125,26 @@ class _Array:
     def extents(self, numbers: Mapping[str, int]) -> tuple[int, ...]:
         """Elements along each dimension, 1 at least. Raises RefusalError."""
         try:
-            found = [_ends(plan, argument, numbers) for plan, argument in self.arguments]
+            ends = [_ends(plan, argument, numbers) for plan, argument in self.arguments]
         except UncountableError as reason:
             raise RefusalError(f"has an array '{self.name}' whose extent is not known: {reason}") from None
-        return tuple(max(1, *one) for one in zip(*found, strict=True))
+        return tuple(max(1, *dimension) for dimension in zip(*ends, strict=True))
 
 
 def _ends(plan: KernelPlan, argument: ArrayArgument, numbers: Mapping[str, int]) -> tuple[int, ...]:
-    """How far the section goes, and the declared lengths where those are known. Raises UncountableError."""
-    known = {**numbers, **plan.kernel.by_name(numbers)}  # clauses have the user's names, expressions the engine's
+    """The section's end in each dimension, at least the known lengths. Raises UncountableError."""
+    values = {**numbers, **plan.kernel.by_name(numbers)}  # clauses have the user's names, expressions the engine's
     lengths = argument.object.stored.lengths
     ends = []
     for bound, length in zip(argument.section, lengths, strict=True):
-        end = host_value(bound.lower, known) + max(host_value(bound.length, known), 0)
-        ends.append(end if length is None else max(end, host_value(length, known)))
+        end = host_value(bound.lower, values) + max(host_value(bound.length, values), 0)
+        ends.append(end if length is None else max(end, host_value(length, values)))
     return tuple(ends)
 
 
 @dataclass(frozen=True)
-class CallsSaid:
-    """The seconds of each call, and the digest of the arrays, empty where the program ended before."""
+class CallTimes:
+    """The seconds of each call, and the arrays' digest, empty where the program ended early."""
 
     seconds: tuple[float, ...]
     digest: str
@@ -153,62 +152,61 @@ class CallsSaid:
 
 @dataclass(frozen=True)
 class CallingProgram:
-    """How the function of `enclosing` is called. `arrays` are those parameters that are arrays, `whole` those that are whole numbers."""
+    """How to call the function of `enclosing`: its `arrays`, and its `whole`-number parameters."""
 
     enclosing: Enclosing
     arrays: Mapping[str, _Array]
     whole: tuple[str, ...]
     needed: tuple[str, ...]
-    """of the whole numbers those that a kernel depends on"""
+    """the whole numbers that a kernel depends on"""
     has_fixed_work: bool
-    """no kernel of the function decides anything by what the arrays hold, so that a call on what another one left is as much work"""
+    """whether a call on another's results is as much work: no kernel branches on array elements"""
 
     def text(self, source: bytes) -> bytes:
         """The program of a source that has the function, whatever its directives say."""
         return source + "".join(self._lines(is_timed=False)).encode()
 
     def timed_text(self, source: bytes) -> bytes:
-        """The same, which says on standard output, how long each call takes, and a digest of what
-        the arrays hold after the last one; `calls_said` reads it. It is linked with `clock_text`.
+        """The program that also prints each call's seconds, and a digest of the arrays after the
+        last. `call_times` reads them. The program is linked with `clock_text`.
         """
         return source + "".join(self._lines(is_timed=True)).encode()
 
     @property
     def clock_text(self) -> bytes:
-        """The other file of a program that says how long its calls take."""
+        """The other file of a program that prints its calls' seconds."""
         return _CLOCK.encode()
 
     @staticmethod
-    def calls_said(output: str) -> CallsSaid:
-        """What such a program said, among all that the function itself says."""
-        found = [(one["what"], one["value"]) for one in _SAID.finditer(output)]
-        seconds = tuple(float(value) for what, value in found if what == "seconds")
-        return CallsSaid(seconds, next((value for what, value in found if what == "digest"), ""))
+    def call_times(output: str) -> CallTimes:
+        """What such a program printed, among the function's output."""
+        pairs = [(match["what"], match["value"]) for match in _PRINTED.finditer(output)]
+        seconds = tuple(float(value) for what, value in pairs if what == "seconds")
+        return CallTimes(seconds, next((value for what, value in pairs if what == "digest"), ""))
 
     def command_line(self, numbers: Mapping[str, int], calls: int, calls_a_fill: int = 1) -> tuple[str, ...]:
-        """The arguments for so many calls where the function's whole numbers have these values; a
-        number that no kernel depends on is 1 where there is none for it. Before the first call, and
-        each time after so many, the arrays are filled anew, with the same numbers; all other calls
-        have what the one before left. Raises RefusalError.
+        """The arguments for `calls` calls with these values of the function's whole numbers. A
+        number that no kernel depends on is 1 by default. The arrays are filled with the same
+        numbers before the first call and after each `calls_a_fill` calls. Other calls get what the
+        previous call left. Raises RefusalError.
         """
         missing = [name for name in self.needed if name not in numbers]
         if missing:
-            raise RefusalError(
-                f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {','.join(f'{name}=…' for name in missing)}"
-            )
+            sizes = ",".join(f"{name}=…" for name in missing)
+            raise RefusalError(f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {sizes}")
         extents = [array.extents(numbers) for array in self.arrays.values()]
-        least = min((extent for one in extents for extent in one), default=1)
+        least = min((extent for lengths in extents for extent in lengths), default=1)
         words = (
             calls,
             calls_a_fill,
             least,
             *(numbers.get(name, 1) for name in self.whole),
-            *(each for extent in extents for each in extent),
+            *(length for extent in extents for length in extent),
         )
         return tuple(map(str, words))
 
     def bytes(self, numbers: Mapping[str, int]) -> int:
-        """What its arrays take. Raises RefusalError."""
+        """The bytes of its arrays. Raises RefusalError."""
         whole = 0
         for array in self.arrays.values():
             size = array.element.bits // 8
@@ -221,13 +219,13 @@ class CallingProgram:
         yield _BEGINNING
         if is_timed:
             yield _TIMED
-        if any(one.is_rows for one in self.arrays.values()):
+        if any(array.is_rows for array in self.arrays.values()):
             yield _ROWS
-        types = list(dict.fromkeys(one.element for one in self.arrays.values()))
+        types = list(dict.fromkeys(array.element for array in self.arrays.values()))
         for number, type_ in enumerate(types):
             value = _REAL if type_.is_floating else _WHOLE
             yield _FILL.format(number=number, type=type_.spelling, value=value)
-        count = 3 + len(self.whole) + sum(one.rank for one in self.arrays.values())
+        count = 3 + len(self.whole) + sum(array.rank for array in self.arrays.values())
         yield "\nint main(int argc, char **argv)\n{\n"
         yield f"    unsigned long long numbers[{count}], call;\n    int place;\n"
         if is_timed:
@@ -238,8 +236,8 @@ class CallingProgram:
         first = 3 + len(self.whole)
         fills, digests, arguments = [], [], {}
         for place, array in enumerate(self.arrays.values()):
-            own = [f"numbers[{first + level}]" for level in range(array.rank)]
-            total = " * ".join(own)
+            lengths = [f"numbers[{first + level}]" for level in range(array.rank)]
+            total = " * ".join(lengths)
             block = f"tilek_block_{place}"
             size = f"sizeof({array.element.spelling})"
             yield f"        {array.element.spelling} *const {block} = tilek_calling_memory({total}, {size});\n"
@@ -255,18 +253,18 @@ class CallingProgram:
         yield "                tilek_calling_state = 88172645463325252ull;\n"
         yield from (f"                {fill}\n" for fill in fills)
         yield "            }\n"
-        said = ", ".join(self._argument(parameter, arguments) for parameter in self.enclosing.parameters)
+        passed = ", ".join(self._argument(parameter, arguments) for parameter in self.enclosing.parameters)
         name = self.enclosing.function
         if is_timed:
-            # The compiler does not know whom it calls, and so leaves out no call whose value nobody
-            # needs.
-            yield f"            __typeof__({name}) *volatile const called = {name};\n            before = tilek_calling_seconds();\n"
-            yield f"            (void)called({said});\n"
+            # The compiler does not know the callee, so it keeps calls whose value is not used.
+            yield f"            __typeof__({name}) *volatile const called = {name};\n"
+            yield "            before = tilek_calling_seconds();\n"
+            yield f"            (void)called({passed});\n"
             yield '            printf("\\ntilek-seconds %.9e\\n", tilek_calling_seconds() - before);\n        }\n'
             yield from (f"        {digest}\n" for digest in digests)
             yield '        printf("\\ntilek-digest %016llx\\n", digest);\n    }\n    return 0;\n}\n'
         else:
-            yield f"            (void){name}({said});\n        }}\n    }}\n    return 0;\n}}\n"
+            yield f"            (void){name}({passed});\n        }}\n    }}\n    return 0;\n}}\n"
 
     def _argument(self, parameter: Parameter, arrays: Mapping[str, str]) -> str:
         if parameter.name in arrays:
@@ -287,24 +285,24 @@ def calling_program(enclosing: Enclosing, plans: Sequence[KernelPlan]) -> Callin
         if isinstance(parameter.type, ScalarType):
             whole += [parameter.name] if parameter.type.is_integer else []
             continue
-        held = tuple(
+        array_arguments = tuple(
             (plan, argument)
             for plan in plans
             for argument in plan.arrays
             if argument.object.stored.host == parameter.name and argument.object.scope is Scope.EXTERNAL
         )
-        if not held or not parameter.name:
+        if not array_arguments or not parameter.name:
             raise RefusalError(
                 f"has a parameter '{parameter.name}' that is neither a number nor an array of its kernels"
             )
-        object_ = held[0][1].object.stored
+        object_ = array_arguments[0][1].object.stored
         if not isinstance(object_.element, ScalarType) or object_.storage is Storage.SCALAR:
             raise RefusalError(f"has a parameter '{parameter.name}' that is no array of numbers")
-        if any(not argument.section for _, argument in held):
+        if any(not argument.section for _, argument in array_arguments):
             raise RefusalError(f"has an array '{parameter.name}' of no known extent")
         arrays[parameter.name] = _Array(
-            parameter.name, object_.element, object_.storage is Storage.ROWS, object_.rank, held
+            parameter.name, object_.element, object_.storage is Storage.ROWS, object_.rank, array_arguments
         )
     used = {object_.host for plan in plans for object_ in (plan.source or plan.kernel).objects}
     again = all(has_fixed_work(plan.source or plan.kernel) for plan in plans)
-    return CallingProgram(enclosing, arrays, tuple(whole), tuple(one for one in whole if one in used), again)
+    return CallingProgram(enclosing, arrays, tuple(whole), tuple(name for name in whole if name in used), again)

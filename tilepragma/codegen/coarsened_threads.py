@@ -1,10 +1,9 @@
-"""What a worker of a uniform nest does alone, for each of the points that it has
-(`TileNest.uniform`).
+"""Code of one worker for each of its points, in a nest with convergent control flow.
 
 if (full) {
-    for (k …) {                                      /* loops that are the same for all points go around them */
-        for (i_step …) for (j_step …) {              /* unrolled: what a point has of its own is in registers */
-            const int i_place = i_worker + i_step * worker1_count;   /* from the first iteration of the gang's tile */
+    for (k …) {                                  /* loops that all points share go around them */
+        for (i_step …) for (j_step …) {  /* unrolled: a point's values are in registers */
+            const int i_place = i_worker + i_step * worker1_count;  /* from the tile's start */
             …
             C_tile[i_step][j_step] += …;
         }
@@ -42,10 +41,10 @@ from tilepragma.ir.types import INT
 
 @dataclass(frozen=True)
 class PointLoop:
-    """The points of a worker in one loop of the nest, `points` of them; `first`, `last`, `worker`,
-    `step`, `place` and `count` are names: of the ends of the gang's tile, of the worker's first
-    point in it, of the loop over points, of a point's distance from `first`, and of the number of
-    workers.
+    """The `points` of a worker in one loop of the nest. The other fields are names: `first` and
+    `last` of the ends of the gang's tile, `worker` of the worker's first point in the tile, `step`
+    of the loop over points, `place` of a point's distance from `first`, and `count` of the number
+    of workers.
     """
 
     iterator: DataObject
@@ -59,21 +58,21 @@ class PointLoop:
 
     @property
     def distance(self) -> str:
-        """The name of how far a point lies from the tile's first iteration."""
+        """The name of a point's distance from the tile's first iteration."""
         return self.place if self.points > 1 else self.worker
 
     @property
     def is_full(self) -> str:
-        """Whether all workers have all of their points."""
+        """The condition that all workers have all their points."""
         workers = f"{self.points} * {self.count}" if self.points > 1 else self.count
         return f"{self.last} - {self.first} == {workers} - 1"
 
 
 @dataclass(frozen=True)
 class PointPrinter:
-    """Prints what each point does. `full` is the name of whether all points of the gang's tile are
-    there, `varying` are the objects whose values may differ between points, `own` says which
-    element of which array is a point's own of what it declares.
+    """Prints the code of each point. `full` is a name: whether the gang's tile has all points.
+    `varying` are the objects whose values may differ between points. `elements` gives the array
+    element that holds a point's value of a declared scalar.
     """
 
     writer: Writer
@@ -82,10 +81,10 @@ class PointPrinter:
     loops: tuple[PointLoop, ...]
     full: str
     varying: frozenset[DataObject]
-    own: dict[DataObject, Access] = field(default_factory=dict)
+    elements: dict[DataObject, Access] = field(default_factory=dict)
 
     def declare(self, object_: DataObject) -> None:
-        """Declare a scalar that each point has for itself."""
+        """Declare an array that holds a scalar for each point."""
         several = [loop for loop in self.loops if loop.points > 1]
         lengths = tuple(integer(loop.points) for loop in several)
         plain = replace(object_, const=False)
@@ -94,12 +93,13 @@ class PointPrinter:
         )
         self.writer.line(f"{self.printer.declaration(array)};")
         steps = tuple(local_scalar(loop.step, INT) for loop in several)
-        for one in (object_, plain):
-            self.own[one] = Access(array, steps, (), object_.element)
+        for key in (object_, plain):
+            self.elements[key] = Access(array, steps, (), object_.element)
 
     def alone(self, statements: tuple[Statement, ...], parted: tuple[If, ...]) -> None:
-        """The statements, for all points. Those of `parted` are conditions that are the same for
-        all, `then` and `otherwise` doing the same in full tiles of a sequential loop and in others.
+        """Print the statements for all points. `parted` are conditions that all points share. Their
+        `then` is for full tiles of a sequential loop, their `otherwise` for others; both compute
+        the same.
         """
         if not any(isinstance(statement, Loop) or statement in parted for statement in statements):
             self._jammed(statements, guarded=True)
@@ -121,8 +121,10 @@ class PointPrinter:
         writer.line("}")
 
     def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
-        """Loops that are the same for all points around them, unless something is declared for what stands in them."""
-        statements = _without_idle(_unwrapped(tuple(with_accesses(statement, self._own) for statement in statements)))
+        """Print shared loops around the points, unless their bodies declare objects."""
+        statements = _without_idle(
+            _unwrapped(tuple(with_accesses(statement, self._element) for statement in statements))
+        )
         if any(isinstance(statement, Declaration) for statement in statements) or not any(
             map(self._is_shared, statements)
         ):
@@ -150,7 +152,7 @@ class PointPrinter:
         if not statements:
             return
         read = {node.object for statement in statements for node in walk(statement) if isinstance(node, Access)}
-        names = {one.name for one in read}
+        names = {scalar.name for scalar in read}
         with ExitStack() as stack:
             for loop in self.loops:
                 if loop.points > 1:
@@ -171,14 +173,14 @@ class PointPrinter:
                     self.writer.line(f"const {declared} = {loop.first} + {loop.distance};")
             self.print_alone(Block(statements))
 
-    def _own(self, access: Access) -> Expression:
-        return self.own.get(access.object, access)
+    def _element(self, access: Access) -> Expression:
+        return self.elements.get(access.object, access)
 
 
 def is_shared(values: Iterable[Expression], varying: frozenset[DataObject]) -> bool:
-    """Whether the values are surely the same for all workers and points, which may differ in what they have in `varying`."""
+    """Whether all workers and points surely have the same values; `varying` objects may differ."""
     read = {node.object for value in values for node in walk(value) if isinstance(node, Access)}
-    return not any(one in varying or one.rank > 0 for one in read)
+    return not any(object_ in varying or object_.rank > 0 for object_ in read)
 
 
 def _parts(statements: tuple[Statement, ...], parted: tuple[If, ...], *, full: bool) -> tuple[Statement, ...]:
@@ -193,15 +195,15 @@ def _parts(statements: tuple[Statement, ...], parted: tuple[If, ...], *, full: b
 
 
 def _unwrapped(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The statements of a block that is all there is."""
+    """The statements inside, if the only statement is a block."""
     while len(statements) == 1 and isinstance(statements[0], Block):
         statements = statements[0].statements
     return statements
 
 
 def _without_idle(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    kept: tuple[Statement, ...] = ()
+    needed: tuple[Statement, ...] = ()
     for statement in reversed(statements):
-        if not is_idle(statement, kept):
-            kept = (statement, *kept)
-    return kept
+        if not is_idle(statement, needed):
+            needed = (statement, *needed)
+    return needed

@@ -1,5 +1,4 @@
-"""Nests that all workers of a gang go through together: rounds that are the same for all, and what
-a worker does alone under a guard.
+"""Nests with convergent control flow: a gang's workers share rounds, and work under a guard.
 
 for (rounds …) {
     const long i_first = …, i_last = …;      /* of the gang's tile in this round */
@@ -22,9 +21,9 @@ from typing import Protocol
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.coarsened_threads import PointLoop, PointPrinter, is_shared
 from tilepragma.codegen.launch_numbers import Numbers
-from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.loop_heads import loop_head, with_declared_bounds
 from tilepragma.codegen.manifest import axis_name
-from tilepragma.codegen.packed_panels import comment, with_buffers
+from tilepragma.codegen.packed_panels import comment, panel_parts
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.unused_declarations import is_idle
 from tilepragma.codegen.writer import Writer
@@ -66,22 +65,22 @@ Ends = dict[DataObject, tuple[str, str]]
 
 
 class Copies(Protocol):
-    """Prints the copies of stages. `ends` are those of the iterators of the tile that is copied,
-    `some` a condition under which it has an iteration, `moved` what stands for the iterators of
-    loops around in that tile.
+    """Prints the copies of stages. `ends` are those of the iterators of the copied tile. `some` is
+    the condition that the tile has an iteration. `moved` maps expressions of iterators around to
+    that tile.
     """
 
     def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
-        """The copies of a tile that is computed next."""
+        """The copies of the tile that is computed next."""
 
     def start_ahead(self, writer: Writer, step: str) -> str:
-        """What stands before a loop with copies ahead; how far ahead they are, as text: `step`, or nothing."""
+        """Print the start of double buffering; how far ahead copies are: `step`, or nothing."""
 
     def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str, moved: Moved) -> None:
-        """The copies of the tile that far ahead; where it is none, with a barrier behind them."""
+        """The copies of the tile that far ahead; with a barrier if that is none."""
 
     def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
-        """What is left to do of the copies when the tile is computed, and the barrier."""
+        """The rest of the copies after the tile is computed, and the barrier."""
 
 
 #: An expression as it is in another tile.
@@ -90,7 +89,7 @@ Moved = Callable[[Expression], Expression]
 
 @dataclass(frozen=True)
 class ConvergentNestPrinter:
-    """`print_alone` prints what a worker does under its guard, `copies` the stages."""
+    """`print_alone` prints a worker's code under its guard, `copies` the stages."""
 
     writer: Writer
     printer: Printer
@@ -99,7 +98,7 @@ class ConvergentNestPrinter:
     copies: Copies
 
     def nest(self, nest: TileNest) -> None:
-        """Print the nest with its body. Its loops are those that `verify/stages` lets pass."""
+        """Print the nest with its body. `verify/stages` has checked its loops."""
         self.writer.line("/* Where the distributed tiles of this instance begin, in iterations. */")
         for tiled in nest.loops:
             self._bind(tiled)
@@ -139,7 +138,7 @@ class ConvergentNestPrinter:
                 if tile.kind is not TileKind.STATIC
             ]
             workers = [tile for tile in tiled.tiles if tile.kind is TileKind.WORKER]
-            own = offsets.pop() if workers else ""
+            offset = offsets.pop() if workers else ""
             lower = self.numbers.lower(tiled)
             start = " + ".join([*([lower] if lower != "0" else []), *offsets])
             iterator = self.printer.type(tiled.loop.iterator.element, self.printer.name(tiled.loop.iterator))
@@ -155,37 +154,37 @@ class ConvergentNestPrinter:
             self.writer.line(f"const {self._wide} {last} = tilek_minimum({first} + {tile}, {end}) - 1;")
             ends[tiled.loop.iterator] = (first, last)
             if several:
-                points.append(self._point_loop(tiled, first, last, own or "0", count))
+                points.append(self._point_loop(tiled, first, last, offset or "0", count))
                 continue
-            value = f"{first} + {own}" if own else first
+            value = f"{first} + {offset}" if offset else first
             self.writer.line(f"const {iterator} = {value};")
             tests.append(f"{value} <= {last}")
         some = " && ".join(f"{first} <= {last}" for first, last in ends.values())
         varying = _varying(nest)
         if several:
-            _Together(self, ends, "", some, varying, self._points(tuple(points), varying)).block(nest.body)
+            _ConvergentStatements(self, ends, "", some, varying, self._points(tuple(points), varying)).block(nest.body)
             return
         inside = self.numbers.fresh("inside")
         self.writer.line(f"const int {inside} = {' && '.join(tests)};")
-        _Together(self, ends, inside, some, varying).block(nest.body)
+        _ConvergentStatements(self, ends, inside, some, varying).block(nest.body)
 
-    def _point_loop(self, tiled: TiledLoop, first: str, last: str, own: str, count: str) -> PointLoop:
+    def _point_loop(self, tiled: TiledLoop, first: str, last: str, worker: str, count: str) -> PointLoop:
         step, place = self.numbers.name(tiled, "step"), self.numbers.name(tiled, "place")
-        return PointLoop(tiled.loop.iterator, points_of(tiled), first, last, own, step, place, count)
+        return PointLoop(tiled.loop.iterator, points_of(tiled), first, last, worker, step, place, count)
 
     def _points(self, loops: tuple[PointLoop, ...], varying: frozenset[DataObject]) -> PointPrinter:
-        """The printer of what a worker does for each of its points, behind the declaration of whether all of them are there."""
+        """The printer of a worker's points, after declaring whether the tile has all of them."""
         full = self.numbers.fresh("full")
         self.writer.line(f"const int {full} = {' && '.join(loop.is_full for loop in loops)};")
         return PointPrinter(self.writer, self.printer, self.print_alone, loops, full, varying)
 
 
 @dataclass(frozen=True)
-class _Together:
-    """Statements that all workers come to. `inside` is the guard of what each does alone; `some`
-    holds where the tile has an iteration; `varying` are the objects whose values may differ between
-    workers. `points` prints what workers do that have several points; `parted` are conditions that
-    part full tiles of sequential loops from others.
+class _ConvergentStatements:
+    """Statements that all workers reach. `inside` is the guard of each worker's code. `some` holds
+    where the tile has an iteration. `varying` are the objects whose values may differ between
+    workers. `points` prints the code of workers that have several points. `parted` are conditions
+    that tell full tiles of sequential loops from others.
     """
 
     nest: ConvergentNestPrinter
@@ -201,7 +200,7 @@ class _Together:
         place = 0
         while place < len(statements):
             if workers_meet(statements[place]):
-                statements[place + 1 :] = self._meeting(statements[place], tuple(statements[place + 1 :]))
+                statements[place + 1 :] = self._convergent(statements[place], tuple(statements[place + 1 :]))
                 place += 1
                 continue
             end = place
@@ -210,8 +209,8 @@ class _Together:
             self._alone(tuple(statements[place:end]), tuple(statements[end:]))
             place = end
 
-    def _meeting(self, statement: Statement, rest: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """Print what workers meet at; what stands behind it then."""
+    def _convergent(self, statement: Statement, rest: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """Print the statement at which workers meet; the statements after it, changed."""
         writer, printer = self.nest.writer, self.nest.printer
         if isinstance(statement, Barrier):
             writer.line(printer.dialect.barrier)
@@ -222,7 +221,7 @@ class _Together:
             with writer.block():
                 self.block(statement)
         elif isinstance(statement, PackedPanels):
-            self._buffered(statement)
+            self._panels(statement)
         else:
             assert isinstance(statement, Loop), "barriers stand in blocks and loops of uniform nests"
             first = statement.body.statements[0]
@@ -230,35 +229,38 @@ class _Together:
                 self._ahead(statement, first, statement.body.statements[2:-1])
                 return rest
             declared = printer.type(statement.iterator.element, printer.name(statement.iterator))
-            loop = with_bounds_apart(writer, printer, self.nest.numbers, statement, declared)
+            loop = with_declared_bounds(writer, printer, self.nest.numbers, statement, declared)
             with writer.block(loop_head(printer, loop, declared)):
                 self.block(loop.body)
         return rest
 
-    def _buffered(self, node: PackedPanels) -> None:
-        """What each worker, or each of its points, holds in registers while all of them go on together."""
+    def _panels(self, node: PackedPanels) -> None:
+        """Panels in the registers of each worker, or of each of its points."""
         self.nest.writer.line(comment(node))
-        shared = tuple(self._shared_conditions(buffer) for buffer in node.buffers)
-        own = zip(node.buffers, shared, strict=True)
-        buffers = tuple(replace(one, conditions=tuple(c for c in one.conditions if c not in same)) for one, same in own)
-        parts = with_buffers(replace(node, buffers=buffers), self.nest.numbers.fresh)
+        shared = tuple(self._shared_conditions(panel) for panel in node.buffers)
+        pairs = zip(node.buffers, shared, strict=True)
+        buffers = tuple(
+            replace(panel, conditions=tuple(c for c in panel.conditions if c not in conditions))
+            for panel, conditions in pairs
+        )
+        parts = panel_parts(replace(node, buffers=buffers), self.nest.numbers.fresh)
         for declaration in parts.declared:
             for declarator in declaration.declarators:
                 self._declare(declarator.object)
         self._under(zip(shared, parts.filled, strict=True))
         self.block(parts.body)
-        stored = (same for same, buffer in zip(shared, node.buffers, strict=True) if buffer.stored)
+        stored = (conditions for conditions, panel in zip(shared, node.buffers, strict=True) if panel.stored)
         self._under(zip(stored, parts.written, strict=True))
 
-    def _shared_conditions(self, buffer: Panel) -> tuple[Expression, ...]:
-        """Those of the buffer's conditions that are the same for all workers."""
-        declared = {declarator.object for declaration in buffer.declarations for declarator in declaration.declarators}
-        return tuple(condition for condition in buffer.conditions if is_shared((condition,), self.varying | declared))
+    def _shared_conditions(self, panel: Panel) -> tuple[Expression, ...]:
+        """The panel's conditions that are the same for all workers."""
+        declared = {declarator.object for declaration in panel.declarations for declarator in declaration.declarators}
+        return tuple(condition for condition in panel.conditions if is_shared((condition,), self.varying | declared))
 
     def _under(self, parts: Iterable[tuple[tuple[Expression, ...], Statement]]) -> None:
-        """What workers do alone, each part under its conditions, which are the same for all. They
-        stand outside of the workers' guard: PoCL 3 takes `inside && shared` for a value that all
-        workers have in common, where both sides of a barrier use it.
+        """Print each part under its conditions, which all workers share. The conditions stand
+        outside the workers' guard: PoCL 3 takes `inside && shared` for a value that all workers
+        share, where both sides of a barrier use it.
         """
         for conditions, group in groupby(parts, key=lambda part: part[0]):
             statements = tuple(statement for _, statement in group)
@@ -275,13 +277,13 @@ class _Together:
             self.nest.writer.line(f"{self.nest.printer.declaration(object_)};")
 
     def _ahead(self, loop: Loop, stage: Stage, computed: tuple[Statement, ...]) -> None:
-        """The loop over tiles `computed`, the copies of each an iteration before it where there is
-        room for two: one iteration more then, which copies the first tile and computes nothing.
+        """The loop over tiles `computed`, each copied an iteration ahead where two tiles fit. It
+        then has one more iteration, which copies the first tile and computes nothing.
         """
         writer, printer, numbers, copies = self.nest.writer, self.nest.printer, self.nest.numbers, self.nest.copies
         iterator, type_ = loop.iterator, loop.iterator.element
         name = printer.name(iterator)
-        loop = with_bounds_apart(writer, printer, numbers, loop, printer.type(type_, name))
+        loop = with_declared_bounds(writer, printer, numbers, loop, printer.type(type_, name))
         lower, upper = printer.expression(loop.lower, 12), printer.expression(loop.upper, 11)
         step = printer.expression(loop.step, 12)
         writer.line("/* The next tile is copied while this one is computed, where there is room for both. */")
@@ -290,7 +292,7 @@ class _Together:
         copied = replace(iterator, name=numbers.fresh(f"{iterator.name}_copied"), host=f"{iterator.host}_copied")
 
         def moved(expression: Expression) -> Expression:
-            return with_accesses(expression, lambda one: access_to(copied) if one.object == iterator else one)
+            return with_accesses(expression, lambda access: access_to(copied) if access.object == iterator else access)
 
         with writer.block(head):
             writer.line(f"const {printer.type(type_, printer.name(copied))} = {name} + {distance};")
@@ -308,28 +310,26 @@ class _Together:
             copies.finish_ahead(writer, stage, ends, some)
 
     def _inner(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
-        """The ends of the loops behind the stage whose iterators its boxes have, declared in the
-        iterators' types; and these loops between them.
-        """
+        """Declare the ends of the stage's tile loops; the loops between these ends."""
         terms = {term.iterator: term.extent for array in stage.arrays for side in array.sides for term in side.terms}
         loops = self._tile_loops(stage, rest)
-        found: Ends = {}
+        ends: Ends = {}
         behind: list[Statement] = []
         for statement in rest:
             if isinstance(statement, Loop) and statement in loops:
-                found |= self._declared_ends(statement, statement.iterator.name, lambda bound: bound)
-                statement = _between(statement, *found[statement.iterator], terms[statement.iterator])
+                ends |= self._declared_ends(statement, statement.iterator.name, lambda bound: bound)
+                statement = _between(statement, *ends[statement.iterator], terms[statement.iterator])
                 if isinstance(statement, If):
                     self.parted.append(statement)
             behind.append(statement)
-        return found, tuple(behind)
+        return ends, tuple(behind)
 
     def _tile_loops(self, stage: Stage, rest: tuple[Statement, ...]) -> list[Loop]:
-        """The loops behind a stage that its boxes are of."""
+        """The loops after a stage whose iterators its array tiles have."""
         terms = {term.iterator for array in stage.arrays for side in array.sides for term in side.terms} - set(
             self.ends
         )
-        return [one for one in rest if isinstance(one, Loop) and one.iterator in terms]
+        return [statement for statement in rest if isinstance(statement, Loop) and statement.iterator in terms]
 
     def _declared_ends(self, loop: Loop, prefix: str, moved: Moved) -> Ends:
         """Declare the first and the last value of a loop's iterator, `prefix` in their names."""
@@ -342,24 +342,24 @@ class _Together:
 
     def _alone(self, statements: tuple[Statement, ...], rest: tuple[Statement, ...]) -> None:
         needed = {node.object for later in rest for node in walk(later) if isinstance(node, Access)}
-        kept: list[Statement] = []
+        guarded: list[Statement] = []
         for place, statement in enumerate(statements):
             if is_idle(statement, (*statements[place + 1 :], *rest)):
                 continue
             if isinstance(statement, Declaration) and any(
                 declarator.object in needed for declarator in statement.declarators
             ):
-                kept += self._hoisted(statement.declarators)
+                guarded += self._hoisted(statement.declarators)
             else:
-                kept.append(statement)
-        if kept and self.points is not None:
-            self.points.alone(tuple(kept), tuple(self.parted))
-        elif kept:
+                guarded.append(statement)
+        if guarded and self.points is not None:
+            self.points.alone(tuple(guarded), tuple(self.parted))
+        elif guarded:
             with self.nest.writer.block(f"if ({self.inside})"):
-                self.nest.print_alone(Block(tuple(kept)))
+                self.nest.print_alone(Block(tuple(guarded)))
 
     def _hoisted(self, declarators: tuple[Declarator, ...]) -> Iterator[Statement]:
-        """The objects declared for all that follows; their values are given under the guard."""
+        """Declare the objects for all later statements; the guard covers assignments."""
         for declarator in declarators:
             object_ = replace(declarator.object, const=False)
             self._declare(object_ if self.points is None else declarator.object)
@@ -369,7 +369,7 @@ class _Together:
 
 
 def _varying(nest: TileNest) -> frozenset[DataObject]:
-    """The objects whose values may differ between workers of the nest, or points of one."""
+    """The objects whose values may differ between the nest's workers, or the points of one."""
     iterators = {tiled.loop.iterator for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
     written = {use.object for use in uses(nest.body) if use.writes}
     loops_inside = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
@@ -378,7 +378,7 @@ def _varying(nest: TileNest) -> frozenset[DataObject]:
 
 
 def inner_ends(numbers: Numbers, iterator: DataObject) -> tuple[str, str]:
-    """The names of the first and the last value of the iterator of a loop behind a stage."""
+    """The names of the first and the last value of a loop's iterator after a stage."""
     return _named_ends(numbers, iterator.name)
 
 
@@ -387,7 +387,7 @@ def _named_ends(numbers: Numbers, prefix: str) -> tuple[str, str]:
 
 
 def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:
-    """The loop between ends that are known by name; a full tile by itself, whose iterations are a constant number."""
+    """The loop between named ends; separate code for a full tile with a constant trip count."""
     type_ = loop.iterator.element
     start, end = local_scalar(first, type_), local_scalar(last, type_)
     short = replace(loop, lower=start, comparison="<=", upper=end)

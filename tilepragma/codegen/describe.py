@@ -54,11 +54,9 @@ _INT64_MAX = 2**63 - 1
 
 
 def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = True) -> KernelManifest:
-    """The manifest of a region for the wanted `targets`, those that the plan excludes left out, and
-    launches of devices where they are not taken.
-
-    Where the plan leaves the region as written there are no launches; the runtime then only keeps
-    the data in step.
+    """The manifest of a region for the `targets` that the plan does not exclude. `on_devices`:
+    whether device launches are included. If the plan leaves the region as written, it has no
+    launches, and the runtime only moves data.
     """
     numbering = number(plan)
     wanted = [target for target in plan.targets if target in targets]
@@ -85,17 +83,20 @@ def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = T
         arrays=tuple(array_shape(argument.object.stored, _motions(argument, plan)) for argument in plan.arrays),
         scalar_sizes=tuple(type_size(object_.element) for object_ in plan.scalars),
         host_launches=tuple(
-            _launch(plan, launch, numbering, host_function_name(launch), own)
-            for launch, own in zip(plan.host, _parameters(processors, plan.host), strict=True)
+            _launch(plan, launch, numbering, host_function_name(launch), parameters)
+            for launch, parameters in zip(plan.host, _parameters(processors, plan.host), strict=True)
         ),
         device_launches=(
             *(
-                _launch(plan, launch, numbering, None, own)
-                for launch, own in zip(on_device, _parameters(device, on_device), strict=True)
+                _launch(plan, launch, numbering, None, parameters)
+                for launch, parameters in zip(on_device, _parameters(device, on_device), strict=True)
             ),
-            *(_launch(plan, one.launch, numbering, None, own) for one, own in zip(persistent, cuda_only, strict=True)),
+            *(
+                _launch(plan, variant.launch, numbering, None, parameters)
+                for variant, parameters in zip(persistent, cuda_only, strict=True)
+            ),
         ),
-        persistent=tuple(one.number for one in persistent),
+        persistent=tuple(variant.number for variant in persistent),
         tile_argument_count=numbering.tile_argument_count,
         loop_count=len(numbering.loops),
         host_steps=steps.host,
@@ -106,11 +107,12 @@ def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = T
         processor_choices=_choices(plan.processor_choices if processors else ()),
         versions=tuple(kernel_symbol(version.plan.kernel.name) for version in plan.versions),
         divisions=tuple(
-            _division(plan, on_device[place], own) for place, own in enumerate(plan.divisions if on_device else ())
+            _division(plan, on_device[place], division)
+            for place, division in enumerate(plan.divisions if on_device else ())
         ),
         row_base_count=len(plan.row_bases) if on_device else 0,
         constant_numbers=tuple(
-            sorted({name for one in (opencl, cuda, processors) if one for name in one.constant_numbers})
+            sorted({name for program in (opencl, cuda, processors) if program for name in program.constant_numbers})
         ),
     )
 
@@ -120,10 +122,10 @@ def _choices(choices: tuple[SizeChoice, ...]) -> tuple[ChoiceShape, ...]:
 
 
 def describe_version(plan: KernelPlan, number: int, targets: Collection[Target]) -> KernelManifest:
-    """The manifest of a version of a plan, counted from 1."""
+    """The manifest of version `number` (from 1) of a plan."""
     version = plan.versions[number - 1]
-    found = describe(version.plan, targets, version.on_devices)
-    return replace(found, version=number, version_text=version.text, kernel=plan.kernel.name)
+    manifest = describe(version.plan, targets, version.on_devices)
+    return replace(manifest, version=number, version_text=version.text, kernel=plan.kernel.name)
 
 
 def _parameters(program: DeviceProgram | None, launches: tuple[Launch, ...]) -> tuple[tuple[Parameter, ...], ...]:
@@ -152,7 +154,7 @@ def scalar_type_name(type_: ScalarType) -> str:
 
 
 def number_types(types: Iterable[Type]) -> list[str]:
-    """The endings of the tilek_types of the numbers in values of these types; of integers with both signs, as C lets one be read as the other."""
+    """The tilek_types (endings) of these types' numbers; integers give both signs, as in C."""
     names = {field.type for type_ in types for field in _fields(type_, "", 0, 1)}
     names |= {f"U{name}" for name in names if name.startswith("INT")} | {
         name[1:] for name in names if name.startswith("UINT")
@@ -221,7 +223,7 @@ def _launch(
     plan: KernelPlan, launch: Launch, numbering: Numbering, host: str | None, parameters: tuple[Parameter, ...]
 ) -> LaunchShape:
     arrays = [argument.object for argument in plan.arrays]
-    known = not needs_function(plan, plan.device_steps if host is None else plan.host_steps)
+    has_fixed_bounds = not needs_function(plan, plan.device_steps if host is None else plan.host_steps)
     reductions = []
     for reduction in launch.reductions:
         assert isinstance(reduction.object.element, ScalarType), "reductions are over numbers"
@@ -229,7 +231,7 @@ def _launch(
         reductions.append(ReductionShape(_OPERATORS[reduction.operator], type_, arrays.index(reduction.object)))
     return LaunchShape(
         entry=launch.name,
-        loops=tuple(_loop(loop, numbering, known) for loop in launch.loops),
+        loops=tuple(_loop(loop, numbering, has_fixed_bounds) for loop in launch.loops),
         axes=sum(1 << axis_index(axis) for axis in set(launch.axes)) + (0 if is_one_nest(launch) else LAUNCH_ALWAYS),
         host=host,
         reductions=tuple(reductions),
@@ -256,7 +258,7 @@ def _division(plan: KernelPlan, launch: Launch, division: Division) -> DivisionS
     return DivisionShape(-1 if division.loop is None else launch.loops.index(division.loop), uses)
 
 
-def _loop(loop: TiledLoop, numbering: Numbering, known: bool) -> LoopShape:
+def _loop(loop: TiledLoop, numbering: Numbering, has_fixed_bounds: bool) -> LoopShape:
     lowest, highest = _iterator_range(loop)
     return LoopShape(
         symbol=loop.symbol,
@@ -265,12 +267,12 @@ def _loop(loop: TiledLoop, numbering: Numbering, known: bool) -> LoopShape:
         first_argument=numbering.first_arguments[loop],
         iterator_minimum=lowest,
         iterator_maximum=highest,
-        number=numbering.loop_number(loop) if known else None,
+        number=numbering.loop_number(loop) if has_fixed_bounds else None,
     )
 
 
 def _iterator_range(loop: TiledLoop) -> tuple[int, int]:
-    """The values that the emitted loop may give the iterator; no limit where it counts iterations in 64 bits."""
+    """The range of the iterator in the emitted loop; unlimited where it counts in 64 bits."""
     type_ = loop.loop.iterator.element
     if not isinstance(type_, ScalarType) or type_.is_floating or counts_in_iterations(loop):
         return -_INT64_MAX - 1, _INT64_MAX

@@ -1,4 +1,4 @@
-"""Constant arrays with their values written out: for the constant memory of a device program, and for functions of the host."""
+"""Constant arrays with their values, for devices' constant memory and for host functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLOAT_DIGITS = 9
 
 
 def constant_definitions(plan: KernelPlan, steps: tuple[Step, ...], dialect: Dialect) -> list[str]:
-    """A definition for each of the plan's constants that launches of the steps read."""
+    """The definitions of the plan's constants that launches of the steps read."""
     bodies = [launch.body for launch in launches_in(steps)]
     read = {node.object for body in bodies for node in walk(body) if isinstance(node, Access)}
     printer = Printer(dialect)
@@ -48,7 +48,7 @@ def _rows(values: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
 
 
 def number_text(value: float, type_: ScalarType, dialect: Dialect) -> str:
-    """A finite value of a type as text of a device's language that reads back as the same value."""
+    """A finite value as text of a device's language that reads back as the same value."""
     if type_.is_floating:
         single = type_.bits < struct.calcsize("d") * 8
         text = _shortest(value) if single else repr(float(value))
@@ -56,13 +56,13 @@ def number_text(value: float, type_: ScalarType, dialect: Dialect) -> str:
         return f"{text}f" if single else text
     signed, unsigned = dialect.literal_suffixes if type_.bits == struct.calcsize("q") * 8 else ("", "u")
     if value == -(2 ** (type_.bits - 1)):
-        # What is behind the sign is no number of the type.
+        # The magnitude alone is not representable in the type.
         return f"(-{-int(value) - 1}{signed} - 1)"
     return f"{int(value)}{signed if type_.signed else unsigned}"
 
 
 def _shortest(value: float) -> str:
-    """The shortest decimal of a number of 32 bits."""
+    """The shortest decimal of a 32-bit number."""
     bits = struct.pack("f", value)
     texts = (f"{value:.{digits}g}" for digits in range(1, _FLOAT_DIGITS))
     return next((text for text in texts if _single(text) == bits), f"{value:.{_FLOAT_DIGITS}g}")

@@ -1,4 +1,4 @@
-"""User functions and records that a device program needs, printed for a dialect."""
+"""Prints the user's functions and records that a device program needs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tilepragma.ir.value_bytes import type_size
 
 @dataclass
 class DeviceFunctions:
-    """The user functions of one program. OpenCL C tells pointers to global memory from others by
-    type, so a function is printed once for each way it is called; `texts` fills in callee-first
-    order as calls are printed.
+    """The user's functions in one program. OpenCL C types tell pointers to global memory from
+    others, so a function is printed once for each way it is called. Printing calls fills `texts`,
+    callees first.
     """
 
     dialect: Dialect
@@ -30,7 +30,7 @@ class DeviceFunctions:
     texts: dict[str, str] = field(default_factory=dict)
 
     def printer(self, objects: ObjectMap, global_objects: frozenset[DataObject]) -> Printer:
-        """A printer whose calls go to the variants that fit `global_objects`, the pointers to global memory."""
+        """A printer whose calls reach variants for `global_objects`, pointers to global memory."""
         return Printer(self.dialect, objects, lambda call: self._called(call, objects, global_objects))
 
     def _called(self, call: Call, objects: ObjectMap, global_objects: frozenset[DataObject]) -> CalledFunction:
@@ -66,7 +66,7 @@ class DeviceFunctions:
                 if text is None:
                     text = f"tilek_{parameter.name}_length{place}"  # no name of the user's begins so
                     declared = f"const {self.dialect.wide} {text}"
-                    # Rows lie as their caller says; other lengths are what they are where the
+                    # The caller passes lengths of rows. Other lengths are computed where the
                     # function begins.
                     if length is None:
                         given.append(declared)
@@ -101,7 +101,7 @@ def _base(argument: Expression) -> DataObject | None:
 
 
 def record_definitions(dialect: Dialect, records: Iterable[RecordType]) -> str:
-    """The records, dependencies first, with the host's layout whatever the target would choose."""
+    """The records, dependencies first, with the host's layout on every target."""
     return "\n".join(_record(Printer(dialect), record) for record in records)
 
 
@@ -124,7 +124,7 @@ def _record(printer: Printer, record: RecordType) -> str:
 
 
 def _stored(type_: Type) -> Type:
-    """Pointers inside records mean nothing on a device: a number takes their place."""
+    """A number in place of a pointer inside a record, which means nothing on a device."""
     return UNSIGNED_LONG if isinstance(type_, PointerType) else type_
 
 

@@ -1,4 +1,4 @@
-"""OpenCL C and CUDA programs for devices with many workers: one a region, one entry point a launch, from the same plan as the host functions."""
+"""OpenCL C and CUDA programs for GPUs, from the host functions' plan: an entry point a launch."""
 
 from __future__ import annotations
 
@@ -26,25 +26,26 @@ from tilepragma.schedule.doacross import Persistent, persistent_launches
 
 def opencl_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
     """The OpenCL C 1.2 program of a region, for devices that are no processors."""
-    return _program(plan, numbering, OPENCL)
+    return device_program(plan, numbering, OPENCL)
 
 
 def cuda_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
     """The CUDA program of a region, for NVRTC and for nvcc."""
-    return _program(plan, numbering, CUDA, persistent_launches(plan))
+    return device_program(plan, numbering, CUDA, persistent_launches(plan))
 
 
-def _program(
+def device_program(
     plan: KernelPlan, numbering: Numbering, dialect: Dialect, persistent: tuple[Persistent, ...] = ()
 ) -> DeviceProgram:
+    """The program of a region's device launches, and of the `persistent` forms of some, in a dialect."""
     functions = DeviceFunctions(dialect, plan.kernel.name, plan.kernel.functions)
     entries = [_DeviceEntry(plan, launch, plan.device_steps, numbering, functions) for launch in plan.device]
-    entries += [_PersistentEntry(plan, one, numbering, functions) for one in persistent]
+    entries += [_PersistentEntry(plan, launch, numbering, functions) for launch in persistent]
     return program(plan, functions, entries)
 
 
 class _DeviceEntry(Entry):
-    """One group is a gang, its work-items the workers."""
+    """A gang is a group; its workers are work-items."""
 
     def reductions(self) -> ReductionPrinter:
         partials = tuple(self.partials(object_) for _, object_ in self.objects.reduced)
@@ -84,7 +85,7 @@ class _DeviceEntry(Entry):
         return writer.text()
 
     def declare_workers(self, writer: Writer) -> None:
-        """The worker's place on each axis in use."""
+        """Declare the worker's place on each axis in use."""
         for axis in used_dimensions(self.launch, AxisKind.WORKER):
             index = self.dialect.worker[axis.dimension]
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
@@ -95,7 +96,7 @@ class _DeviceEntry(Entry):
         return self.pool().macros if self.launch.staged_scratchpads else self._staging().macros()
 
     def pool(self) -> ScratchpadPool:
-        """The scratchpads of the staged form."""
+        """The scratchpads of the staged variant."""
         return ScratchpadPool(self.launch, self.dialect, self.numbers, self.printer)
 
     def columns(self) -> RegisterQueueMacros | None:
@@ -108,21 +109,20 @@ class _DeviceEntry(Entry):
         return StagingPrinter(self.launch, self.dialect, self.numbers, self.printer)
 
     def _instances(self, writer: Writer, body: Block, staged: StagingPrinter | ScratchpadPool | None = None) -> None:
-        """`body` for every instance of the group."""
+        """Print `body` for every instance of the group."""
         reductions = self.reductions()
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
         if instances:
             kind = instances[0].kind.value
-            writer.line(
-                f"/* The {kind}s of this group: more than one where the grid has fewer groups than there are {kind}s. */"
-            )
+            few = f"the grid has fewer groups than there are {kind}s"
+            writer.line(f"/* The {kind}s of this group: more than one where {few}. */")
         with ExitStack() as stack:
             for axis in reversed(instances):
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                # Compilers then see that there is no loop. Barriers have to stand in plain loops:
-                # those of reductions, stages and scratchpads.
+                # The macro lets compilers see that no loop is left. Barriers must stand in plain
+                # loops, so reductions, stages and scratchpads use these.
                 plain = self.launch.reductions or self.launch.scratchpads or staged is not None
                 once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))
@@ -132,12 +132,12 @@ class _DeviceEntry(Entry):
             reductions.finish(writer)
 
     def statements(self, writer: Writer, staged: StagingPrinter | ScratchpadPool | None = None) -> StatementPrinter:
-        """What prints the statements of a body, of a staged form where `staged` says what is in the gang's memory."""
+        """The printer of a body's statements; `staged` prints what lies in shared memory."""
         bound = frozenset(AxisKind)
         if staged is None:
             columns = self._columns()
-            used = columns if columns.macros is not None else None
-            return StatementPrinter(writer, self.printer, self.numbers, bound, columns=used)
+            queues = columns if columns.macros is not None else None
+            return StatementPrinter(writer, self.printer, self.numbers, bound, columns=queues)
         copies = staged if isinstance(staged, StagingPrinter) else None
         objects = replace(self.reached, flat={**self.reached.flat, **staged.flats()})
         printer = self.functions.printer(objects, frozenset(self.reached.flat) | self.reached.indirect)
@@ -145,14 +145,16 @@ class _DeviceEntry(Entry):
 
 
 class _PersistentEntry(_DeviceEntry):
-    """All wavefronts of a launch. What its gangs write while others read is behind no `restrict`, which would promise that nobody does."""
+    """All wavefronts of a launch. Arrays that gangs exchange are not `restrict`."""
 
-    def __init__(self, plan: KernelPlan, found: Persistent, numbering: Numbering, functions: DeviceFunctions) -> None:
-        super().__init__(plan, found.launch, plan.device_steps, numbering, functions)
-        self.persistent = PersistentPrinter(found, self.numbers, self.printer)
+    def __init__(
+        self, plan: KernelPlan, persistent: Persistent, numbering: Numbering, functions: DeviceFunctions
+    ) -> None:
+        super().__init__(plan, persistent.launch, plan.device_steps, numbering, functions)
+        self.wavefronts = PersistentPrinter(persistent, self.numbers, self.printer)
 
     def reductions(self) -> ReductionPrinter:
-        return replace(super().reductions(), place=self.persistent.column)
+        return replace(super().reductions(), place=self.wavefronts.column)
 
     def body(self) -> str:
         writer = Writer(depth=1)
@@ -160,20 +162,20 @@ class _PersistentEntry(_DeviceEntry):
         reductions.declare(writer)
         self.declare_workers(writer)
         if not self.launch.staged_scratchpads:
-            self.persistent.print(writer, reductions, self._tile)
+            self.wavefronts.print(writer, reductions, self._tile)
             return writer.text()
         pool = self.pool()
         pool.declare(writer)
         pool.start(writer)
-        self.persistent.print(writer, reductions, self._tile_where_it_fits)
+        self.wavefronts.print(writer, reductions, self._tile_where_it_fits)
         return writer.text()
 
     def _tile(self, writer: Writer) -> None:
         self.print_privates(writer)
-        self.statements(writer).block(self.persistent.found.nest.body)
+        self.statements(writer).block(self.wavefronts.persistent.nest.body)
 
     def _tile_where_it_fits(self, writer: Writer) -> None:
-        """In scratchpads where these fit."""
+        """Print the tile with scratchpads where these fit, else without."""
         pool, staged = self.pool(), self.launch.staged
         assert staged is not None and isinstance(staged.statements[0], TileNest), (
             "scratchpads are of a staged form, which is one nest"
@@ -187,13 +189,13 @@ class _PersistentEntry(_DeviceEntry):
     def may_be_missing(self) -> bool:
         return True
 
-    def is_alone(self, index: int, object_: DataObject) -> bool:
-        return not self.plan.arrays[index].writes and super().is_alone(index, object_)
+    def is_sole_access(self, index: int, object_: DataObject) -> bool:
+        return not self.plan.arrays[index].writes and super().is_sole_access(index, object_)
 
     def comment(self) -> str:
-        return f"All wavefronts of {self.persistent.found.of} in one launch, for gangs that are all there at once."
+        return f"All wavefronts of {self.wavefronts.persistent.of} in one launch, for gangs that are all there at once."
 
     def signature(self) -> list[tuple[str, Parameter]]:
         arrays = len(self.objects.arrays) + len(self.objects.indirect)
         given = super().signature()
-        return [*given[:arrays], *self.persistent.buffers(), *given[arrays:]]
+        return [*given[:arrays], *self.wavefronts.buffers(), *given[arrays:]]

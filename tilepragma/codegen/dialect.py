@@ -1,4 +1,4 @@
-"""The three targets' spellings, as data over one printer: C, OpenCL C, CUDA C++."""
+"""The spellings of the targets' languages, as data for one printer: C, OpenCL C, CUDA C++."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from tilepragma.ir.types import INDEX, ScalarKind, ScalarType
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between targets. `wide` is the 64-bit signed type that numbers of loops and
-    tiles have, `index` the one that positions in arrays are computed in: another where programs of
-    32 bits differ.
+    """What differs between targets.
 
-    `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups,
-    index in the group. `narrowing` is true where braces refuse conversions that C makes silently.
-    `hints`: compilers are told of innermost loops what they do not find out; `contracts`: they may
-    fuse multiply-adds. `unroll` stands before loops whose local arrays are registers only where
-    they are unrolled.
+    `wide` is the 64-bit signed type of loop and tile numbers. `index` is the type of array
+    positions, which is shorter in 32-bit programs. `gang`, `gangs` and `worker` have an entry for
+    each dimension: index of the group, number of groups, index in the group. `narrowing`: braces
+    refuse conversions that C makes silently. `hints`: innermost loops get hints for the compiler.
+    `contracts`: compilers may fuse multiply-adds. `unroll` stands before loops whose local arrays
+    become registers only if the compiler unrolls them. `template` is the file below `templates/`
+    around a program's entry points.
     """
 
     name: str
     device: bool
+    template: str
     wide: str
     index: str
     minimum: str
@@ -46,7 +47,7 @@ class Dialect:
     unroll: str = "#pragma unroll"
 
     def scalar(self, type_: ScalarType) -> str:
-        """The spelling of a scalar type; in C, the user's own."""
+        """The spelling of a scalar type; in C, the user's spelling."""
         if type_ == INDEX:
             return self.index
         key = (type_.kind.value, type_.bits, type_.signed)
@@ -57,11 +58,11 @@ class Dialect:
 
     @property
     def pointed_local_space(self) -> str:
-        """What stands before the type that a pointer into memory of a gang points to: CUDA's pointers know no spaces."""
+        """The address space of pointers into shared memory; empty for CUDA."""
         return self.local_space if self.global_space else ""
 
     def identifier(self, name: str) -> str:
-        """`name`, or a like one where the target's language has taken it."""
+        """`name`, changed where the target's language reserves it."""
         return f"{name}_" if name in self.reserved else name
 
 
@@ -71,8 +72,8 @@ def _names(
     integer = ScalarKind.INTEGER.value
     table: list[tuple[tuple[str, int, bool], str]] = []
     unsigned = "uint" if wide[0] == "long" else "unsigned int"
-    for bits, (plain, other) in ((8, eight), (16, sixteen), (32, ("int", unsigned)), (64, wide)):
-        table += [((integer, bits, True), plain), ((integer, bits, False), other)]
+    for bits, (plain, unsigned_name) in ((8, eight), (16, sixteen), (32, ("int", unsigned)), (64, wide)):
+        table += [((integer, bits, True), plain), ((integer, bits, False), unsigned_name)]
     table += [((ScalarKind.BOOLEAN.value, 8, signed), boolean) for signed in (True, False)]
     floating = ScalarKind.FLOATING.value
     return (*table, ((floating, 32, True), "float"), ((floating, 64, True), "double"))
@@ -81,6 +82,7 @@ def _names(
 C = Dialect(
     name="c",
     device=False,
+    template="",
     wide="int64_t",
     index="int64_t",
     minimum="tilek_minimum",
@@ -103,6 +105,7 @@ C = Dialect(
 OPENCL = Dialect(
     name="opencl",
     device=True,
+    template="opencl/program.j2",
     wide="long",
     index="tilek_index",
     minimum="tilek_minimum",
@@ -123,8 +126,7 @@ OPENCL = Dialect(
     unroll="TILEK_UNROLL",
 )
 
-#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at
-#: barriers, and may use the widest vectors.
+#: OpenCL C for processors. A group is one work-item, so it needs no barrier; vectors may be widest.
 PROCESSOR = replace(
     OPENCL,
     index="long",
@@ -136,6 +138,7 @@ PROCESSOR = replace(
 CUDA = Dialect(
     name="cuda",
     device=True,
+    template="cuda/program.j2",
     wide="long long",
     index="tilek_index",
     minimum="tilek_minimum",

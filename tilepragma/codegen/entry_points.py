@@ -1,4 +1,4 @@
-"""What the entry points of all device programs have in common: signatures, macros of constants, and the program around them."""
+"""The common parts of all device programs' entry points: signatures, macros, the program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.manifest import Parameter, ParameterKind
 from tilepragma.codegen.numbering import (
     Numbering,
-    is_checked_apart,
+    is_checked_disjoint,
     launch_numbers,
     launch_objects,
     needs_function,
@@ -37,7 +37,7 @@ from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step,
 
 @dataclass(frozen=True)
 class DeviceProgram:
-    """A program's text, and per entry point its launch and its parameters in order.
+    """A program's text, and the launch and ordered parameters of each entry point.
     `constant_numbers` cannot be arguments of a specialised program.
     """
 
@@ -48,7 +48,7 @@ class DeviceProgram:
 
 
 class Entry(ABC):
-    """One entry point, that of `launch` among the launches of `steps`; `functions` gathers the user's functions that it calls."""
+    """The entry point of `launch` in `steps`. `functions` collects the called user's functions."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Entry(ABC):
         self.numbers = launch_numbers(plan, launch, numbering, launches_in(steps))
         self.declared: list[tuple[str, Parameter]] = []
         self.constant_numbers: frozenset[str] = frozenset()
-        """once there is a text: names of numbers that its specialised form needs as constants, for the lengths of its own arrays"""
+        """set by `text`: constants of a specialised program, such as lengths of local arrays"""
         flat = {object_: self._flat(plan.arrays[index], index) for index, object_ in self.objects.arrays}
         indirect = self.shared_scalars()
         self.functions = functions
@@ -83,15 +83,15 @@ class Entry(ABC):
         """The printer of the launch's reductions."""
 
     def staged(self) -> StagedMacros | None:
-        """What the entry point stages; None where nothing is."""
+        """The macros of array tiles in shared memory; None where the entry point stages nothing."""
         return None
 
     def columns(self) -> RegisterQueueMacros | None:
-        """What workers of the entry point keep in registers; None where that is nothing."""
+        """The macros of register queues; None where the entry point has none."""
         return None
 
     def may_be_missing(self) -> bool:
-        """Whether programs for some calls do without the entry point."""
+        """Whether some calls' programs omit the entry point."""
         return len(launches_in(self.steps)) > 1 and needs_function(self.plan, self.steps)
 
     def shared_scalars(self) -> frozenset[DataObject]:
@@ -99,15 +99,15 @@ class Entry(ABC):
         return frozenset(object_ for _, object_ in self.objects.indirect)
 
     def origin(self, name: str) -> str | None:
-        """What is taken off every index of an array that begins elsewhere than its copy: parameter `name`, or None where the pointer is moved."""
+        """The origin parameter `name` of an array whose copy begins elsewhere; None if moved."""
         return name
 
     def pointer_name(self, object_: DataObject) -> str:
-        """The name of the parameter that points to an array or to a scalar that the launch writes."""
+        """The name of the pointer to an array, or to a scalar that the launch writes."""
         return self.printer.name(object_)
 
     def text(self) -> str:
-        """The definition, with the macros that it needs; to be asked for before `parameters`."""
+        """The definition with its macros. Ask for it before `parameters`."""
         body = self.body()
         if self._may_be_short and self.dialect.index in body:
             self.numbers.index_bits()
@@ -135,7 +135,7 @@ class Entry(ABC):
         return text
 
     def comment(self) -> str:
-        """What a launch is that reads iterators of the host's: one step of their loops; empty for others."""
+        """Tells the reader of the host's loops around the launch; empty without them."""
         if not self.launch.values:
             return ""
         names = ", ".join(self.printer.name(object_) for object_ in self.launch.values)
@@ -144,7 +144,7 @@ class Entry(ABC):
         return f"One step of the host's loop over {names}{at_once}."
 
     def _constants(self, declarations: list[str], follows: bool) -> str:
-        """The macro's parameters, with a comma before them where others come first; broken by backslashes where they are many."""
+        """The macro's parameters, after a comma if others precede. Backslashes break long lists."""
         comma = ", " if follows else ""
         line = comma + ", ".join(declarations)
         if len(self.macro) + len(line) < WIDTH - len("#define  "):
@@ -152,23 +152,23 @@ class Entry(ABC):
         return " \\\n".join([comma.strip(), *item_lines(declarations)]).strip()
 
     def _with_macro(self, signature: list[str], constants: list[str]) -> list[str]:
-        """The parameters, with the macro behind the last: a comma, where one is needed, is part of it."""
+        """The parameters, with the macro after the last. A needed comma belongs to the macro."""
         if not constants:
             return signature
         return [*signature[:-1], f"{signature[-1]} {self.macro}" if signature else self.macro]
 
     def parameters(self) -> tuple[Parameter, ...]:
-        """In the order of the signature; the text must have been printed."""
+        """In the order of the signature. The text must have been printed."""
         constants = [parameter for _, parameter in self.numbers.parameters() if parameter.constant is not None]
         return (*(parameter for _, parameter in self.signature()), *constants)
 
     def signature(self) -> list[tuple[str, Parameter]]:
-        """The declarations of the parameters that are no constants, and what they stand for."""
+        """The declarations of the parameters that are no constants, and their meanings."""
         space, wide = self.dialect.global_space, self.dialect.wide
         result: list[tuple[str, Parameter]] = []
         for index, object_ in (*self.objects.arrays, *self.objects.indirect):
             const = "const " if object_.const or self._only_read(index) else ""
-            restrict = f"{self.dialect.restrict} " if self.is_alone(index, object_) else ""
+            restrict = f"{self.dialect.restrict} " if self.is_sole_access(index, object_) else ""
             pointer = self.printer.type(object_.element, f"*{restrict}{self.pointer_name(object_)}")
             result.append((f"{space}{const}{pointer}", Parameter(ParameterKind.ARRAY, index, 0, None)))
             result += [
@@ -193,12 +193,12 @@ class Entry(ABC):
         ]
         return result
 
-    def is_alone(self, index: int, object_: DataObject) -> bool:
-        """Whether nothing but the parameter for array `index` of the plan leads to it while the entry point runs."""
-        return object_.restrict or is_checked_apart(self.plan, object_)
+    def is_sole_access(self, index: int, object_: DataObject) -> bool:
+        """Whether the entry point reaches the memory of array `index` by its parameter only."""
+        return object_.restrict or is_checked_disjoint(self.plan, object_)
 
     def _only_read(self, index: int) -> bool:
-        """Whether the parameter may point to const although the user's does not: where no function takes it on as it was."""
+        """Whether the parameter may point to const: no called function takes it without const."""
         return not self.plan.arrays[index].writes and not self.plan.kernel.functions
 
     def _flat(self, argument: ArrayArgument, index: int) -> Flat:
@@ -212,11 +212,10 @@ class Entry(ABC):
             return Flat(tuple(lengths), None, tuple(lowers))
         lengths = []
         for dimension in range(1, object_.rank):
-            # Compilers for processors gather what lies at distances that they know, which takes
-            # longer than to load it.
+            # Compilers for processors gather elements at known distances, which is slow.
             literal = None if self.dialect.hints else literal_value(object_.lengths[dimension])
-            known = str(literal) if literal is not None else None
-            lengths.append(known or self._length(object_, index, dimension))
+            constant = str(literal) if literal is not None else None
+            lengths.append(constant or self._length(object_, index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
         whole = whole and not argument.is_gathered and not self.plan.divisions
         return Flat(
@@ -230,7 +229,7 @@ class Entry(ABC):
 
     @property
     def _may_be_short(self) -> bool:
-        """Whether addresses cost enough that programs are specialised for them."""
+        """Whether addresses cost enough to specialise programs for 32-bit indices."""
         return self.dialect.index != self.dialect.wide
 
     def _extra(self, object_: DataObject, kind: ParameterKind, index: int, dimension: int) -> str:
@@ -247,7 +246,7 @@ class Entry(ABC):
         return self.numbers.fresh(f"{object_.name}_partials")
 
     def print_privates(self, writer: Writer) -> None:
-        """Declare what each instance owns a copy of."""
+        """Declare each instance's private objects."""
         for object_ in self.objects.privates:
             writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
         for _, object_ in self.objects.first_privates:
@@ -265,7 +264,7 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
     start = plan.kernel.range.start
     dialect = functions.dialect
     text = render(
-        f"{dialect.name}/program.j2",
+        dialect.template,
         name=plan.kernel.name,
         cuda=dialect is CUDA,
         place=f"{start.file}:{start.line}",

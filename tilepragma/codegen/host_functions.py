@@ -1,4 +1,4 @@
-"""The C functions that compute a region's instances on the host, for the serial and threads targets."""
+"""Host functions in C that compute a region's instances, for the serial and threads targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilepragma.codegen.manifest import ParameterKind
 from tilepragma.codegen.numbering import (
     LaunchObjects,
     Numbering,
-    is_checked_apart,
+    is_checked_disjoint,
     launch_numbers,
     launch_objects,
     nest_loops,
@@ -32,17 +32,17 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.summary import buffered
 
-#: Constant arrays of more elements stay where they are.
+#: Larger constant arrays are not written out in host functions.
 _MOST_VALUES = 256
 
 
 def host_function_name(launch: Launch) -> str:
-    """The name of the launch's host function; no name of the user's begins so."""
+    """The name of the launch's host function; no user's name begins like it."""
     return f"tilek_{launch.name}_host"
 
 
 def host_functions(plan: KernelPlan, numbering: Numbering) -> str:
-    """The definitions of all host functions of a region, with lines still marked as generated (see `writer`)."""
+    """All host functions of a region; generated lines keep their marks (see `writer`)."""
     return "\n".join(_HostFunction(plan, launch, numbering).text() for launch in plan.host)
 
 
@@ -66,15 +66,17 @@ class _HostFunction:
         self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()
         self.printer = Printer(C, ObjectMap(indirect=frozenset(object_ for _, object_ in shared)))
-        apart = {
+        declarations = {
             object_: self._array(index, replace(object_, restrict=True))
             for index, object_ in self.objects.arrays
-            if is_checked_apart(plan, object_)
+            if is_checked_disjoint(plan, object_)
         }
-        handed = (each for object_, each in apart.items() if not self._is_written_out(object_))
-        self.parameters = [(one.declared, one.value) for each in handed for one in each]
-        passed = {object_: tuple((one.name, one.declared) for one in each) for object_, each in apart.items()}
-        self.rows = Rows(f"tilek_{launch.name}_row", frozenset(apart), passed)
+        parameters = (named for object_, named in declarations.items() if not self._is_written_out(object_))
+        self.parameters = [(named.declared, named.value) for declared in parameters for named in declared]
+        passed = {
+            object_: tuple((named.name, named.declared) for named in names) for object_, names in declarations.items()
+        }
+        self.rows = Rows(f"tilek_{launch.name}_row", frozenset(declarations), passed)
 
     def text(self) -> str:
         body = self._body()
@@ -84,7 +86,7 @@ class _HostFunction:
             if self._is_written_out(object_):
                 arrays.append(f"static const {constant_definition(self.printer, object_)}")
             elif object_ not in self.rows.apart:
-                arrays += (f"{one.declared} = {one.value};" for one in self._array(index, self._alone(object_)))
+                arrays += (f"{named.declared} = {named.value};" for named in self._array(index, self._alone(object_)))
         head = Writer(depth=1)
         for line in (*arrays, *self._scalars(), *self._numbers(), *self._unused()):
             head.line(line)
@@ -93,11 +95,11 @@ class _HostFunction:
         name, first, last = host_function_name(self.launch), self.numbers.fresh("first"), self.numbers.fresh("last")
         declared = (f"const tilek_host_call *{self.call}", f"int64_t {first}", f"int64_t {last}")
         delegation = Writer(depth=1)
-        delegation.line(f"{name}_apart({', '.join((self.call, first, last, *(one for _, one in parameters)))});")
+        delegation.line(f"{name}_apart({', '.join((self.call, first, last, *(name_ for _, name_ in parameters)))});")
         return render(
             "c/host_function.c.j2",
             signature=wrapped_list(f"static void {name}(", declared, ")"),
-            apart=wrapped_list(f"static void {name}_apart(", (*declared, *(one for one, _ in parameters)), ")"),
+            apart=wrapped_list(f"static void {name}_apart(", (*declared, *(text for text, _ in parameters)), ")"),
             delegation=delegation.text(),
             parameters=bool(parameters),
             wide=any(buffered((self.launch,))),
@@ -108,7 +110,7 @@ class _HostFunction:
         )
 
     def _unused(self) -> list[str]:
-        """What the user's functions use themselves may not stand in the body."""
+        """Casts to void of parameters that the body does not use."""
         named = (*self.objects.arrays, *self.objects.scalars, *self.objects.indirect)
         return [f"(void){self.printer.name(object_)};" for _, object_ in named if object_ in self.implied]
 
@@ -156,7 +158,7 @@ class _HostFunction:
             writer.line(f"{declared} = {identity(operator, element)};")
 
     def _is_written_out(self, object_: DataObject) -> bool:
-        """Whether the array is a small constant one of the user's function, whose values compilers are to see."""
+        """Whether the array is a small constant whose values are printed for the compiler."""
         lengths = [literal_value(length) for length in object_.lengths]
         return (
             object_.const
@@ -167,16 +169,16 @@ class _HostFunction:
         )
 
     def _alone(self, object_: DataObject) -> DataObject:
-        """Elements that the user's functions reach by the variable itself are not those of a restrict pointer alone."""
+        """The object, without `restrict` where the user's functions reach it by its name."""
         return replace(object_, restrict=False) if object_ in self.implied else object_
 
     def _array(self, index: int, object_: DataObject) -> list[_Named]:
-        """Declarations with their values: lengths of rows that are no numbers, then the pointer.
-        None for constants of the file, which compilers see through by their own names.
+        """The declarations of an array's variable row lengths, then of its pointer. Constants of
+        the file need none: compilers see their values by name.
         """
         if object_.table and object_.rows_in is None and self.printer.name(object_) == object_.host:
             return []
-        found: list[_Named] = []
+        named: list[_Named] = []
         inner = f"*const {self.printer.name(object_)}"
         if object_.restrict:
             inner = f"*{C.restrict} const {self.printer.name(object_)}"
@@ -190,12 +192,12 @@ class _HostFunction:
                 if literal is None:
                     length = self.numbers.fresh(f"{object_.name}_length{dimension}")
                     extent = f"{self.call}->arrays[{index}].extent[{dimension}]"
-                    found.append(_Named(length, f"const int64_t {length}", extent))
+                    named.append(_Named(length, f"const int64_t {length}", extent))
                 lengths.append(f"[{length}]")
             inner = f"({inner}){''.join(lengths)}"
         const = "const " if object_.const else ""
         declared = f"{const}{self.printer.type(object_.element, inner)}"
-        return [*found, _Named(self.printer.name(object_), declared, f"{self.call}->arrays[{index}].base")]
+        return [*named, _Named(self.printer.name(object_), declared, f"{self.call}->arrays[{index}].base")]
 
     def _scalars(self) -> list[str]:
         lines = []

@@ -1,4 +1,4 @@
-"""A launch's instances, one after the other: what host functions and the programs for processors have in common."""
+"""Sequential loops over a launch's instances, for host functions and processors' programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilepragma.plan.kernel_plan import Launch
 
 
 def instance_kind(launch: Launch) -> AxisKind | None:
-    """The axes that the launch's instances are counted over: threads, else gangs; None where there is one instance."""
+    """The axis kind of the launch's instances: threads, else gangs; None for one instance."""
     kinds = {axis.kind for axis in launch.axes}
     return next((kind for kind in (AxisKind.THREAD, AxisKind.GANG) if kind in kinds), None)
 
@@ -28,7 +28,7 @@ def instance_count(launch: Launch, numbers: Numbers) -> str:
 def instance_loop(
     writer: Writer, stack: ExitStack, launch: Launch, numbers: Numbers, wide: str, first: str, last: str
 ) -> str:
-    """Loop over the instances [first, last) and take the index of each gang dimension out of the linear one; returns that."""
+    """Loop over the instances [first, last) and compute gang indices; the linear index."""
     if instance_kind(launch) is AxisKind.THREAD:
         name = numbers.fresh("thread")
         stack.enter_context(writer.block(f"for ({wide} {name} = {first}; {name} < {last}; ++{name})"))

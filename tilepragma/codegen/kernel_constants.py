@@ -16,7 +16,7 @@ def kernel_symbol(name: str) -> str:
 
 
 def kernel_constants(manifest: KernelManifest) -> str:
-    """Definitions of file scope for one region; the host functions must have been defined before."""
+    """File-scope definitions for one region. The host functions must stand before them."""
     return render(
         "c/kernel.c.j2",
         kernel=manifest,

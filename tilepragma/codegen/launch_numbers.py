@@ -1,4 +1,4 @@
-"""The numbers of a launch that a kernel uses: each is named where it is printed first, and declared or passed only if it was."""
+"""The numbers of a launch that a kernel uses. Only printed numbers are declared or passed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from tilepragma.ir.loop_tree import Axis, Tile, TiledLoop
 
 @dataclass
 class Numbers:
-    """Names of the numbers of one launch. `loops` are the launch's; `first_arguments` says where a
-    loop's tile arguments start; `varying` are those of the loops whose bounds differ from step to
-    step: what depends on them is no constant of a program. `ending` is that of axes' names, which
-    are constants of a program with several launches. `divided`: the loop whose iterations several
-    devices share, one of `varying`.
+    """Names of the numbers of one launch.
 
-    `used` maps each name that was asked for to the parameter it stands for. A number of a loop
-    without launch bounds is a local variable that the caller declares, so it is not kept.
+    `loops` are the launch's. `first_arguments` says where a loop's tile arguments start. `varying`
+    are the loops whose bounds differ from step to step: no constant of a program depends on them.
+    `ending` ends the names of axes, which are constants in programs with several launches.
+    `divided` is the loop, one of `varying`, whose iterations several devices share.
+
+    `used` maps each requested name to its parameter. The caller declares local variables for loops
+    without launch bounds, so `used` omits them.
     """
 
     loops: tuple[TiledLoop, ...]
@@ -44,7 +45,7 @@ class Numbers:
         )
 
     def stride(self, loop: TiledLoop, tile: Tile) -> str:
-        """The name of a tile's stride; "1" for the last tile in declaration order, which always has that."""
+        """The name of a tile's stride; "1" for the last tile in declaration order."""
         if tile.position == len(loop.tiles) - 1:
             return "1"
         constant = all(self._has_constant_count(loop, inner) for inner in loop.tiles[tile.position + 1 :])
@@ -53,7 +54,7 @@ class Numbers:
         )
 
     def lower(self, loop: TiledLoop) -> str:
-        """The loop's lower bound: the number itself where it is a literal, and every launch begins there."""
+        """The loop's lower bound: the literal, if it has one and every launch begins there."""
         literal = literal_value(loop.loop.lower)
         if literal is not None and loop != self.divided:
             return str(literal)
@@ -73,26 +74,26 @@ class Numbers:
         return self._keep(name, Parameter(ParameterKind.AXIS_COUNT, axis_index(axis), 0, constant))
 
     def axis_rounds(self, axis: Axis) -> str:
-        """The name of the number of an axis's instances that one group takes, one after the other: 1 save on capped grids."""
+        """The number of an axis's instances that a group takes; 1 except on capped grids."""
         name = self.fresh(f"{axis_name(axis)}_rounds{self.ending}")
         constant = None if self.varies(axis.kind) else name
         return self._keep(name, Parameter(ParameterKind.AXIS_ROUNDS, axis_index(axis), 0, constant))
 
     def size(self, name: str, index: int) -> None:
-        """Declare that the launch's text names tile size `index` of the plan, as `name`."""
+        """Record that the launch's text names tile size `index` of the plan, as `name`."""
         self._keep(name, Parameter(ParameterKind.SIZE, index, 0, name))
 
     def length(self, array: str, index: int, dimension: int) -> str:
-        """The name of an array's own length in a dimension: constants let compilers fold distances between elements."""
+        """The name of an array's length, a constant for which compilers fold distances."""
         name = self.fresh(f"{array}_length{dimension}")
         return self._keep(name, Parameter(ParameterKind.LENGTH, index, dimension, name))
 
     def index_bits(self) -> None:
-        """Declare that the launch's text computes positions in arrays, in the type `tilek_index`."""
+        """Record that the launch's text computes positions in arrays, in the type `tilek_index`."""
         self._keep("tilek_index_bits", Parameter(ParameterKind.INDEX_BITS, 0, 0, "tilek_index_bits"))
 
     def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
-        """A tile's argument, for tiles whose numbers are computed in the kernel: at least 1, whatever the user's expression says."""
+        """A tile's argument, at least 1, where the kernel computes the tile's numbers."""
         literal = literal_value(tile.argument)
         if literal is not None:
             return str(literal)
@@ -101,27 +102,27 @@ class Numbers:
         return f"tilek_maximum(1, {self._keep(name, Parameter(ParameterKind.TILE_ARGUMENT, index, 0, name))})"
 
     def of_wavefronts(self, name: str, kind: ParameterKind, index: int = 0) -> str:
-        """`name` for a number of a persistent launch, which differs from run to run; `index` is that of a loop where the number is one's."""
+        """`name` for a number of a persistent launch that varies by run; `index`: its loop."""
         return self._keep(name, Parameter(kind, index, 0, None))
 
     def name(self, loop: TiledLoop, suffix: str) -> str:
-        """`i_suffix`, changed where an object of the user's is called so."""
+        """`i_suffix`, changed where a user's object has that name."""
         return self.fresh(f"{loop.symbol}_{suffix}")
 
     def fresh(self, name: str) -> str:
-        """`name`, changed where an object of the user's is called so."""
+        """`name`, changed where a user's object has that name."""
         while name in self.taken:
             name += "_"
         return name
 
     def once(self, name: str) -> str:
-        """`name`, or with a number behind it where it was asked for before."""
-        other, number = self.fresh(name), 1
-        while other in self.given:
+        """`name`, with a number after it where it was requested before."""
+        variant, number = self.fresh(name), 1
+        while variant in self.given:
             number += 1
-            other = self.fresh(f"{name}_{number}")
-        self.given.add(other)
-        return other
+            variant = self.fresh(f"{name}_{number}")
+        self.given.add(variant)
+        return variant
 
     def parameters(self) -> tuple[tuple[str, Parameter], ...]:
         """The numbers in use with their names, in a fixed order."""
@@ -131,17 +132,19 @@ class Numbers:
         )
 
     def _has_constant_count(self, loop: TiledLoop, tile: Tile) -> bool:
-        """Whether the tile's count is the same in every step: those of distributed and static tiles are given, others follow from all."""
+        """Whether the tile's count is the same in every step. The source gives those of distributed
+        and static tiles. The others follow from all.
+        """
         if tile.axis is not None:
             return not self.varies(tile.axis.kind)
         if tile.kind is TileKind.STATIC:
             return True
-        return loop not in self.varying and not any(other.axis and self.varies(other.axis.kind) for other in loop.tiles)
+        return loop not in self.varying and not any(tile_.axis and self.varies(tile_.axis.kind) for tile_ in loop.tiles)
 
     def varies(self, kind: AxisKind) -> bool:
-        """Whether counts of this kind of axis may differ from step to step, as the runtime chooses
-        them: gangs by the loops that have gang tiles. Workers are what the largest step has, save
-        where a loop has no dynamic tile to take what is left; gangs depend on them.
+        """Whether counts of this kind of axis may differ from step to step. The runtime chooses the
+        number of gangs by the loops that have gang tiles. Workers follow the largest step, unless a
+        loop has no dynamic tile for the rest; the number of gangs then depends on them.
         """
         covered = all(
             any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles)
@@ -169,9 +172,9 @@ def _has(loop: TiledLoop, kind: AxisKind) -> bool:
 
 
 def tile_label(loop: TiledLoop, tile: Tile) -> str:
-    """How the iterator of a tile is called after the loop's symbol: `gang`, `worker1`, `tile0`."""
+    """The part of a tile iterator's name after the loop's: `gang`, `worker1`, `tile0`."""
     if tile.axis is None:
         return f"tile{tile.position}"
     kind = tile.kind.value
-    alone = sum(other.kind is tile.kind for other in loop.tiles) == 1
+    alone = sum(sibling.kind is tile.kind for sibling in loop.tiles) == 1
     return kind if alone or tile.kind is TileKind.THREAD else f"{kind}{tile.axis.dimension}"

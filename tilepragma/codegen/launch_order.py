@@ -1,6 +1,6 @@
-"""The order of a region's launches as a C function, where there is more to it than each launch
-once: the loops that the host runs around launches, and the bounds of the launches' loops at each
-step.
+"""The order of a region's launches, as a C function where they do not just run once each.
+
+The function has the host's loops around launches, and each step's bounds of the launches' loops.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tilepragma.base.c_text import in_comment
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launch_numbers import Numbers
-from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.loop_heads import loop_head, with_declared_bounds
 from tilepragma.codegen.numbering import bound_objects, needs_function
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
@@ -28,7 +28,7 @@ _COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
 
 @dataclass(frozen=True)
 class StepFunctions:
-    """The names of the functions for host and device targets, None where the launches simply run in order, and their definitions."""
+    """The function names for host and device targets (None: plain order), and the definitions."""
 
     host: str | None
     device: str | None
@@ -36,7 +36,7 @@ class StepFunctions:
 
 
 def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
-    """The region's functions; one serves both kinds of targets where they are alike. `on_device`: programs for devices are built."""
+    """The region's functions, shared where they agree. `on_device`: it has device programs."""
     if plan.as_written is not None:
         return StepFunctions(None, None, "")
     prefix = f"tilek_{plan.kernel.name}"
@@ -101,7 +101,7 @@ class _Steps:
         return writer.text()
 
     def _value(self, value: Expression) -> str:
-        """A number that is wanted even where a launch has nothing to do."""
+        """A number that is computed even where a launch has nothing to do."""
         return self.printer.expression(with_guarded_quotients(value))
 
     def _even_size(self, index: int, part: EvenParts) -> str:
@@ -113,7 +113,7 @@ class _Steps:
         return f"tilek_size_of_blocks(tilek_run_, {index}, {lower}, {upper}, {part.unit}, {operations})"
 
     def _sequence(self, steps: tuple[Step, ...], around: str = "") -> None:
-        """`around` is the iterator of the loop right around the steps."""
+        """`around` is the iterator of the innermost loop around the steps."""
         for step in steps:
             match step:
                 case HostLoop(loop, inner):
@@ -124,10 +124,10 @@ class _Steps:
                         upper=with_guarded_quotients(loop.upper),
                         step=with_guarded_quotients(loop.step),
                     )
-                    loop = with_bounds_apart(self.writer, self.printer, self.numbers, loop, declared)
+                    loop = with_declared_bounds(self.writer, self.printer, self.numbers, loop, declared)
                     with self.writer.block(loop_head(self.printer, loop, declared)):
                         self._sequence(inner, self.printer.name(loop.iterator))
-                    if any(isinstance(one, Launch) and one.pipelined for one in inner):
+                    if any(isinstance(step, Launch) and step.pipelined for step in inner):
                         self.writer.line("tilek_stop = tilek_waves_end(tilek_run_);")
                         self.writer.line("if (tilek_stop) return tilek_stop;")
                 case HostCondition(condition, inner):

@@ -1,9 +1,7 @@
-"""Constants for a device program before any launch is known: those of a launch on large arrays with
-the workers that the runtime prefers.
+"""Constants for a device program before any launch: large arrays, the runtime's usual workers.
 
-What a compiler makes of a program specialised by them is near what it makes of those of real
-launches: strides between workers and lengths of rows are constants in both, and loops that take one
-round have gone.
+A compiler makes nearly the same code with these constants as with a real launch's: strides between
+workers and lengths of rows are constants, and loops of one round disappear.
 """
 
 from __future__ import annotations
@@ -19,25 +17,24 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Tile, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
-#: Elements in a row of an array, iterations of a loop, gangs along an axis, and what a tile's
-#: argument is that is no number.
+#: Length of a row, trip count, gangs along an axis, and a tile's argument that is no literal.
 _LENGTH, _TRIPS, _GANGS, _ARGUMENT = 4096, 4096, 64, 16
 
 
 def likely_definitions(plan: KernelPlan, numbering: Numbering, program: DeviceProgram, most: int) -> tuple[str, ...]:
-    """`-D` options that specialise the program of a plan's device launches, where a gang has so many workers at `most`."""
-    found: dict[str, str] = {}
+    """`-D` options that specialise a plan's device launches, with at most `most` workers a gang."""
+    values: dict[str, str] = {}
     for launch, parameters in zip(program.launches, program.parameters, strict=True):
-        own = _Likely(plan, launch, launch_numbers(plan, launch, numbering).loops, most)
+        likely = _Likely(plan, launch, launch_numbers(plan, launch, numbering).loops, most)
         for parameter in parameters:
             if parameter.constant is not None:
                 short = parameter.kind in (ParameterKind.LENGTH, ParameterKind.INDEX_BITS)
-                found.setdefault(parameter.constant, f"{own.value(parameter)}{'' if short else 'LL'}")
-    return ("-DTILEK_SPECIALIZED=1", *(f"-D{name}={value}" for name, value in found.items()))
+                values.setdefault(parameter.constant, f"{likely.value(parameter)}{'' if short else 'LL'}")
+    return ("-DTILEK_SPECIALIZED=1", *(f"-D{name}={value}" for name, value in values.items()))
 
 
 class _Likely:
-    """The numbers of one launch; `loops` are those that its parameters count."""
+    """The numbers of one launch. `loops` are the loops that its parameters count."""
 
     def __init__(self, plan: KernelPlan, launch: Launch, loops: tuple[TiledLoop, ...], most: int) -> None:
         self.plan, self.loops = plan, loops
@@ -67,7 +64,7 @@ class _Likely:
         return 1
 
     def _count(self, tile: Tile) -> int:
-        """Of a tile that takes what others leave: one round."""
+        """The tile's count; 1 for a dynamic tile."""
         if tile.axis is not None:
             return self.axes.get(axis_index(tile.axis), 1)
         return (literal_value(tile.argument) or 1) if tile.argument is not None else 1

@@ -1,14 +1,14 @@
-"""Long lines of C, broken where a reader would break them."""
+"""Breaks long lines of C where a reader would break them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-#: Columns that a line of generated code takes where it can be broken.
+#: Columns of a line of generated code that can be broken.
 WIDTH = 110
-#: What a line may be broken at, the best places first: after a semicolon or a comma, else before an
-#: operator; last of all after an assignment's.
+#: Where a line may be broken, the best places first: after a semicolon or a comma, else before an
+#: operator. Assignments come last.
 _PLACES = (("; ",), (", ",), (" ? ", " : "), (" || ",), (" && ",), (" + ", " - "), (" * ", " / "))
 _RANKS = {text: rank for rank, texts in enumerate(_PLACES) for text in texts}
 _TOKEN = re.compile(
@@ -18,10 +18,8 @@ _TOKEN = re.compile(
 
 
 def wrapped(text: str, indentation: str) -> list[str]:
-    """`text`, a line of C that is no preprocessor directive, as lines of `WIDTH` columns where that
-    can be.
-
-    The first begins with `indentation`, the others with four columns more.
+    """`text`, a line of C but no directive, as lines of `WIDTH` columns where possible. The first
+    line begins with `indentation`, the others with four columns more.
     """
     lines = []
     line, continuation = indentation + text, indentation + "    "
@@ -35,7 +33,7 @@ def wrapped(text: str, indentation: str) -> list[str]:
 
 
 def wrapped_list(head: str, items: Sequence[str], tail: str) -> str:
-    """`head`, the items with commas between them, `tail`: on one line where it fits, else the items on lines of their own."""
+    """`head`, the comma-separated items and `tail`, on one line where they fit, else on several."""
     line = head + ", ".join(items) + tail
     if len(line) <= WIDTH or not items:
         return line
@@ -43,7 +41,7 @@ def wrapped_list(head: str, items: Sequence[str], tail: str) -> str:
 
 
 def item_lines(items: Sequence[str], tail: str = "") -> list[str]:
-    """The items with commas between them, on lines of at most `WIDTH` columns with four of indentation."""
+    """The comma-separated items on lines of at most `WIDTH` columns, indented by four."""
     lines: list[str] = []
     line = "   "
     for number, item in enumerate(items):
@@ -56,9 +54,9 @@ def item_lines(items: Sequence[str], tail: str = "") -> list[str]:
 
 
 def _best_place(line: str, least: int, first: int) -> int | None:
-    """Where the next line starts: at the outermost place that binds least, the last such one that
-    fits and leaves no stub; where there is none, the last that fits from column `first`, else the
-    next.
+    """Where the next line starts. It is the outermost place that binds least, the last such place
+    that fits and leaves no stub. If none exists, it is the last place that fits from column `first`
+    on, else the next place.
     """
     best: tuple[int, int, int] | None = None
     short = None

@@ -1,4 +1,4 @@
-"""The value of expressions that are literals, to print less where a bound is 0 or a step 1."""
+"""Values of literals, for shorter text where a bound is 0 or a step 1."""
 
 from __future__ import annotations
 

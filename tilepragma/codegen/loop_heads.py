@@ -1,4 +1,4 @@
-"""The heads of loops that are printed as they stand: `for (…)`, with bounds on lines of their own where it would be long."""
+"""The heads `for (…)` of loops that are printed as they stand. Long bounds get their own lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tilepragma.ir.types import ScalarType
 
 
 def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
-    """`for (…)` of a loop as the user wrote it; `declared` is its iterator, with the type where the loop declares it."""
+    """The loop's `for (…)`. `declared` is its iterator, with a type where the loop declares it."""
     iterator = printer.scalar(loop.iterator)
     step = literal_value(loop.step)
     if step in (1, -1):
@@ -40,26 +40,26 @@ def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
     return f"for ({declared} = {printer.expression(loop.lower, 1)}; {condition}; {advance})"
 
 
-def with_bounds_apart(writer: Writer, printer: Printer, numbers: Numbers, loop: Loop, declared: str) -> Loop:
-    """The loop, reading bounds that are declared before it where its head does not fit on a line;
-    the upper one first. Only loops of the planner's: its bounds change nowhere inside, and a
-    debugger shows nobody's line for them.
+def with_declared_bounds(writer: Writer, printer: Printer, numbers: Numbers, loop: Loop, declared: str) -> Loop:
+    """The loop, with bounds declared before it where the head is too long; the upper one first.
+    Only the planner's loops: their bounds do not change inside, and a debugger shows no user's line
+    for them.
     """
     if loop.range != NOWHERE or counts_down_to_zero(loop):
         return loop
     if not writer.fits(f"{loop_head(printer, loop, declared)} {{"):
         loop = replace(
-            loop, upper=declared_apart(writer, printer, numbers.once(f"{loop.iterator.name}_end"), loop.upper)
+            loop, upper=declared_bound(writer, printer, numbers.once(f"{loop.iterator.name}_end"), loop.upper)
         )
     if not writer.fits(f"{loop_head(printer, loop, declared)} {{"):
         loop = replace(
-            loop, lower=declared_apart(writer, printer, numbers.once(f"{loop.iterator.name}_start"), loop.lower)
+            loop, lower=declared_bound(writer, printer, numbers.once(f"{loop.iterator.name}_start"), loop.lower)
         )
     return loop
 
 
-def declared_apart(writer: Writer, printer: Printer, name: str, bound: Expression) -> Expression:
-    """Declare `name` as the bound's value; what reads it. A bound of one word stays where it is."""
+def declared_bound(writer: Writer, printer: Printer, name: str, bound: Expression) -> Expression:
+    """Declare `name` with the bound's value; the expression that reads it. Short bounds stay."""
     if isinstance(bound, Access) or literal_value(bound) is not None:
         return bound
     object_ = DataObject(name, name, bound.type, Storage.SCALAR, Scope.LOCAL, const=True)
@@ -68,13 +68,13 @@ def declared_apart(writer: Writer, printer: Printer, name: str, bound: Expressio
 
 
 def counts_down_to_zero(loop: Loop) -> bool:
-    """Whether an unsigned iterator ends at 0 itself: `i >= 0` would hold for ever, so the loop is printed as `i-- > 0`."""
+    """Whether an unsigned iterator ends at 0. `i >= 0` always holds, so `i-- > 0` is printed."""
     type_ = loop.iterator.element
     unsigned = isinstance(type_, ScalarType) and not type_.signed
     return unsigned and loop.comparison == ">=" and literal_value(loop.step) == -1 and literal_value(loop.upper) == 0
 
 
 def countdown_head(printer: Printer, declared: str, loop: Loop) -> str:
-    """The head of such a loop; `declared` is its iterator, with the type where the loop declares it."""
+    """The head of such a loop. `declared` is its iterator, with a type where declared."""
     start = printer.expression(Binary("+", loop.lower, integer(1), loop.lower.type), 1)
     return f"for ({declared} = {start}; {printer.scalar(loop.iterator)}-- > 0;)"

@@ -1,4 +1,7 @@
-"""What compilers for processors are told of innermost loops, which PoCL's neither unrolls nor interleaves, and gives half of the width there is."""
+"""Hints on innermost loops for processors' compilers.
+
+PoCL's compiler neither unrolls nor interleaves these loops, and it uses half of the vector width.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,9 @@ from tilepragma.ir.traversal import mentions, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
-#: Bytes of the widest vectors of today's processors; narrower ones take a vector in parts.
+#: Bytes of today's widest vectors. Processors with narrower ones split a vector.
 _VECTOR = 64
-#: Iterations of a loop around others that are printed one after the other, where their number is
-#: known.
+#: The largest known trip count at which a loop around other loops is unrolled.
 _UNROLLED = 16
 
 
@@ -33,16 +35,18 @@ _UNROLL = LoopHints(before=("#pragma clang loop unroll(full)",))
 def loop_hints(
     dialect: Dialect, iterator: DataObject, step: Expression, body: Block, trip: int | None = None
 ) -> LoopHints:
-    """The hints for a loop of `trip` iterations (None: not known); none where the dialect takes
-    none. One around others, or one that cannot be vectors, is unrolled where it is short: only then
-    do local arrays become registers, and so does one of vectors, whose parts are interleaved.
+    """The hints for a loop of `trip` iterations (None: not known), if the dialect takes hints.
 
-    A sum in one element is a chain in which each addition waits for the one before: a multiply-add
-    would take longer than the addition alone. Other loops whose accesses all step through memory
-    one by one, or stay, each iteration writing elements of its own, are as good as vectors: the
-    width is said, since compilers for processors with the widest vectors take half of it on their
-    own. It is not said of what is read under a condition, as zeros are beside a panel's columns:
-    Oclgrind went wrong on the vectors that clang 14 made of it.
+    Short loops are unrolled if they contain loops or cannot be vectorised: only then do local
+    arrays become registers. The same holds for vectorised loops, whose vectors are interleaved.
+
+    A sum in one element is a chain: each addition waits for the previous one. A fused multiply-add
+    takes longer than the addition alone, so contraction is off there.
+
+    A loop is vectorised if each access has stride 1 or 0 and each iteration writes elements that no
+    other iteration touches. The hint gives the width, since compilers take half of the widest
+    vectors by default. Loops that read under a condition, such as the zeros beside a panel's
+    columns, get no width: Oclgrind failed on the vectors that clang 14 made of them.
     """
     if not dialect.hints:
         return LoopHints()
@@ -59,8 +63,9 @@ def loop_hints(
 
 
 def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:
-    """Elements of a vector; None where the loop's accesses take other steps, its statements are
-    more than assignments, or an iteration uses what another one writes, by the subscripts alone.
+    """Elements of a vector; None where the loop is not to be vectorised. Such loops have accesses
+    with other strides, statements that are no assignments, or iterations whose subscripts alone do
+    not show that they are independent.
     """
     if literal_value(step) != 1 or not all(_is_plain(statement) for statement in body.statements):
         return None
@@ -85,15 +90,13 @@ def _reads_under_conditions(body: Block) -> bool:
 
 
 def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
-    """Whether each iteration has elements of its own of every array that the loop writes, by the
-    subscripts alone.
+    """Whether each iteration's written elements are its alone, by the subscripts.
 
-    Clang narrows a width to what the distances of dependences allow, yet took an interleave count
-    as it was (mended in LLVM by pull request 153009): iterations that wait for one a few before
-    went wrong. Distances are of accesses by one pointer. Two pointers that may meet, as those of
-    launches that are not checked for arrays apart, make no distance: their whole ranges are
-    compared where the program runs, and the plain loop computes where they overlap, whatever was
-    said of widths and counts.
+    Clang narrows a width to what dependence distances allow. It once took an interleave count
+    unchecked (LLVM pull request 153009 mends this), and iterations with a short dependence distance
+    went wrong. Distances relate accesses by one pointer. For two pointers that may overlap, such as
+    those of launches without a check, clang compares whole ranges at run time and runs the plain
+    loop where they overlap, whatever the hints say.
     """
     declared = {
         declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
@@ -103,7 +106,7 @@ def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
         target.object: target for target in targets if isinstance(target, Access) and target.object not in declared
     }
     if not all(isinstance(target, Access) for target in targets) or any(
-        _step(one, iterator, values) != 1 for one in written.values()
+        _step(target, iterator, values) != 1 for target in written.values()
     ):
         return False
     return all(
@@ -123,7 +126,7 @@ def _bits(access: Access) -> int:
 
 
 def _step(access: Access, iterator: DataObject, values: Values) -> int | None:
-    """Elements between the places of two iterations: 0, 1, or None for anything else."""
+    """Elements between accesses of consecutive iterations: 0 or 1, None for anything else."""
     if len(access.subscripts) < access.object.rank or access.path:
         return None
     steps = [_coefficient(subscript, iterator, values) for subscript in access.subscripts]
@@ -133,19 +136,19 @@ def _step(access: Access, iterator: DataObject, values: Values) -> int | None:
 
 
 def _coefficient(expression: Expression, iterator: DataObject, values: Values) -> int | None:
-    """What one iteration adds to the expression; None where that is no constant."""
+    """How much one iteration adds to the expression; None where this is no constant."""
     value = written_out(polynomial(expression), values)
     if value is None:
         return None
-    own = next((atom for atom in value.atoms if isinstance(atom, Access) and atom.object == iterator), None)
-    parts = value.split(own) if own is not None else (Polynomial(()), value)
+    access = next((atom for atom in value.atoms if isinstance(atom, Access) and atom.object == iterator), None)
+    parts = value.split(access) if access is not None else (Polynomial(()), value)
     if parts is None or any(mentions(atom, iterator) for part in parts for atom in part.atoms):
         return None
     return parts[0].constant
 
 
 def _has_chain(iterator: DataObject, body: Block) -> bool:
-    """Whether an assignment adds to the floating-point value that the iteration before left in the same place."""
+    """Whether an assignment adds to the floating-point value that the previous iteration left."""
     values = settled_values(body)
     declared = {
         declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators

@@ -1,8 +1,7 @@
-"""What is known of a translated region before it runs: the constants of tilek.h's tilek_kernel, as
-data.
+"""The constants of a translated region (tilek.h's tilek_kernel), as data.
 
-The C initialisers and whatever launches from Python are both made from this. Everything is plain
-numbers and strings; `dataclasses.asdict` gives JSON.
+The C initialisers and launches from Python are both made from this. Everything is plain numbers and
+strings; `dataclasses.asdict` gives JSON.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class FieldShape:
-    """tilek_field: `count` values of `type` (a tilek_type's ending) at byte `offset` of an element."""
+    """tilek_field: `count` values of `type` (tilek_type's ending) at byte `offset`."""
 
     name: str
     offset: int
@@ -65,7 +64,7 @@ class FieldShape:
 
 @dataclass(frozen=True)
 class ArrayShape:
-    """tilek_array_shape. `storage` and `flags` are the C names' endings; `element_size` in bytes."""
+    """tilek_array_shape. `storage` and `flags` are endings of C names; `element_size` in bytes."""
 
     name: str
     storage: str
@@ -77,10 +76,9 @@ class ArrayShape:
 
 @dataclass(frozen=True)
 class LoopShape:
-    """tilek_loop_shape. `kinds` are endings of tilek_tile_kind; `axes` the axis index or -1 per
-    tile.
-
-    `number` is the loop's entry in tilek_call.loops; None where each step computes the bounds.
+    """tilek_loop_shape. `kinds` are endings of tilek_tile_kind; `axes` has an axis index or -1 per
+    tile. `number` is the loop's entry in tilek_call.loops; None where each step computes the
+    bounds.
     """
 
     symbol: str
@@ -103,10 +101,10 @@ class ReductionShape:
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """tilek_launch_shape. `axes` is the mask of axes in use and TILEK_LAUNCH_ALWAYS; `host` the
-    host function's name, None in device launches; `parameters` are those of the entry point, which
-    host launches have in the program for processors; `value_sizes` in bytes; `chunk` as
-    `codegen/reduction_chunks.py` says.
+    """tilek_launch_shape. `axes` is the mask of axes in use and TILEK_LAUNCH_ALWAYS. `host` is the
+    host function's name, None in device launches. `parameters` are the entry point's; for host
+    launches, of the program for processors. `value_sizes` in bytes. `chunk`: see
+    `codegen/reduction_chunks.py`.
     """
 
     entry: str
@@ -121,7 +119,9 @@ class LaunchShape:
 
 @dataclass(frozen=True)
 class RowUseShape:
-    """tilek_row_use: index of the array, endings of the flags of `access`; None of both numbers: all rows. `base` counts from 1."""
+    """tilek_row_use: index of the array, endings of `access`'s flags. `base` counts from 1. All
+    rows are used if both numbers are None.
+    """
 
     array: int
     access: tuple[str, ...]
@@ -134,7 +134,7 @@ class RowUseShape:
 
 @dataclass(frozen=True)
 class DivisionShape:
-    """tilek_division: the divided loop's place among the launch's, -1 where none is."""
+    """tilek_division: the divided loop's place among the launch's, -1 if none is divided."""
 
     loop: int
     uses: tuple[RowUseShape, ...]
@@ -142,7 +142,7 @@ class DivisionShape:
 
 @dataclass(frozen=True)
 class SizeShape:
-    """tilek_size: a tile's extent that is chosen at launch, and what it is on hosts and on devices by default."""
+    """tilek_size: an extent of a tile, chosen at launch; its defaults on hosts and on devices."""
 
     name: str
     host: int
@@ -151,7 +151,9 @@ class SizeShape:
 
 @dataclass(frozen=True)
 class ChoiceShape:
-    """tilek_choice; None: however many. `sizes` are in the order of KernelManifest.sizes, of the version from 1 where there is one."""
+    """tilek_choice; None: no limit. `sizes` are in the order of KernelManifest.sizes. They are the
+    sizes of `version` (from 1), if it has one.
+    """
 
     bytes: int | None
     trips: int | None
@@ -161,18 +163,17 @@ class ChoiceShape:
 
 @dataclass(frozen=True)
 class KernelManifest:
-    """tilek_kernel. `flags`, `targets` and `preferred` are the C names' endings; `scalar_sizes` in
+    """tilek_kernel. `flags`, `targets` and `preferred` are endings of C names; `scalar_sizes` in
     bytes.
 
     `opencl`, `cuda` and `processors` are whole programs, None where the target is not wanted or the
     region has no launches. `host_steps` and `device_steps` are names of C functions, None where
-    every launch runs once, in order. The last of `device_launches`, as many as there are
-    `persistent`, are persistent forms of the launches with these numbers, in the CUDA program
-    alone. `device_choices` are those of launches of devices, `processor_choices` those that OpenCL
-    processors look at before `choices`. `versions` are the symbols of other kernels that do the
-    same; of these, `version` is the number from 1, `version_text` says what it is, and `kernel` is
-    the name of the one that they are of. `constant_numbers` are parameters that specialised
-    programs never have as arguments.
+    every launch runs once, in order. `persistent` has the numbers of the launches that also have
+    persistent variants: the last `device_launches`, in the CUDA program alone. `device_choices` are
+    for launches on devices; OpenCL processors look at `processor_choices` before `choices`.
+    `versions` are the symbols of other kernels that compute the same. In these, `version` is the
+    number from 1, `version_text` describes it, and `kernel` is the name of the first kernel.
+    Specialised programs never have `constant_numbers` as arguments.
     """
 
     name: str

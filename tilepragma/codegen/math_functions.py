@@ -1,8 +1,7 @@
-"""How calls of math.h and of stdlib.h's abs family are spelled on devices, so that they compute
-what C computes.
+"""How devices spell calls of math.h and of stdlib.h's abs family, with C's results.
 
-C's `sqrt(x)` is a double function whatever x is; the overloads of OpenCL C and CUDA C++ follow
-their arguments. Hence every floating argument is cast to the type that the C name stands for.
+C's `sqrt(x)` computes in double for every type of x. The overloads of OpenCL C and CUDA C++ follow
+their arguments. So every floating argument is cast to the type that the C name stands for.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ _DOUBLE_NAMES_IN_F = frozenset({"erf", "modf"})
 
 @dataclass(frozen=True)
 class MathCall:
-    """A call on a device: `name`, the bits each argument is cast to (0: as it is; negative: an
-    integer), and the bits of an integer type around the call (0: none).
+    """A call on a device, by its `name`. `arguments` are the bits that each argument is cast to (0:
+    no cast; negative: to an integer). `result` is the bits of an integer type that the call's value
+    is cast to (0: no cast).
     """
 
     name: str
@@ -31,7 +31,7 @@ class MathCall:
 
 
 def device_call(function: str, count: int, opencl: bool) -> MathCall:
-    """The call on a device of C's `function` with `count` arguments."""
+    """The device's call of C's `function` with `count` arguments."""
     if function in _INTEGER_BITS:
         bits = _INTEGER_BITS[function]
         return MathCall("abs" if opencl else function, (-bits,) * count, bits if opencl else 0)

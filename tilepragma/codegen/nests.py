@@ -1,8 +1,7 @@
-"""Tile nests as loops, the same for every target: bindings of distributed tiles, tile loops,
-clipped point loops, guards.
+"""Tile nests as loops for every target: distributed tiles, tile loops, point loops, guards.
 
-All numbers outside the point loops are iterations, 64 bits wide; the point loop runs over the
-user's iterator.
+All numbers outside the point loops are iterations, in 64 bits. The point loop runs over the user's
+iterator.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from contextlib import ExitStack
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.launch_numbers import Numbers, tile_label
-from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.loop_heads import loop_head, with_declared_bounds
 from tilepragma.codegen.loop_hints import LoopHints, loop_hints
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.printer import Printer
@@ -27,9 +26,9 @@ from tilepragma.ir.types import ScalarType
 
 @dataclass(frozen=True)
 class NestPrinter:
-    """Prints tile nests. Tiles of the axes in `bound` have their index from outside; other
-    distributed tiles become loops. `in_rounds`: what is left of a distributed loop for a worker is
-    counted in rounds, which the text may name.
+    """Prints tile nests. Tiles of the axes in `bound` get their index from outside; other
+    distributed tiles become loops. `in_rounds`: a worker's share of a distributed loop is counted
+    in rounds, which the text may name.
     """
 
     writer: Writer
@@ -49,7 +48,7 @@ class NestPrinter:
 
 
 class _Nest:
-    """The state of printing one nest: which tile iterators of each loop are known so far."""
+    """The state of printing one nest: the tile iterators of each loop that are declared so far."""
 
     def __init__(self, context: NestPrinter, nest: TileNest) -> None:
         self.context = context
@@ -86,8 +85,8 @@ class _Nest:
         return any(self.context.is_bound(tile) for tile in loop.tiles)
 
     def _order(self) -> list[Tile]:
-        """The tiles that become loops. A distributed tile of a loop whose numbers are not known at
-        the nest's head waits for the loop's first other tile, or for the end.
+        """The tiles that become loops. If a loop's numbers are not known at the nest's head, its
+        distributed tile waits for the loop's first other tile, or for the end.
         """
         order: list[Tile] = []
         waiting: dict[int, list[Tile]] = {}
@@ -103,7 +102,7 @@ class _Nest:
         return order
 
     def _enter(self, loop: TiledLoop) -> None:
-        """Compute the numbers of a loop whose bounds depend on iterators around it, then bind its distributed tiles."""
+        """Compute the numbers of a loop with bounds from outer iterators, then bind its tiles."""
         if not _is_plain(loop):
             others = [tile for tile in self._order() if tile.loop == loop.loop.index]
             counted = any(tile.position == 0 for tile in others[:-1])
@@ -133,7 +132,7 @@ class _Nest:
             self.writer.line(f"const {self._declared(loop)} = {self._value(loop, point)};")
 
     def _loop(self, loop: TiledLoop, tile: Tile) -> None:
-        others = [other for other in self._order() if other.loop == tile.loop]
+        others = [candidate for candidate in self._order() if candidate.loop == tile.loop]
         if tile != others[-1]:
             self._tile_loop(loop, tile)
         elif _is_plain(loop) and not loop.launch_bounds:
@@ -162,7 +161,7 @@ class _Nest:
             self.writer.line(f"const {self.wide} {last} = {end};")
             self._unroll(loop, tile)
             head = f"for ({self.wide} {point} = {start or '0'}; {point} < {last}; {_advance(point, stride)})"
-            self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
+            self.stack.enter_context(self.writer.block(head, self._single_iteration_exit(loop, tile)))
             self._body_hints(loop, tile)
             self._declare_iterator(loop, point)
             return
@@ -178,11 +177,11 @@ class _Nest:
         first = self._value(loop, start)
         advance = _advance(iterator, stride, self.numbers.step(loop))
         head = f"for ({self._declared(loop)} = {first}; {iterator} {comparison} {last}; {advance})"
-        self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
+        self.stack.enter_context(self.writer.block(head, self._single_iteration_exit(loop, tile)))
         self._body_hints(loop, tile)
 
     def _rounds(self, loop: TiledLoop, tile: Tile, start: str, last: str) -> None:
-        """A loop over the rounds of a worker, a constant number of specialised programs; the iterator is declared inside."""
+        """A loop over a worker's rounds, a constant number in specialised programs."""
         iterator, count = self.numbers.name(loop, "round"), self.numbers.count(loop, tile)
         point = f"{start} + {_product(iterator, self.numbers.stride(loop, tile))}"
         self.writer.line(self.context.printer.dialect.unroll)
@@ -191,9 +190,10 @@ class _Nest:
         name = self.context.printer.name(loop.loop.iterator)
         self.writer.line(f"if ({name} >= {last}) break;")
 
-    def _leave_at_once(self, loop: TiledLoop, tile: Tile) -> str:
-        """On devices the last line of a loop that the distributed tiles may leave one iteration of:
-        with the count as a constant the compiler then sees no loop, and can vectorise over workers.
+    def _single_iteration_exit(self, loop: TiledLoop, tile: Tile) -> str:
+        """The last line of a loop to which the distributed tiles may leave one iteration, on
+        devices. With the count as a constant, the compiler sees that no loop is left, and can
+        vectorise over workers.
         """
         if (
             AxisKind.WORKER not in self.context.bound
@@ -205,10 +205,10 @@ class _Nest:
         return f"if ({self.numbers.count(loop, tile)} == 1) break;"
 
     def _as_written(self, loop: TiledLoop, tile: Tile) -> None:
-        """A loop with one dynamic tile whose bounds are known here only: the user's loop."""
+        """The user's loop, for one dynamic tile whose bounds are known here only."""
         printer, source = self.context.printer, loop.loop
         declared = self._declared(loop)
-        source = with_bounds_apart(self.writer, printer, self.numbers, source, declared)
+        source = with_declared_bounds(self.writer, printer, self.numbers, source, declared)
         self._unroll(loop, tile)
         self.stack.enter_context(self.writer.block(loop_head(printer, source, declared)))
         self._body_hints(loop, tile)
@@ -217,7 +217,7 @@ class _Nest:
         return self.context.printer.type(loop.loop.iterator.element, self.context.printer.name(loop.loop.iterator))
 
     def _body_hints(self, loop: TiledLoop, tile: Tile) -> None:
-        """Tell of the loop that has just been opened."""
+        """Print the hints for the loop that was opened last."""
         for line in self._hints(loop, tile).inside:
             self.writer.line(line)
 
@@ -253,7 +253,7 @@ def _is_plain(loop: TiledLoop) -> bool:
 
 
 def counts_in_iterations(loop: TiledLoop) -> bool:
-    """Whether the iterator's type could not hold a value one stride beyond the end: then the loop counts iterations."""
+    """Whether the loop counts iterations: its iterator may overflow one stride past the end."""
     type_ = loop.loop.iterator.element
     if not isinstance(type_, ScalarType) or type_.bits < 32:
         return True

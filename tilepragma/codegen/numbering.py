@@ -1,4 +1,4 @@
-"""What host functions, device programs and the manifest must agree on: the numbering of a plan's loops, tiles and objects."""
+"""The numbering of loops, tiles and objects for host functions, device programs and manifest."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch
 
 @dataclass(frozen=True)
 class Numbering:
-    """`loops` are the entries of tilek_call.loops: those whose bounds the region itself knows.
-    `first_arguments` gives where the tile arguments of a loop start.
+    """The numbering of a plan. `loops` are the entries of tilek_call.loops: the loops whose bounds
+    the region itself gives. `first_arguments` says where a loop's tile arguments start.
     """
 
     loops: tuple[Loop, ...]
@@ -34,15 +34,15 @@ class Numbering:
 
 @once
 def number(plan: KernelPlan) -> Numbering:
-    """The numbering of a plan: loops in textual order, tile arguments of every different tiling of each."""
+    """The numbering of a plan: loops in textual order, tile arguments of each different tiling."""
     tiled: list[TiledLoop] = []
     bounded: dict[int, Loop] = {}
     for steps in (plan.host_steps, plan.device_steps):
-        known = not needs_function(plan, steps)
+        has_fixed_bounds = not needs_function(plan, steps)
         for loop in (loop for launch in launches_in(steps) for loop in nest_loops(launch)):
             if loop not in tiled:
                 tiled.append(loop)
-            if loop.launch_bounds and known:
+            if loop.launch_bounds and has_fixed_bounds:
                 bounded[loop.loop.index] = loop.loop
     for value in plan.final_values:
         for loop in (value.loop, *value.enclosing) if isinstance(value, FinalValue) else ():
@@ -56,14 +56,14 @@ def number(plan: KernelPlan) -> Numbering:
 
 
 def needs_function(plan: KernelPlan, steps: tuple[Step, ...]) -> bool:
-    """Whether the order of the launches, or the bounds of one, is known only while they run: more than each once, in order."""
+    """Whether a function gives the launches' order or bounds, known only while they run."""
     sizes = {size.object for size in plan.sizes}
     return any(not isinstance(step, Launch) or bool(bound_objects(step) & sizes) for step in steps)
 
 
 def bound_objects(launch: Launch) -> set[DataObject]:
     """The objects that bounds and steps of the launch's loops read."""
-    return {found for loop in launch.loops for found in loop_objects(loop)}
+    return {object_ for loop in launch.loops for object_ in loop_objects(loop)}
 
 
 def loop_objects(tiled: TiledLoop) -> set[DataObject]:
@@ -76,15 +76,15 @@ def loop_objects(tiled: TiledLoop) -> set[DataObject]:
 
 def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
     """The iterators of all HostLoops of a tree."""
-    found: set[DataObject] = set()
+    iterators: set[DataObject] = set()
     for step in steps:
         if not isinstance(step, Launch):
-            found |= host_iterators(step.steps) | ({step.loop.iterator} if isinstance(step, HostLoop) else set())
-    return frozenset(found)
+            iterators |= host_iterators(step.steps) | ({step.loop.iterator} if isinstance(step, HostLoop) else set())
+    return frozenset(iterators)
 
 
 def is_one_nest(launch: Launch) -> bool:
-    """Whether the launch is one nest whose first loop has its bounds from the launch: no iteration of that, and nothing is to be done."""
+    """Whether the launch is one nest whose first loop's bounds it gives; no iteration: no work."""
     body = launch.body
     while len(body.statements) == 1 and isinstance(body.statements[0], Block):
         body = body.statements[0]
@@ -107,15 +107,15 @@ def nest_loops(launch: Launch) -> tuple[TiledLoop, ...]:
 def launch_numbers(
     plan: KernelPlan, launch: Launch, numbering: Numbering, program: tuple[Launch, ...] | None = None
 ) -> Numbers:
-    """The names of a launch's numbers, clear of the user's; `program` are the launches of the
-    program that it stands in, the devices' by default.
+    """The names of a launch's numbers, clear of the user's names. `program` are the launches of its
+    program, by default the devices'.
     """
     taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
     bodies = [body for body in (launch.body, launch.staged) if body is not None]
     taken |= {node.object.name for body in bodies for node in walk(body) if isinstance(node, Access)}
     iterators = host_iterators(plan.host_steps) | host_iterators(plan.device_steps)
-    # A program has one value a constant, and each launch has axes of its own.
-    names = [one.name for one in (plan.device if program is None else program)]
+    # A program has one value for each constant, but each launch has its own axes.
+    names = [program_launch.name for program_launch in (plan.device if program is None else program)]
     ending = f"_{names.index(launch.name) + 1}" if len(names) > 1 and launch.name in names else ""
     divided = plan.divided_loop(launch)
     varying = frozenset(
@@ -129,11 +129,10 @@ def launch_numbers(
 
 @dataclass(frozen=True)
 class LaunchObjects:
-    """The outside objects that a launch's text mentions, by what becomes of them.
-
-    `arrays` and `scalars` are (index in the plan, object); `indirect` those of `arrays` that are
-    scalars; `privates` need a local of their own; `reduced` are (index in launch.reductions,
-    object); `values` (index in launch.values, object); `sizes` (index in plan.sizes, object).
+    """The outside objects in a launch's text, sorted by how the text gets them. `arrays` and
+    `scalars` are (index in the plan, object). `indirect` are those of `arrays` that are scalars.
+    `privates` need a local copy. `reduced` are (index in launch.reductions, object), `values`
+    (index in launch.values, object), `sizes` (index in plan.sizes, object).
     """
 
     arrays: tuple[tuple[int, DataObject], ...]
@@ -147,25 +146,25 @@ class LaunchObjects:
 
 
 def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
-    """Sort the objects of a launch's text; an outside scalar that the plan names nowhere is private."""
+    """Sort the objects of a launch's text. Outside scalars that the plan omits are private."""
     mentioned = _mentioned(launch)
     reductions = [reduction.object for reduction in launch.reductions]
     values = tuple((i, o) for i, o in enumerate(launch.values) if o in mentioned)
     sizes = tuple((i, size.object) for i, size in enumerate(plan.sizes) if size.object in mentioned)
-    own = {*launch.privates, *launch.first_privates, *reductions, *(o for _, o in (*values, *sizes))}
+    declared = {*launch.privates, *launch.first_privates, *reductions, *(o for _, o in (*values, *sizes))}
     iterators = {loop.loop.iterator for loop in nest_loops(launch)}
     arrays = [argument.object for argument in plan.arrays]
-    reached = tuple((i, o) for i, o in enumerate(arrays) if o in mentioned and o not in own)
+    reached = tuple((i, o) for i, o in enumerate(arrays) if o in mentioned and o not in declared)
     scalars = tuple(
-        (i, o) for i, o in enumerate(plan.scalars) if o in mentioned and o not in own and o not in iterators
+        (i, o) for i, o in enumerate(plan.scalars) if o in mentioned and o not in declared and o not in iterators
     )
     first = tuple((plan.scalars.index(o), o) for o in launch.first_privates if o in mentioned and o in plan.scalars)
-    known = {o for _, o in (*reached, *scalars, *first, *values, *sizes)} | set(reductions) | iterators
-    privates = [o for o in launch.privates if o in mentioned and o not in known]
+    sorted_objects = {o for _, o in (*reached, *scalars, *first, *values, *sizes)} | set(reductions) | iterators
+    privates = [o for o in launch.privates if o in mentioned and o not in sorted_objects]
     privates += [
         o
         for o in mentioned
-        if o.scope is not Scope.LOCAL and o.storage is Storage.SCALAR and o not in known and o not in privates
+        if o.scope is not Scope.LOCAL and o.storage is Storage.SCALAR and o not in sorted_objects and o not in privates
     ]
     return LaunchObjects(
         arrays=tuple((i, o) for i, o in reached if o.storage is not Storage.SCALAR),
@@ -179,44 +178,44 @@ def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
     )
 
 
-def is_checked_apart(plan: KernelPlan, object_: DataObject) -> bool:
-    """Whether every launch checks that nothing written lies where the array does, so that its
-    pointer may be `restrict`: not where the user's functions go to a variable by its own name.
+def is_checked_disjoint(plan: KernelPlan, object_: DataObject) -> bool:
+    """Whether every launch checks that the array overlaps no written one, for `restrict`. Not where
+    the user's functions use the variable by name.
     """
     return plan.apart and object_.storage is Storage.CONTIGUOUS and object_ not in implied_objects(plan.kernel.body)
 
 
 def _mentioned(launch: Launch) -> dict[DataObject, None]:
-    """The objects that the launch's text names, in order: all but those of bounds that come from the launch."""
-    found: dict[DataObject, None] = {}
-    _collect(launch.body, found)
+    """The objects in the launch's text, in order, without bounds that the launch supplies."""
+    objects: dict[DataObject, None] = {}
+    _collect(launch.body, objects)
     if launch.staged is not None:
-        _collect(launch.staged, found)
-    return found
+        _collect(launch.staged, objects)
+    return objects
 
 
-def _collect(node: object, found: dict[DataObject, None]) -> None:
+def _collect(node: object, objects: dict[DataObject, None]) -> None:
     if isinstance(node, TileNest):
         for tiled in node.loops:
             if not tiled.launch_bounds:
                 for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step):
-                    _collect(part, found)
-        _collect(node.body, found)
+                    _collect(part, objects)
+        _collect(node.body, objects)
         return
     if isinstance(node, Access):
-        found.setdefault(node.object)
+        objects.setdefault(node.object)
     if isinstance(node, Loop) and not node.declares_iterator:
-        found.setdefault(node.iterator)
+        objects.setdefault(node.iterator)
     if isinstance(node, Declarator):
         for length in node.object.lengths:
             if length is not None:
-                _collect(length, found)
+                _collect(length, objects)
     for child in _printed(node):
-        _collect(child, found)
+        _collect(child, objects)
 
 
 def _printed(node: object) -> Iterable[object]:
-    """The children of a node that are in the text."""
+    """The children of a node that are printed."""
     if not isinstance(node, Block):
         return children(node)
     return [

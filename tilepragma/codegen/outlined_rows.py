@@ -1,11 +1,11 @@
-"""Rows of tiles as functions of their own, for compilers of host functions.
+"""Outlines the rows of tiles into functions, for compilers of host functions.
 
-The innermost loop of a time tile stands in a nest of many loops whose bounds and addresses all want
-registers. gcc (12) takes a pointer for each element that the statement reads, keeps these pointers
-in memory, and loads each of them again for every vector. A function that gets one pointer for all
-elements at known distances of each other, and one for each other row, has a loop of the arithmetic
-alone: heat-3d takes 0.75 of the time (float, 120 points a side), 3-D Jacobi 0.8 to 0.85, jacobi-2d
-0.85 to 0.95, fdtd-2d 1.03 where its 5 elements are enough for a function.
+The innermost loop of a time tile stands in a nest of many loops whose bounds and addresses compete
+for registers. gcc (12) takes a pointer for each element that the statement reads, spills these
+pointers, and loads them again for every vector. An outlined function gets one pointer for all
+elements at known distances, and one for each other row, so that its loop has only arithmetic:
+heat-3d takes 0.75 of the time (float, 120 points a side), 3-D Jacobi 0.8 to 0.85, jacobi-2d 0.85 to
+0.95. fdtd-2d takes 1.03 of it, where 5 elements are outlined.
 """
 
 from __future__ import annotations
@@ -40,16 +40,15 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG, PointerType
 
-#: Elements of arrays that a loop's body names, from which on the loop gets a function: fewer have
-#: pointers in registers as it is.
+#: The least number of elements in the body of an outlined loop. Fewer pointers fit in registers.
 _LEAST_ELEMENTS = 6
 
 
 @dataclass(frozen=True)
 class OutlinedRow:
-    """`loop` is what the function does, over iterations from 0 to the first of its `parameters`.
-    `arguments` are the values of the others where the loop stood, while its iterator has its first
-    value.
+    """An outlined row. `loop` is the function's body, over iterations from 0 to the first of its
+    `parameters`. `arguments` are the values of the other parameters, valid where the loop stood,
+    while its iterator has its first value.
     """
 
     parameters: tuple[DataObject, ...]
@@ -59,16 +58,15 @@ class OutlinedRow:
 
 @dataclass(frozen=True)
 class _Row:
-    """A pointer to the element `start` names in the row's first iteration, and what lies at known distances of it."""
+    """A pointer to the element `start` in the first iteration, and elements at known distances."""
 
     start: Access
     elements: tuple[tuple[Access, int], ...]
 
 
 def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> OutlinedRow | None:
-    """The function for a loop of the planner's, called where its iterator holds its first value;
-    None where it is to stay as it is. `apart` are the arrays of which nothing written overlaps
-    another.
+    """The function for a planner's loop; None where the loop is to stay. It is called where the
+    iterator has its first value. No written array of `apart` overlaps another.
     """
     elements = _elements(loop, apart)
     if elements is None:
@@ -82,7 +80,7 @@ def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> 
 
 
 def _elements(loop: Loop, apart: frozenset[DataObject]) -> list[Access] | None:
-    """The different elements that the body names, in order; None where it is no row, or one of few of them."""
+    """The body's different elements, in order; None where it is no row, or has few of them."""
     upwards = loop.comparison in ("<", "<=") and literal_value(loop.step) == 1
     if loop.range != NOWHERE or not loop.declares_iterator or not upwards or not is_local_index(loop.iterator):
         return None
@@ -97,14 +95,16 @@ def _elements(loop: Loop, apart: frozenset[DataObject]) -> list[Access] | None:
         if isinstance(node, Declaration)
         for declarator in node.declarators
     }
-    own = any(node.object in inside for element in elements for node in walk(element) if isinstance(node, Access))
-    if own or len(elements) < _LEAST_ELEMENTS or any(element.object not in apart for element in elements):
+    reads_result = any(
+        node.object in inside for element in elements for node in walk(element) if isinstance(node, Access)
+    )
+    if reads_result or len(elements) < _LEAST_ELEMENTS or any(element.object not in apart for element in elements):
         return None
     return elements
 
 
 def _rows(elements: list[Access]) -> list[_Row]:
-    """The elements by the pointers that reach them; each points to the element of the shortest name."""
+    """The elements grouped by pointer; each points to the element of the shortest name."""
     groups: list[list[Access]] = []
     for element in elements:
         group = next((group for group in groups if _distance(group[0], element) is not None), None)
@@ -120,11 +120,11 @@ def _rows(elements: list[Access]) -> list[_Row]:
 
 
 def _distance(start: Access, element: Access) -> int | None:
-    """How many elements `element` lies behind `start`, in every iteration; None where that is not known here."""
+    """The distance from `start` to `element`, equal in every iteration; None where not known."""
     if start.object != element.object:
         return None
     pairs = zip(element.subscripts, start.subscripts, strict=True)
-    differences = [polynomial(one) - polynomial(other) for one, other in pairs]
+    differences = [polynomial(left) - polynomial(right) for left, right in pairs]
     lengths = [literal_value(length) for length in start.object.lengths[1:]]
     total: Polynomial = Polynomial(())
     for length, difference in zip([None, *lengths], differences, strict=True):
@@ -137,57 +137,57 @@ def _distance(start: Access, element: Access) -> int | None:
 def _outlined(loop: Loop, rows: list[_Row], written: set[DataObject], numbers: Numbers) -> OutlinedRow:
     iterator = loop.iterator
     count = _scalar(numbers.fresh(f"{iterator.name}_count"))
-    at = _scalar(numbers.fresh(f"{iterator.name}_at"))
+    index = _scalar(numbers.fresh(f"{iterator.name}_at"))
     parameters: list[DataObject] = [count]
     arguments: list[Expression] = []
-    reached: dict[Access, Access] = {}
+    accesses: dict[Access, Access] = {}
     for row in rows:
         object_ = row.start.object
-        same = [other for other in rows if other.start.object == object_]
-        number = f"{same.index(row) + 1}" if len(same) > 1 else ""
+        siblings = [sibling for sibling in rows if sibling.start.object == object_]
+        number = f"{siblings.index(row) + 1}" if len(siblings) > 1 else ""
         pointer = _pointer(numbers.fresh(f"{object_.name}_row{number}"), object_, object_ not in written)
         parameters.append(pointer)
         arguments.append(AddressOf(row.start, PointerType(object_.element)))
         for element, distance in row.elements:
             moves = any(access_to(iterator) in polynomial(subscript).atoms for subscript in element.subscripts)
-            reached[element] = Access(pointer, (_place(at if moves else None, distance),), (), element.type)
-    body = with_accesses(loop.body, lambda access: reached.get(access, access))
+            accesses[element] = Access(pointer, (_place(index if moves else None, distance),), (), element.type)
+    body = with_accesses(loop.body, lambda access: accesses.get(access, access))
     first = _scalar(numbers.fresh(f"{iterator.name}_first"))
-    for object_ in _outside(body, at):
-        own = object_ == iterator
-        parameters.append(first if own else replace(object_, scope=Scope.LOCAL, const=True))
-        arguments.append(access_to(iterator if own else object_))
-        if own:
-            value = Binary("+", access_to(first), access_to(at), LONG)
+    for object_ in _outside(body, index):
+        is_iterator = object_ == iterator
+        parameters.append(first if is_iterator else replace(object_, scope=Scope.LOCAL, const=True))
+        arguments.append(access_to(iterator if is_iterator else object_))
+        if is_iterator:
+            value = Binary("+", access_to(first), access_to(index), LONG)
             body = Block((Declaration((Declarator(iterator, value),)), *body.statements))
     counted = replace(
-        loop, iterator=at, lower=integer(0), comparison="<", upper=access_to(count), step=integer(1), body=body
+        loop, iterator=index, lower=integer(0), comparison="<", upper=access_to(count), step=integer(1), body=body
     )
     return OutlinedRow(tuple(parameters), tuple(arguments), counted)
 
 
 def iterations(loop: Loop) -> Expression:
-    """How many there are of a loop that gets a function, where its iterator has its first value."""
+    """The trip count of an outlined loop, where its iterator has its first value."""
     upper = loop.upper if loop.upper.type == LONG else Cast(LONG, loop.upper)
     count = Binary("-", upper, access_to(loop.iterator), LONG)
     return count if loop.comparison == "<" else Binary("+", count, integer(1), LONG)
 
 
-def _outside(body: Block, at: DataObject) -> Iterator[DataObject]:
-    """The scalars that the body reads and does not declare, in order, but for its iterator."""
-    inside = {at} | {
+def _outside(body: Block, index: DataObject) -> Iterator[DataObject]:
+    """The scalars, except the iterator, that the body reads and does not declare, in order."""
+    inside = {index} | {
         declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
     }
     scalars = [node.object for node in walk(body) if isinstance(node, Access) and not node.subscripts]
     return (scalar for scalar in dict.fromkeys(scalars) if scalar not in inside)
 
 
-def _place(at: DataObject | None, distance: int) -> Expression:
-    if at is None:
+def _place(index: DataObject | None, distance: int) -> Expression:
+    if index is None:
         return integer(distance)
     if distance == 0:
-        return access_to(at)
-    return Binary("+" if distance > 0 else "-", access_to(at), integer(abs(distance)), LONG)
+        return access_to(index)
+    return Binary("+" if distance > 0 else "-", access_to(index), integer(abs(distance)), LONG)
 
 
 def _scalar(name: str) -> DataObject:

@@ -1,4 +1,4 @@
-"""Buffers: local arrays that hold elements while a piece of code comes back to them, filled before it and written back after it."""
+"""Packed panels: local copies of array elements, filled before a piece of code and stored after."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from tilepragma.ir.types import INT, ArrayType
 
 @dataclass(frozen=True)
 class PanelParts:
-    """What a PackedPanels stands for: declarations of the local arrays, what fills each of them, the
-    body with the local elements in place of the array's, and what writes back each that is stored.
+    """The parts of a PackedPanels. They are the declarations of the local arrays, the statements
+    that fill each, the body on local elements, and the statements that store each written one.
     """
 
     declared: tuple[Declaration, ...]
@@ -49,111 +49,112 @@ class PanelParts:
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """All of it, in order."""
+        """All statements, in order."""
         return (*self.declared, *self.filled, *self.body.statements, *self.written)
 
 
-def with_buffers(node: PackedPanels, fresh: Callable[[str], str]) -> PanelParts:
-    """The parts of a PackedPanels. `fresh` makes names that nothing else has."""
-    each = [
-        _kept(buffer, fresh) if buffer.padded and buffer.stored else _held(buffer, fresh) for buffer in node.buffers
+def panel_parts(node: PackedPanels, fresh: Callable[[str], str]) -> PanelParts:
+    """The parts of a PackedPanels. `fresh` makes unused names."""
+    panels = [
+        _register_panel(panel, fresh) if panel.padded and panel.stored else _memory_panel(panel, fresh)
+        for panel in node.buffers
     ]
     return PanelParts(
-        tuple(one for parts in each for one in parts.declared),
-        tuple(one for parts in each for one in parts.filled),
+        tuple(declaration for parts in panels for declaration in parts.declared),
+        tuple(statement for parts in panels for statement in parts.filled),
         _body(node),
-        tuple(one for parts in each for one in parts.written),
+        tuple(statement for parts in panels for statement in parts.written),
     )
 
 
 @dataclass(frozen=True)
 class _PanelParts:
-    """What surrounds the body for one buffer."""
+    """The statements around the body for one panel."""
 
     declared: tuple[Declaration, ...]
     filled: tuple[Statement, ...]
     written: tuple[Statement, ...]
 
 
-def _held(buffer: Panel, fresh: Callable[[str], str]) -> _PanelParts:
-    """A buffer that is filled from the array and written back to it."""
-    local = _local(buffer, buffer.object)
-    filled = _padded(buffer, local) if buffer.padded else _copied(buffer, local, buffer.access, buffer.conditions)
-    written = (_copied(buffer, buffer.access, local, buffer.conditions),) if buffer.stored else ()
-    return _PanelParts(_declared(buffer, fresh), (filled,), written)
+def _memory_panel(panel: Panel, fresh: Callable[[str], str]) -> _PanelParts:
+    """A panel that is filled from the array and stored to it."""
+    local = _local(panel, panel.object)
+    filled = _padded(panel, local) if panel.padded else _copied(panel, local, panel.access, panel.conditions)
+    written = (_copied(panel, panel.access, local, panel.conditions),) if panel.stored else ()
+    return _PanelParts(_declared(panel, fresh), (filled,), written)
 
 
-def _kept(buffer: Panel, fresh: Callable[[str], str]) -> _PanelParts:
-    """A padded buffer that is to stay in registers, by way of another local array: loops whose
-    bounds are no constants, and tests, would keep it in memory.
+def _register_panel(panel: Panel, fresh: Callable[[str], str]) -> _PanelParts:
+    """A padded panel that stays in registers, by way of another local array. Loops with variable
+    bounds, and tests, would keep it in memory.
     """
-    to_kept, to_rows = _local(buffer, buffer.object), _in_one_row(buffer, fresh(f"{buffer.object.name}_rows"))
+    to_registers, to_rows = _local(panel, panel.object), _in_one_row(panel, fresh(f"{panel.object.name}_rows"))
     return _PanelParts(
-        tuple(Declaration((Declarator(one.object, None),)) for one in (to_kept, to_rows)),
-        (_padded(buffer, to_rows), _copied(buffer, to_kept, to_rows, ())),
+        tuple(Declaration((Declarator(access.object, None),)) for access in (to_registers, to_rows)),
+        (_padded(panel, to_rows), _copied(panel, to_registers, to_rows, ())),
         (
-            _copied(buffer, to_rows, to_kept, ()),
-            _over(buffer.loops[:-1], (_where_held(buffer, buffer.access, to_rows),)),
+            _copied(panel, to_rows, to_registers, ()),
+            _over(panel.loops[:-1], (_over_elements(panel, panel.access, to_rows),)),
         ),
     )
 
 
-def _in_one_row(buffer: Panel, name: str) -> Access:
-    """The place of an element in an array of one dimension. With several, clang (13) counts on from
-    one row into the next, which is right but looks to Oclgrind as if it left the array.
+def _in_one_row(panel: Panel, name: str) -> Access:
+    """The element's place in a one-dimensional array. With several dimensions, clang (13) indexes
+    past a row's end, which is right but which Oclgrind reports.
     """
     place, size = number(0), 1
-    for subscript, length in zip(buffer.subscripts, buffer.object.lengths, strict=True):
+    for subscript, length in zip(panel.subscripts, panel.object.lengths, strict=True):
         assert isinstance(length, IntegerLiteral), "local arrays have literal lengths"
         place, size = place * number(length.value) + polynomial(subscript), size * length.value
-    row = replace(buffer.object, name=name, host=name, lengths=(integer(size),))
-    return Access(row, (expression(place, INT),), (), buffer.access.type)
+    row = replace(panel.object, name=name, host=name, lengths=(integer(size),))
+    return Access(row, (expression(place, INT),), (), panel.access.type)
 
 
-def _declared(buffer: Panel, fresh: Callable[[str], str]) -> tuple[Declaration, ...]:
-    """The local array; what is only read is reached through a pointer: next to an array that is
-    indexed by variables, gcc 12 does not keep other local arrays in registers.
+def _declared(panel: Panel, fresh: Callable[[str], str]) -> tuple[Declaration, ...]:
+    """The local array; if it is only read, behind a pointer. Beside an array with variable indices,
+    gcc 12 keeps no other local array in registers.
     """
-    if buffer.stored:
-        return (Declaration((Declarator(buffer.object, None),)),)
-    name = fresh(f"{buffer.object.name}_space")
-    space = replace(buffer.object, name=name, host=name)
-    pointer = replace(buffer.object, lengths=(None, *buffer.object.lengths[1:]))
+    if panel.stored:
+        return (Declaration((Declarator(panel.object, None),)),)
+    name = fresh(f"{panel.object.name}_space")
+    space = replace(panel.object, name=name, host=name)
+    pointer = replace(panel.object, lengths=(None, *panel.object.lengths[1:]))
     start = Access(space, (), (), ArrayType(space.element, None))
     return Declaration((Declarator(space, None),)), Declaration((Declarator(pointer, start),))
 
 
 def comment(node: PackedPanels) -> str:
-    """What the buffers are for, for a reader."""
-    kept = [expression_text(buffer.access) for buffer in node.buffers if buffer.stored and buffer.loops]
-    alone = [expression_text(buffer.access) for buffer in node.buffers if buffer.stored and not buffer.loops]
-    packed = [expression_text(buffer.access) for buffer in node.buffers if not buffer.stored]
-    parts = [f"a tile of {one} that stays in registers: all bounds are constants" for one in kept]
-    parts += [f"what a worker has of {one} stays in registers" for one in alone]
-    parts += [f"what the tiles below read of {one}, packed in their order" for one in packed]
-    text = "; ".join(parts) + (", zeros beside" if any(buffer.padded for buffer in node.buffers) else "")
+    """The comment that tells a reader what the panels are for."""
+    tiles = [expression_text(panel.access) for panel in node.buffers if panel.stored and panel.loops]
+    elements = [expression_text(panel.access) for panel in node.buffers if panel.stored and not panel.loops]
+    packed = [expression_text(panel.access) for panel in node.buffers if not panel.stored]
+    parts = [f"a tile of {name} that stays in registers: all bounds are constants" for name in tiles]
+    parts += [f"what a worker has of {name} stays in registers" for name in elements]
+    parts += [f"what the tiles below read of {name}, packed in their order" for name in packed]
+    text = "; ".join(parts) + (", zeros beside" if any(panel.padded for panel in node.buffers) else "")
     return f"/* {in_comment(text[0].upper() + text[1:])}. */"
 
 
-def _local(buffer: Panel, object_: DataObject) -> Access:
-    return Access(object_, buffer.subscripts, (), buffer.access.type)
+def _local(panel: Panel, object_: DataObject) -> Access:
+    return Access(object_, panel.subscripts, (), panel.access.type)
 
 
-def _padded(buffer: Panel, target: Access) -> Statement:
-    """Fills `target` with the elements that there are, and zeros beside: first with rows of zeros, which compilers write at once."""
-    zeros = replace(buffer.loops[-1], body=Block((*buffer.declarations, _assigned(target, integer(0)))))
-    return _over(buffer.loops[:-1], (zeros, _where_held(buffer, target, buffer.access)))
+def _padded(panel: Panel, target: Access) -> Statement:
+    """Fill `target` with elements and zeros: whole rows of zeros first, which vectorise."""
+    zeros = replace(panel.loops[-1], body=Block((*panel.declarations, _assigned(target, integer(0)))))
+    return _over(panel.loops[:-1], (zeros, _over_elements(panel, target, panel.access)))
 
 
-def _where_held(buffer: Panel, target: Access, source: Expression) -> Loop:
-    """The innermost loop over those of its iterations that have an element, which are the first ones."""
-    loop = buffer.loops[-1]
-    [condition] = buffer.conditions
+def _over_elements(panel: Panel, target: Access, source: Expression) -> Loop:
+    """The innermost loop over the iterations that have an element, which come first."""
+    loop = panel.loops[-1]
+    [condition] = panel.conditions
     assert isinstance(condition, Binary) and condition.operator == "<=", "columns up to the last one are held"
     parts = (polynomial(condition.right) - polynomial(condition.left)).split(access_to(loop.iterator))
     assert parts is not None and parts[0].constant == -1 and loop.comparison == "<", "by the columns themselves"
     upper = expression(minimum((polynomial(loop.upper), parts[1] + number(1))))
-    return replace(loop, upper=upper, body=Block((*buffer.declarations, _assigned(target, source))))
+    return replace(loop, upper=upper, body=Block((*panel.declarations, _assigned(target, source))))
 
 
 def _over(loops: tuple[Loop, ...], inner: tuple[Statement, ...]) -> Statement:
@@ -168,25 +169,25 @@ def _assigned(target: Access, source: Expression) -> Statement:
     return ExpressionStatement(Assignment("=", target, source, target.type))
 
 
-def _copied(buffer: Panel, target: Access, source: Expression, conditions: tuple[Expression, ...]) -> Statement:
+def _copied(panel: Panel, target: Access, source: Expression, conditions: tuple[Expression, ...]) -> Statement:
     copy = _assigned(target, source)
     if conditions:
         copy = If(conjunction(conditions), Block((copy,)), None)
-    return _over(buffer.loops, (*buffer.declarations, copy))
+    return _over(panel.loops, (*panel.declarations, copy))
 
 
 def _body(node: PackedPanels) -> Block:
     def local(access: Access) -> Expression:
-        for buffer in node.buffers:
-            place = place_in_buffer(access.object, access.subscripts, buffer)
+        for panel in node.buffers:
+            place = place_in_buffer(access.object, access.subscripts, panel)
             if place is not None:
-                return Access(buffer.object, place, access.path, access.type)
+                return Access(panel.object, place, access.path, access.type)
         return access
 
     body = with_accesses(node.body, local)
-    return with_each(body, If, _without_test) if any(buffer.padded for buffer in node.buffers) else body
+    return with_each(body, If, _without_test) if any(panel.padded for panel in node.buffers) else body
 
 
 def _without_test(node: If) -> Statement:
-    """Compilers keep no array in registers around a test."""
+    """The branch without its test, since compilers keep no array in registers around a test."""
     return node.then if node.padded else node

@@ -1,4 +1,4 @@
-"""Expressions, types and declarators as text of a target: one printer, the differences in a Dialect and an ObjectMap."""
+"""Prints expressions, types and declarators; a Dialect and an ObjectMap hold the differences."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ _COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
 @dataclass(frozen=True)
 class Flat:
-    """A device array reached through one pointer. `lengths` are those of dimensions 1 and up,
-    printed; `lowers` (ROWS) what is taken off each subscript; `origin` what is taken off the whole
-    index.
+    """A device array behind one pointer. `lengths` are the printed lengths of dimensions 1 and up.
+    `lowers` (ROWS) is subtracted from each subscript, `origin` from the whole index.
     """
 
     lengths: tuple[str, ...]
@@ -65,10 +64,9 @@ class Flat:
 
 @dataclass(frozen=True)
 class ObjectMap:
-    """How objects are reached: `flat` arrays by one index, `indirect` scalars through a pointer,
-    others as in C.
-
-    `host_names` prints DataObject.host instead of the name (in the user's function).
+    """How the text reaches objects: `flat` arrays by one index, `indirect` scalars by a pointer.
+    Others are reached as in C. `host_names` prints DataObject.host instead of the name (in the
+    user's function).
     """
 
     flat: dict[DataObject, Flat] = field(default_factory=dict)
@@ -78,7 +76,7 @@ class ObjectMap:
 
 @dataclass(frozen=True)
 class CalledFunction:
-    """The printed name of a called function, and the arguments that it gets behind the user's."""
+    """The printed name of a called function, and the arguments added after the user's."""
 
     name: str
     lengths: tuple[str, ...] = ()
@@ -86,7 +84,7 @@ class CalledFunction:
 
 @dataclass(frozen=True)
 class Printer:
-    """Prints for one dialect and one set of objects. `called` gives what the call of a user's function becomes."""
+    """Prints for one dialect and one set of objects. `called` maps calls of users' functions."""
 
     dialect: Dialect
     objects: ObjectMap = field(default_factory=ObjectMap)
@@ -98,7 +96,7 @@ class Printer:
         return f"({text})" if precedence < least else text
 
     def condition(self, node: Expression) -> str:
-        """`node` between the parentheses of an if or a loop; an assignment gets its own, which compilers ask for."""
+        """The condition of an if or a loop. Assignments get extra parentheses."""
         text = self.expression(node)
         return f"({text})" if isinstance(node, Assignment) else text
 
@@ -107,7 +105,7 @@ class Printer:
         return object_.host if self.objects.host_names else self.dialect.identifier(object_.name)
 
     def type(self, type_: Type, inner: str = "") -> str:
-        """The declaration of `inner` with `type_`; the type's own name where `inner` is empty."""
+        """The declaration of `inner` with `type_`; the type's name where `inner` is empty."""
         match type_:
             case PointerType(pointee, const, restrict):
                 stars = "*" + (f"{self.dialect.restrict} " if restrict else "") + inner
@@ -136,7 +134,7 @@ class Printer:
         return ("const " if object_.const else "") + self.type(object_.element, inner)
 
     def initializer(self, value: Initializer, element: Type) -> str:
-        """What stands after `=`; braces for a tuple. `element` is the type of one element of the object."""
+        """The text after `=`; braces for a tuple. `element` is the type of its elements."""
         if isinstance(value, tuple):
             kinds = [field_.type for field_ in element.fields] if isinstance(element, RecordType) else []
             nested = any(isinstance(item, tuple) for item in value)
@@ -151,7 +149,7 @@ class Printer:
         return self.expression(Cast(type_, value), ASSIGNMENT) if narrowed else self._converted_value(value, type_)
 
     def _converted_value(self, value: Expression, type_: Type) -> str:
-        """`value` stored in an object of `type_`; OpenCL C has no _Bool in memory, so its conversion is written out."""
+        """`value` stored as `type_`, with a conversion to OpenCL C's replacement of _Bool."""
         if self._is_boolean_store(type_):
             return f"{self.expression(value, _BINARY['=='] + 1)} != 0"
         text = self.expression(value, ASSIGNMENT)
@@ -206,7 +204,7 @@ class Printer:
                 return self._call(node)
 
     def _choice(self, condition: Expression) -> str:
-        """What stands before `?`, which OpenCL C takes as an integer only."""
+        """The text before `?`, which must be an integer in OpenCL C."""
         if self.dialect.name == "opencl" and not (
             isinstance(condition.type, ScalarType) and not condition.type.is_floating
         ):
@@ -256,7 +254,7 @@ class Printer:
         return self.dialect.identifier(name)
 
     def flat_index(self, node: Access, flat: Flat) -> str:
-        """The element index of an access, row-major, in the dialect's type for that where there is arithmetic; missing subscripts are 0."""
+        """The row-major index of an access, in the dialect's type; missing subscripts are 0."""
         total, is_sum = "", False
         rank = node.object.rank
         for dimension in range(rank):
@@ -289,9 +287,9 @@ class Printer:
         return self.expression(subscript, _BINARY["+"])
 
     def _binary(self, node: Binary) -> str:
-        own = _BINARY[node.operator]
-        left = self._operand(node.left, own, node.operator)
-        right = self._operand(node.right, own + 1, node.operator)
+        precedence = _BINARY[node.operator]
+        left = self._operand(node.left, precedence, node.operator)
+        right = self._operand(node.right, precedence + 1, node.operator)
         return f"{left} {node.operator} {right}"
 
     def _operand(self, node: Expression, least: int, parent: str) -> str:
@@ -322,7 +320,7 @@ class Printer:
         return self._math(node, device_call(node.function, len(node.arguments), self.dialect.name == "opencl"))
 
     def _argument(self, argument: Expression) -> str:
-        """C converts no `T **` to a pointer to const rows by itself."""
+        """The argument, cast where C does not convert `T **` to a pointer to const rows."""
         match argument.type:
             case PointerType(PointerType() as rows, const) as type_ if const or rows.const:
                 if not self.dialect.device:
@@ -352,14 +350,14 @@ def _is_boolean(type_: Type) -> bool:
 
 
 def _boolean_increment(operator: str, prefix: bool, text: str) -> str:
-    """C's `++` and `--` of a _Bool, which saturate and toggle; C++ has neither, OpenCL C counts on."""
+    """C's `++` and `--` of a _Bool, which saturate and toggle. OpenCL C and C++ differ."""
     if operator == "--":
         return f"({text} = !{text})" if prefix else f"(!({text} = !{text}))"
     return f"({text} = 1)" if prefix else f"({text} ? 1 : ({text} = 1, 0))"
 
 
 def _asks_for_parentheses(parent: str, child: str) -> bool:
-    """Where precedence needs none, but gcc's -Wparentheses and a reader do."""
+    """Whether gcc's -Wparentheses and readers ask for parentheses that precedence does not need."""
     if parent == "||":
         return child == "&&"
     if parent in ("<<", ">>"):
@@ -369,24 +367,23 @@ def _asks_for_parentheses(parent: str, child: str) -> bool:
     return parent in _COMPARISONS and child in _COMPARISONS
 
 
-#: Operators of reductions on truths by the logical ones, since partial values may be in a wider
-#: type.
+#: Reductions on truths use logical operators, since partial values may have a wider type.
 _OF_TRUTHS = {"+": "||", "max": "||", "|": "||", "*": "&&", "min": "&&", "&": "&&"}
 
 
 def identity(operator: str, type_: ScalarType) -> str:
-    """The value that a reduction with `operator` starts from, as text of every target."""
+    """The value that a reduction with `operator` starts from, as text for every target."""
     if type_.kind is ScalarKind.BOOLEAN:
-        # Targets without a type of truths have a wider one.
+        # Some targets have no Boolean type and use a wider one.
         return "1" if _OF_TRUTHS.get(operator, operator) == "&&" else "0"
     if type_.is_floating and operator in ("+", "min", "max", "fmin", "fmax"):
         suffix = {32: "f", 64: ""}.get(type_.bits, "l")
-        one, zero = f"1.0{suffix}", f"0.0{suffix}"
+        unit, zero = f"1.0{suffix}", f"0.0{suffix}"
         if operator == "+":
             return f"-{zero}"  # 0.0 would make 0.0 of -0.0
         if operator in ("fmin", "fmax"):
             return f"({zero} / {zero})"
-        return f"({'-' if operator == 'max' else ''}{one} / {zero})"
+        return f"({'-' if operator == 'max' else ''}{unit} / {zero})"
     if operator in ("+", "|", "^", "||"):
         return "0"
     if operator in ("*", "&&"):
@@ -402,7 +399,7 @@ def identity(operator: str, type_: ScalarType) -> str:
 
 
 def combination(operator: str, type_: ScalarType, left: str, right: str) -> str:
-    """`left operator right` of a reduction of this type, as text of every target."""
+    """`left operator right` of a reduction of this type, as text for every target."""
     if type_.kind is ScalarKind.BOOLEAN:
         return f"{left} {_OF_TRUTHS.get(operator, operator)} {right}"
     if operator in ("min", "max"):

@@ -1,5 +1,4 @@
-"""OpenCL C programs for devices that are processors: the host's launches, whose instances are dealt
-to groups of one work-item.
+"""OpenCL C programs for processors: the host's launches, distributed to groups of one work-item.
 
 The loops over points stay loops, as in the host functions, so that compilers vectorise them.
 """
@@ -31,14 +30,14 @@ def processor_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
 
 
 class _ProcessorEntry(Entry):
-    """One group computes a stretch of the instances, one after the other."""
+    """One group runs a range of the instances in sequence."""
 
     def reductions(self) -> ReductionPrinter:
         kind = instance_kind(self.launch)
-        dealt = replace(self.launch, axes=() if kind is None else tuple(used_dimensions(self.launch, kind)))
+        distributed = replace(self.launch, axes=() if kind is None else tuple(used_dimensions(self.launch, kind)))
         partials = tuple(self.partials(object_) for _, object_ in self.objects.reduced)
         return ReductionPrinter(
-            dealt, self.dialect, self.numbers, self.printer, partials, self.plan.kernel.directive.local_bytes
+            distributed, self.dialect, self.numbers, self.printer, partials, self.plan.kernel.directive.local_bytes
         )
 
     def shared_scalars(self) -> frozenset[DataObject]:
@@ -57,8 +56,8 @@ class _ProcessorEntry(Entry):
             if parameter.kind is ParameterKind.ORIGIN:
                 writer.line(f"{self.printer.name(self.plan.arrays[parameter.index].object)} -= {name};")
         kind = instance_kind(self.launch)
-        own = () if kind is not None else tuple(object_ for _, object_ in self.objects.indirect)
-        for object_ in own:
+        scalars = () if kind is not None else tuple(object_ for _, object_ in self.objects.indirect)
+        for object_ in scalars:
             declared = self.printer.declaration(replace(object_, const=False))
             writer.line(f"{declared} = *{self.pointer_name(object_)};")
         with ExitStack() as stack:
@@ -69,7 +68,7 @@ class _ProcessorEntry(Entry):
             bound = frozenset() if kind is None else frozenset({kind})
             StatementPrinter(writer, self.printer, self.numbers, bound).block(self.launch.body)
             self.reductions().finish(writer)
-        for object_ in own:
+        for object_ in scalars:
             writer.line(f"*{self.pointer_name(object_)} = {self.printer.name(object_)};")
         return writer.text()
 

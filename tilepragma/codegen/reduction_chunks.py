@@ -2,8 +2,8 @@
 partial value.
 
 Each chunk is reduced in the order of the text. A binary tree over the chunks' indices combines them
-(`runtime/reduce.c`). The trip count and the chunk length alone fix the number of chunks
-(`runtime/numbers.c`), so that the number of threads changes no bit of a result.
+(`runtime/launch/reduction.c`). The trip count and the chunk length alone fix the number of chunks
+(`runtime/launch/launch_geometry.c`), so that the number of threads changes no bit of a result.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _CHUNK = 4096
 #: The assumed trip count of a loop whose trip count is unknown; the assumed nodes of a user's
 #: function and of a library's.
 _UNKNOWN, _USER_CALL, _LIBRARY_CALL = 64, 256, 16
-#: Beyond this a chunk is one iteration anyway.
+#: A longer chunk is one iteration anyway.
 _ENOUGH = _CHUNK**2
 
 
 def chunk(launch: Launch) -> int:
-    """The least number of iterations in a chunk; 0 where the launch reduces no floating-point number."""
+    """The least number of iterations in a chunk; 0 without floating-point reductions."""
     if not any(reduction.is_floating for reduction in launch.reductions):
         return 0
     return max(1, _CHUNK // _weight(launch))
@@ -63,5 +63,5 @@ def _is_distributed(loop: TiledLoop) -> bool:
 
 
 def _trip(loop: Loop) -> int:
-    known = literal_trip(loop)
-    return _UNKNOWN if known is None else max(1, known)
+    trip = literal_trip(loop)
+    return _UNKNOWN if trip is None else max(1, trip)

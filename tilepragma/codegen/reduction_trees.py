@@ -1,4 +1,4 @@
-"""Reductions inside a gang: each work-item's partial value joins a tree in local memory, in an order that never varies."""
+"""Reductions inside a gang: a tree in local memory combines the work-items in a fixed order."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from tilepragma.ir.loop_tree import Axis
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import Launch, Reduction
 
-#: Slots of local memory where the number of workers is not a constant; more workers than that take
-#: turns.
+#: Slots of local memory where the number of workers is no constant. More workers take turns.
 SLOTS = 1024
 
 
 @dataclass(frozen=True)
 class ReductionPrinter:
-    """Prints the reductions of one entry point; `partials` names the buffer of each, trees take at
-    most `local_bytes`. `place` is where a value goes in its buffer; the gang's number where it is
-    empty.
+    """Prints the reductions of one entry point. `partials` names the buffer of each reduction.
+    Trees take at most `local_bytes`. `place` is a value's index in its buffer; empty: the gang's
+    number.
     """
 
     launch: Launch
@@ -35,9 +34,7 @@ class ReductionPrinter:
     place: str = ""
 
     def slots(self) -> tuple[str, str, int] | None:
-        """The macro for how many slots the tree has, its value where the number of workers is a
-        constant, and that where it is not; None where there is no tree.
-        """
+        """The macro of the tree's slots, its value with constant workers, and that without."""
         workers = self._workers()
         if not self.partials or not workers:
             return None
@@ -51,20 +48,20 @@ class ReductionPrinter:
         return self._slots(), count if most == SLOTS else f"{count} < {most} ? {count} : {most}", most
 
     def declare(self, writer: Writer) -> None:
-        """The local arrays, at the head of the entry point."""
+        """Declare the local arrays, at the head of the entry point."""
         if self._workers():
             for reduction in self.launch.reductions:
                 array = self.printer.type(reduction.object.element, f"{self._tree(reduction)}[{self._slots()}]")
                 writer.line(f"{self.dialect.local_space}{array};")
 
     def start(self, writer: Writer) -> None:
-        """Each work-item's accumulator, at the operator's identity."""
+        """Each work-item's accumulator, with the operator's identity."""
         for reduction in self.launch.reductions:
             declared = self.printer.type(reduction.object.element, self.printer.name(reduction.object))
             writer.line(f"{declared} = {identity(reduction.operator, _scalar(reduction))};")
 
     def finish(self, writer: Writer) -> None:
-        """Combine the work-items of the gang and store the result; outside every guard, since all of them meet here."""
+        """Combine the gang's work-items and store the result, outside every guard."""
         if not self.launch.reductions:
             return
         gang = self.place or self._linear([axis_name(axis) for axis in self._gangs()], AxisKind.GANG, AxisKind.THREAD)
@@ -93,28 +90,28 @@ class ReductionPrinter:
         with writer.block(f"for ({wide} {turn} = {slots}; {turn} < {workers}; {turn} += {slots})"):
             with writer.block(f"if ({worker} >= {turn} && {worker} < {turn} + {slots})"):
                 for reduction in self.launch.reductions:
-                    own = self.printer.name(reduction.object)
-                    self._combine(writer, reduction, f"{worker} - {turn}", own)
+                    accumulator = self.printer.name(reduction.object)
+                    self._combine(writer, reduction, f"{worker} - {turn}", accumulator)
             writer.line(barrier)
-        kept = self.numbers.fresh("kept")
-        head = f"for ({wide} {used} = {workers} < {slots} ? {workers} : {slots}, {kept}; {used} > 1; {used} = {kept})"
+        half = self.numbers.fresh("kept")
+        head = f"for ({wide} {used} = {workers} < {slots} ? {workers} : {slots}, {half}; {used} > 1; {used} = {half})"
         with writer.block(head):
-            writer.line(f"{kept} = ({used} + 1) / 2;")
-            with writer.block(f"if ({worker} < {used} - {kept})"):
+            writer.line(f"{half} = ({used} + 1) / 2;")
+            with writer.block(f"if ({worker} < {used} - {half})"):
                 for reduction in self.launch.reductions:
-                    self._combine(writer, reduction, worker, f"{self._tree(reduction)}[{worker} + {kept}]")
+                    self._combine(writer, reduction, worker, f"{self._tree(reduction)}[{worker} + {half}]")
             writer.line(barrier)
         with writer.block(f"if ({worker} == 0)"):
             for reduction, partials in zip(self.launch.reductions, self.partials, strict=True):
                 writer.line(f"{partials}[{gang}] = {self._tree(reduction)}[0];")
         writer.line(barrier)
 
-    def _combine(self, writer: Writer, reduction: Reduction, slot: str, other: str) -> None:
+    def _combine(self, writer: Writer, reduction: Reduction, slot: str, operand: str) -> None:
         left = f"{self._tree(reduction)}[{slot}]"
-        writer.line(f"{left} = {combination(reduction.operator, _scalar(reduction), left, other)};")
+        writer.line(f"{left} = {combination(reduction.operator, _scalar(reduction), left, operand)};")
 
     def _linear(self, names: list[str], *kinds: AxisKind) -> str:
-        """The linear index of the group's or work-item's indices, dimension 0 fastest."""
+        """The linear index of a group or work-item, dimension 0 fastest."""
         axes = used_dimensions(self.launch, *kinds)
         text = ""
         for name, axis in reversed(list(zip(names, axes, strict=True))):

@@ -1,16 +1,18 @@
-"""Columns of scratchpads in registers (`RegisterQueue`): a worker of a gang that walks through planes keeps
-what it wrote of its own columns.
+"""Register queues (`RegisterQueue`): scratchpad planes in registers.
 
-    if (COLUMNS) { a_column[round][plane] = a_column[round][plane - 1] for all planes, the oldest first }     at every position
-    a_scratchpad[i & 15][j] = ...;  if (COLUMNS) a_column[j_round][i_front - i] = a_scratchpad[i & 15][j];
+A worker of a gang that walks through planes keeps the values that it wrote.
+
+    if (COLUMNS) /* oldest first */ a_column[round][plane] = a_column[round][plane - 1];
+    a_scratchpad[i & 15][j] = ...;
+    if (COLUMNS) a_column[j_round][i_front - i] = a_scratchpad[i & 15][j];
     ... = (COLUMNS ? a_column[j_round][i_front - (i - 1)] : a_scratchpad[(i - 1) & 15][j]) ...
 
-A scratchpad that is read in registers alone has no memory of the gang where these are used:
+Where queues are used, a scratchpad whose readers all use registers takes no shared memory:
 
     if (COLUMNS) { b_column[j_round][i_front - i] = ...; } else { b_scratchpad[i & 15][j] = ...; }
 
-COLUMNS is a constant: 1 in specialised programs whose workers have few columns each. All loops
-around are then unrolled, and all places constants.
+COLUMNS is a constant: 1 in specialised programs whose workers have few columns each. The compiler
+then unrolls all loops around, and all places are constants.
 """
 
 from __future__ import annotations
@@ -46,14 +48,14 @@ from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.coverage import nest_axes
 
 _MOST_WORDS = 64
-"""Registers of 32 bits that a worker gives to columns at most; more of them leave no room for a second gang."""
+"""The most 32-bit registers of a worker for queues; with more, a second gang has no room."""
 
 
 @dataclass(frozen=True)
 class RegisterQueueMacros:
-    """Preprocessor names of an entry point: `used`, whether there are columns, with its value in
-    specialised programs; `rounds`, the rounds of a worker in each of the loops that are dealt out,
-    with the value where columns are used.
+    """Macros of an entry point. `used`: whether register queues are used, with the value in
+    specialised programs. `rounds`: the rounds of a worker in each distributed loop, with the value
+    where queues are used.
     """
 
     used: str
@@ -63,7 +65,7 @@ class RegisterQueueMacros:
 
 @dataclass(frozen=True)
 class RegisterQueuePrinter:
-    """Prints the columns of one launch. `printer` is that of the launch's own arrays."""
+    """Prints the register queues of one launch. `printer` prints the launch's arrays."""
 
     launch: Launch
     dialect: Dialect
@@ -72,12 +74,12 @@ class RegisterQueuePrinter:
 
     @cached_property
     def scratchpads(self) -> tuple[Scratchpad, ...]:
-        """Those that have columns."""
+        """The scratchpads that have register queues."""
         return tuple(scratchpad for scratchpad in self.launch.scratchpads if scratchpad.column is not None)
 
     @cached_property
     def macros(self) -> RegisterQueueMacros | None:
-        """None where there are no columns, or the rounds of workers are no constants of the program, or not the same wherever they are counted."""
+        """The macros; None without queues, or unless rounds are equal constants in all nests."""
         nests = [node for node in walk(self.launch.body) if isinstance(node, TileNest) and _to_workers(node)]
         if not self.scratchpads or len({tuple(loop.distribution_key for loop in nest.loops) for nest in nests}) != 1:
             return None
@@ -99,7 +101,7 @@ class RegisterQueuePrinter:
 
     @cached_property
     def alone(self) -> frozenset[DataObject]:
-        """Scratchpads that nobody reads but in registers."""
+        """Scratchpads that are read in registers alone."""
         if self.macros is None:
             return frozenset()
         nodes = tuple(walk(self.launch.body))
@@ -112,7 +114,7 @@ class RegisterQueuePrinter:
         )
 
     def declare(self, writer: Writer) -> None:
-        """The scratchpads, and the registers; what is in them before a worker writes there, nobody reads."""
+        """Declare scratchpads and registers. No worker reads a register before it writes there."""
         for scratchpad in self.launch.scratchpads:
             object_, first = scratchpad.object, scratchpad.object.lengths[0]
             if self.macros is not None and first is not None and object_ in self.alone:
@@ -129,14 +131,14 @@ class RegisterQueuePrinter:
             writer.line(f"{self.printer.type(scratchpad.object.element, inner)} = {{0}};")
 
     def is_position(self, loop: Loop) -> bool:
-        """Whether columns move on by one plane with each round of the loop."""
+        """Whether register queues move on by one plane with each round of the loop."""
         return self.macros is not None and any(
             scratchpad.column is not None and scratchpad.column.position == loop.iterator
             for scratchpad in self.scratchpads
         )
 
     def is_unrolled(self, loop: Loop) -> bool:
-        """Whether the loop stands between positions and workers, so that places in registers depend on its iterator."""
+        """Whether the loop lies between positions and workers: its iterator selects registers."""
         return (
             self.macros is not None
             and not self.is_position(loop)
@@ -144,7 +146,7 @@ class RegisterQueuePrinter:
         )
 
     def move(self, writer: Writer) -> None:
-        """What stands at the head of a position."""
+        """Print the moves of the queues at the head of a position."""
         if self.macros is None:
             return
         with writer.block(f"if ({self.macros.used})"):
@@ -158,9 +160,9 @@ class RegisterQueuePrinter:
         rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.macros.rounds))]
         plane, depth = self.numbers.fresh("plane"), writer.depth
         places = "".join(f"[{round_}]" for round_ in rounds)
-        for one, (count, _) in zip(rounds, self.macros.rounds, strict=True):
+        for round_name, (count, _) in zip(rounds, self.macros.rounds, strict=True):
             writer.line(self.dialect.unroll)
-            writer.line(f"for (int {one} = 0; {one} < {count}; ++{one})")
+            writer.line(f"for (int {round_name} = 0; {round_name} < {count}; ++{round_name})")
             writer.depth += 1
         writer.line(self.dialect.unroll)
         writer.line(f"for (int {plane} = {planes - 1}; {plane} > 0; --{plane})")
@@ -168,7 +170,7 @@ class RegisterQueuePrinter:
         writer.depth = depth
 
     def body(self, block: Block) -> Block:
-        """The block with registers in place of scratchpads where these are read by that name, and written as the scratchpads are."""
+        """The block with reads of scratchpads replaced by registers, and writes going to both."""
         return self._block(block, ())
 
     def _block(self, block: Block, rounds: tuple[Expression, ...]) -> Block:
@@ -181,7 +183,7 @@ class RegisterQueuePrinter:
         if not isinstance(node, ExpressionStatement):
             yield with_blocks(node, lambda inner: self._block(inner, rounds))
             return
-        node = with_accesses(node, lambda one: self._read(one, rounds))
+        node = with_accesses(node, lambda access: self._read(access, rounds))
         made = node.expression
         scratchpad = None
         if isinstance(made, Assignment):
@@ -192,10 +194,10 @@ class RegisterQueuePrinter:
             yield node
             return
         alone = scratchpad.object in self.alone
-        kept = Assignment(
+        store = Assignment(
             "=", self._register(scratchpad, made.target, rounds), made.value if alone else made.target, made.type
         )
-        inside = Block((ExpressionStatement(kept, node.range),))
+        inside = Block((ExpressionStatement(store, node.range),))
         if not alone:
             yield node
         yield If(local_scalar(self.macros.used, INT), inside, Block((node,)) if alone else None)
@@ -212,7 +214,7 @@ class RegisterQueuePrinter:
         return access
 
     def _register(self, scratchpad: Scratchpad, access: Access, rounds: tuple[Expression, ...]) -> Access:
-        """Where the element of the scratchpad is in the registers: its plane is how many planes it lies behind the position."""
+        """The register of the element: its plane is the distance behind the position."""
         ring = access.subscripts[0]
         assert scratchpad.column is not None and isinstance(ring, Binary), "a place in a ring"
         behind = Binary("-", access_to(scratchpad.column.position), ring.left, INDEX)

@@ -1,9 +1,8 @@
-"""Scratchpads of a staged form (`Launch.staged_scratchpads`): where they lie in the memory of a gang, and
-what they take of it.
+"""The scratchpads of a staged launch (`Launch.staged_scratchpads`): their places in shared memory.
 
-Their lengths are sums of tile sizes. Where these are constants the compiler sees whether the
-scratchpads fit and drops what does not run; where they are arguments a pool is declared that the
-scratchpads lie in, and the kernel asks.
+A scratchpad's length is a sum of tile sizes. If the sizes are constants, the compiler sees whether
+the scratchpads fit and drops dead code. If they are arguments, the program declares a pool for the
+scratchpads, and the kernel tests whether they fit.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _WORD = 8
 
 @dataclass(frozen=True)
 class ScratchpadPool:
-    """Prints the scratchpads of one launch's staged form. `printer` is that of the launch's own arrays."""
+    """Prints the scratchpads of one staged launch. `printer` prints the launch's arrays."""
 
     launch: Launch
     dialect: Dialect
@@ -33,13 +32,13 @@ class ScratchpadPool:
 
     @property
     def macros(self) -> StagedMacros:
-        """What is defined before the entry point."""
+        """The macros defined before the entry point."""
         name = self.launch.name.upper()
         value = " + ".join(map(self._words, self.launch.staged_scratchpads))
         return StagedMacros(f"{name}_STAGED_WORDS", value, f"{name}_STAGED", f"{name}_POOL_WORDS")
 
     def flats(self) -> dict[DataObject, Flat]:
-        """How the scratchpads are reached: by an index into each."""
+        """The layout of each scratchpad, for accesses by one index."""
         return {
             scratchpad.object: Flat(
                 tuple(self._length(scratchpad, place) for place in range(1, scratchpad.object.rank))
@@ -48,11 +47,11 @@ class ScratchpadPool:
         }
 
     def declare(self, writer: Writer) -> None:
-        """The pool, at the head of the entry point."""
+        """Declare the pool, at the head of the entry point."""
         writer.line(f"{self.dialect.local_space}{self.dialect.wide} {self._pool}[{self.macros.pool}];")
 
     def start(self, writer: Writer) -> None:
-        """Where the scratchpads lie in the pool, and how long their rows are."""
+        """Declare the scratchpads' pointers into the pool, and the lengths of their rows."""
         space, place = self.dialect.pointed_local_space, self._pool
         for scratchpad in self.launch.staged_scratchpads:
             object_ = scratchpad.object

@@ -1,9 +1,8 @@
-"""Boxes of arrays in memory of a gang: what they take of it, the copies that all workers make
-together, and the accesses to them.
+"""Array tiles in shared memory: their sizes, their cooperative copies, and the accesses to them.
 
-All of it is in the program's text: with the numbers of workers as constants the compiler sees
-whether the boxes fit, and drops what does not run; with numbers as arguments a pool is declared
-that the boxes lie in, and the kernel asks whether they fit.
+The program's text decides. With constant numbers of workers, the compiler sees whether the tiles
+fit, and drops dead code. With numbers as arguments, the program declares a pool for the array
+tiles, and the kernel tests whether they fit.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbering import used_dimensions
 from tilepragma.codegen.printer import Flat, Printer
-from tilepragma.codegen.staged_tile import StagedBox
+from tilepragma.codegen.staged_tile import StagedTile
 from tilepragma.codegen.tile_copies import TileCopies
 from tilepragma.codegen.vector_copies import WIDE_BYTES, begins_of_loops, vector_of
 from tilepragma.codegen.writer import Writer
@@ -44,7 +43,7 @@ from tilepragma.plan.summary import copies_ahead, staged_arrays
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
 _WORD = 8
-#: Registers of 32 bits in which a worker holds what it has read of the next tile.
+#: The 32-bit registers in which a worker holds elements of the next tile.
 _MOST_HELD = 16
 #: Sizes of elements in bytes that CUDA copies without a register.
 _ASYNC_SIZES = (4, 8)
@@ -52,13 +51,15 @@ _ASYNC_SIZES = (4, 8)
 
 @dataclass(frozen=True)
 class StagedMacros:
-    """Preprocessor names of an entry point: `words` of memory that the boxes take (with its value
-    as text), `fits`, whether that is less than a gang has, and `pool`, how many words are declared.
+    """Macros of an entry point.
 
-    Of copies ahead `twice`, whether the boxes fit two times; `held`, whether a worker holds what it
-    copies in registers until its tile is computed: where the `cost` of that, in registers of 32
-    bits, is `most` at most; `each`, how many elements it copies of each box, with the value;
-    `async_sizes`, the sizes of elements in bytes that the device may copy by itself.
+    `words` of shared memory that the array tiles take (with the value as text); `fits`: whether a
+    gang has as many; `pool`: how many words are declared.
+
+    For double buffering: `twice`: whether the array tiles fit twice. `held`: whether a worker holds
+    its elements in registers until their tile is computed, since the `cost`, in 32-bit registers,
+    is at most `most`. `each`: how many elements a worker copies of each array tile, with the value.
+    `async_sizes`: the element sizes in bytes that the device copies asynchronously.
     """
 
     words: str
@@ -75,7 +76,7 @@ class StagedMacros:
 
 @dataclass(frozen=True)
 class StagingPrinter:
-    """Prints the boxes of one launch. `printer` is that of the launch's own arrays."""
+    """Prints the array tiles of one launch. `printer` prints the launch's arrays."""
 
     launch: Launch
     dialect: Dialect
@@ -83,16 +84,16 @@ class StagingPrinter:
     printer: Printer
 
     @cached_property
-    def boxes(self) -> tuple[StagedBox, ...]:
-        """The boxes, in textual order."""
+    def tiles(self) -> tuple[StagedTile, ...]:
+        """The array tiles, in textual order."""
         begins, seen = begins_of_loops(self._nest), Counter[DataObject]()
-        found = []
+        tiles = []
         for array in staged_arrays(self.launch):
             seen[array.object] += 1
             flat = self.printer.objects.flat[array.object]
             vector = vector_of(array, flat, begins, self.dialect, copies_ahead(self.launch))
-            found.append(StagedBox(array, seen[array.object], vector, self.numbers, self.printer))
-        return tuple(found)
+            tiles.append(StagedTile(array, seen[array.object], vector, self.numbers, self.printer))
+        return tuple(tiles)
 
     @property
     def _nest(self) -> TileNest:
@@ -101,171 +102,171 @@ class StagingPrinter:
         assert isinstance(nest, TileNest), "a staged form is one nest"
         return nest
 
-    def _staged(self, stage: Stage) -> list[StagedBox]:
-        return [box for box in self.boxes if box.staged in stage.arrays]
+    def _staged(self, stage: Stage) -> list[StagedTile]:
+        return [tile for tile in self.tiles if tile.staged in stage.arrays]
 
     def macros(self) -> StagedMacros:
-        """What is defined before the entry point."""
+        """The macros defined before the entry point."""
         name = self.launch.name.upper()
-        value = " + ".join(map(self._words, self.boxes))
+        value = " + ".join(map(self._words, self.tiles))
         plain = StagedMacros(f"{name}_STAGED_WORDS", value, f"{name}_STAGED", f"{name}_POOL_WORDS")
         if not copies_ahead(self.launch):
             return plain
-        sizes = [box.bytes for box in self.boxes if box.bytes in _ASYNC_SIZES]
+        sizes = [tile.bytes for tile in self.tiles if tile.bytes in _ASYNC_SIZES]
         sizes += [WIDE_BYTES] if self._has_vectors else []
-        costs = [(self._each_macro(box), box.bytes // 4) for box in self.boxes]
+        costs = [(self._each_macro(tile), tile.bytes // 4) for tile in self.tiles]
         return replace(
             plain,
             twice=f"{name}_TWICE",
             held=f"{name}_HELD",
-            each=tuple((self._each_macro(box), self._each(box)) for box in self.boxes),
-            cost=" + ".join(each if size < 2 else f"{size} * {each}" for each, size in costs),
+            each=tuple((self._each_macro(tile), self._each(tile)) for tile in self.tiles),
+            cost=" + ".join(count if size < 2 else f"{size} * {count}" for count, size in costs),
             async_sizes=tuple(sizes) if self.dialect.name == "cuda" else (),
         )
 
     def flats(self) -> dict[DataObject, Flat]:
-        """How the copies are reached: by an index into the box."""
-        return {box.copy: Flat(()) for box in self.boxes}
+        """The layout of the copies, for accesses by one index."""
+        return {tile.copy: Flat(()) for tile in self.tiles}
 
     def body(self) -> Block:
-        """The launch's staged form, reading the copies."""
+        """The body of the launch's staged variant, reading the copies."""
         nest = self._nest
-        boxes = {(box.object, text): box for box in self.boxes for text in box.staged.reads}
-        known, offsets = settled_values(nest.body), self._offsets(nest)
+        tiles = {(tile.object, text): tile for tile in self.tiles for text in tile.staged.reads}
+        values, offsets = settled_values(nest.body), self._offsets(nest)
 
         def change(access: Access) -> Access:
-            box = boxes.get((access.object, subscripts_text(access.subscripts)))
-            if box is None:
+            tile = tiles.get((access.object, subscripts_text(access.subscripts)))
+            if tile is None:
                 return access
-            index = self._index(box, access, known, offsets)
-            return Access(box.copy, (index,), access.path, access.type, access.range)
+            index = self._index(tile, access, values, offsets)
+            return Access(tile.copy, (index,), access.path, access.type, access.range)
 
-        # The loops of a nest keep their identity, which their numbers hang on.
+        # A nest's loops keep their identity, since their numbers depend on it.
         return Block((replace(nest, body=with_accesses(nest.body, change)),))
 
     def _offsets(self, nest: TileNest) -> dict[DataObject, tuple[Polynomial, Polynomial]]:
-        """Of the iterators of tiles, how far a worker is from the tile's first iteration, and from its last one, in small numbers."""
-        found: dict[DataObject, tuple[Polynomial, Polynomial]] = {}
+        """A worker's distances from the first and last iterations of each tile iterator."""
+        offsets: dict[DataObject, tuple[Polynomial, Polynomial]] = {}
         for tiled in nest.loops:
             workers = any(tile.kind is TileKind.WORKER for tile in tiled.tiles)
             place = "worker" if points_of(tiled) == 1 else "place"
-            own = _atom(self.numbers.name(tiled, place), INT) if workers else number(0)
+            worker = _atom(self.numbers.name(tiled, place), INT) if workers else number(0)
             length = _atom(self.numbers.name(tiled, "last"), LONG) - _atom(self.numbers.name(tiled, "first"), LONG)
-            found[tiled.loop.iterator] = (own, own - length)
-        for term in (term for box in self.boxes for side in box.staged.sides for term in side.terms):
+            offsets[tiled.loop.iterator] = (worker, worker - length)
+        for term in (term for tile in self.tiles for side in tile.staged.sides for term in side.terms):
             iterator = term.iterator
-            if iterator not in found:
-                here = of_atom(access_to(iterator))
+            if iterator not in offsets:
+                position = of_atom(access_to(iterator))
                 ends = [_atom(name, iterator.element) for name in inner_ends(self.numbers, iterator)]
-                found[iterator] = (here - ends[0], here - ends[1])
-        return found
+                offsets[iterator] = (position - ends[0], position - ends[1])
+        return offsets
 
     def _index(
-        self, box: StagedBox, access: Access, known: Values, offsets: dict[DataObject, tuple[Polynomial, Polynomial]]
+        self, tile: StagedTile, access: Access, values: Values, offsets: dict[DataObject, tuple[Polynomial, Polynomial]]
     ) -> Expression:
-        """Where in the box the element lies: what the subscripts are beyond the box's begin, row-major."""
+        """The element's row-major index in the array tile: its subscripts less the origin."""
         total: Expression | None = None
-        for dimension, (subscript, side) in enumerate(zip(access.subscripts, box.staged.sides, strict=True)):
-            value = written_out(polynomial(subscript), known)
-            assert value is not None, "subscripts of boxes are sums"
+        for dimension, (subscript, side) in enumerate(zip(access.subscripts, tile.staged.sides, strict=True)):
+            value = written_out(polynomial(subscript), values)
+            assert value is not None, "subscripts are sums"
             value = value - polynomial(side.least)
             for term in side.terms:
                 factor = number(term.coefficient)
-                passed = offsets[term.iterator][0 if term.coefficient > 0 else 1]
-                value = value - factor * of_atom(access_to(term.iterator)) + factor * passed
-            # Places in a box are few: an int holds them.
+                offset = offsets[term.iterator][0 if term.coefficient > 0 else 1]
+                value = value - factor * of_atom(access_to(term.iterator)) + factor * offset
+            # Array tiles are small, so an int holds an index.
             place = expression(value, INT)
             if total is None:
                 total = place
                 continue
-            pitch = box.size(dimension) if dimension < box.rank - 1 else box.pitch
+            pitch = tile.size(dimension) if dimension < tile.rank - 1 else tile.pitch
             total = Binary("+", Binary("*", total, local_scalar(pitch, INT), INT), place, INT)
         assert total is not None, "arrays have dimensions"
         return total
 
     def declare(self, writer: Writer) -> None:
-        """The pool, at the head of the entry point."""
+        """Declare the pool, at the head of the entry point."""
         aligned = f" __attribute__((aligned({WIDE_BYTES})))" if self._has_vectors else ""
         writer.line(f"{self.dialect.local_space}{self.dialect.wide} {self._pool()}[{self.macros().pool}]{aligned};")
 
     def start(self, writer: Writer) -> None:
-        """Where the boxes lie in the pool, and their sizes."""
+        """Declare the array tiles' places in the pool, and their sizes."""
         if not copies_ahead(self.launch):
-            self._point(writer, [box.name for box in self.boxes])
-        for box in self.boxes:
-            for dimension, side in enumerate(box.staged.sides):
-                writer.line(f"const int {box.size(dimension)} = {self._length(side)};")
-            if box.staged.odd is not None:
-                writer.line(f"const int {box.pitch} = {self._last_size(box)};")
+            self._point(writer, [tile.name for tile in self.tiles])
+        for tile in self.tiles:
+            for dimension, side in enumerate(tile.staged.sides):
+                writer.line(f"const int {tile.size(dimension)} = {self._length(side)};")
+            if tile.staged.odd is not None:
+                writer.line(f"const int {tile.pitch} = {self._last_size(tile)};")
         axes = used_dimensions(self.launch, AxisKind.WORKER)
         index = ""
         for axis in reversed(axes):
-            own = self.numbers.fresh(axis_name(axis))
+            worker_index = self.numbers.fresh(axis_name(axis))
             around = f"({index})" if " + " in index else index
-            index = f"{around} * {self.numbers.axis_count(axis)} + {own}" if index else own
+            index = f"{around} * {self.numbers.axis_count(axis)} + {worker_index}" if index else worker_index
         writer.line(f"const int {self.numbers.fresh('worker')} = {index};")
         writer.line(
             f"const int {self.numbers.fresh('workers')} = {' * '.join(self.numbers.axis_count(axis) for axis in axes)};"
         )
 
     def _point(self, writer: Writer, names: list[str], beyond: str = "") -> None:
-        """Pointers to the boxes in the pool, `beyond` so many words."""
+        """Set the pointers to the array tiles in the pool, `beyond` so many words."""
         offsets = [beyond] if beyond else []
         space = self.dialect.pointed_local_space
-        for box, name in zip(self.boxes, names, strict=True):
+        for tile, name in zip(self.tiles, names, strict=True):
             place = " + ".join([self._pool(), *offsets])
-            pointer = self.printer.type(box.object.element, "*")
-            declared = self.printer.type(box.object.element, f"*const {name}")
+            pointer = self.printer.type(tile.object.element, "*")
+            declared = self.printer.type(tile.object.element, f"*const {name}")
             inner = place if not offsets else f"({place})"
             writer.line(f"{space}{declared} = ({space}{pointer}){inner};")
-            offsets.append(self._words(box))
+            offsets.append(self._words(tile))
 
     def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
         """The copies of one stage; consecutive workers take consecutive elements."""
         writer.line("/* What the gang's tile reads, copied by all of its workers. */")
         self._begins(writer, stage, ends, lambda least: least)
         with writer.block(f"if ({some})"):
-            for box in self._staged(stage):
-                self._spans(writer, box, ends)
-                TileCopies(writer, self.dialect, box).copy(box.name)
+            for tile in self._staged(stage):
+                self._spans(writer, tile, ends)
+                TileCopies(writer, self.dialect, tile).copy(tile.name)
 
     def start_ahead(self, writer: Writer, step: str) -> str:
-        """One of the halves of the pool is computed from, the other copied to; how far ahead tiles are copied."""
+        """Start double buffering: one half of the pool is read, the other filled; how far ahead."""
         writer.line(f"int {self._half()} = 0;")
         return f"({self.macros().twice} ? {step} : 0)"
 
     def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str, moved: Moved) -> None:
-        """The copies of a tile into the other half, or into registers for it; into the one half where there is but one."""
+        """Copy a tile into the other half, or into registers for it; else into the only half."""
         macros, half = self.macros(), self._half()
-        self._point(writer, [box.name for box in self.boxes], half)
+        self._point(writer, [tile.name for tile in self.tiles], half)
         other = self.numbers.fresh("other")
         writer.line(f"const int {other} = {macros.twice} ? {macros.words} - {half} : {half};")
-        self._point(writer, [box.next for box in self.boxes], other)
-        for box in self._staged(stage):
-            held = self.printer.type(box.object.element, box.held)
-            writer.line(f"{held}[{macros.held} ? {self._each_macro(box)} : 1];")
+        self._point(writer, [tile.next for tile in self.tiles], other)
+        for tile in self._staged(stage):
+            register = self.printer.type(tile.object.element, tile.held)
+            writer.line(f"{register}[{macros.held} ? {self._each_macro(tile)} : 1];")
         self._begins(writer, stage, ends, moved)
         with writer.block(f"if ({some})"):
-            for box in self._staged(stage):
-                self._spans(writer, box, ends)
-                copies = TileCopies(writer, self.dialect, box, macros.async_sizes, ahead=True)
+            for tile in self._staged(stage):
+                self._spans(writer, tile, ends)
+                copies = TileCopies(writer, self.dialect, tile, macros.async_sizes, ahead=True)
                 with writer.block(f"if ({macros.held})"):
-                    with copies.held(self._each_macro(box)) as (each, places):
-                        writer.line(f"if ({box.tests(places)}) {box.held}[{each}] = {box.source(places)};")
+                    with copies.held(self._each_macro(tile)) as (each, places):
+                        writer.line(f"if ({tile.tests(places)}) {tile.held}[{each}] = {tile.source(places)};")
                     writer.otherwise()
-                    copies.copy(box.next)
+                    copies.copy(tile.next)
         with writer.block(f"if (!{macros.twice})"):
             self._meet(writer)
 
     def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
-        """What registers hold goes to the other half, which is the next to compute from."""
+        """Store what registers hold in the other half, which the next tile reads."""
         macros, half = self.macros(), self._half()
         with writer.block(f"if ({macros.held} && {some})"):
-            for box in self._staged(stage):
-                self._spans(writer, box, ends)
-                with TileCopies(writer, self.dialect, box).held(self._each_macro(box)) as (each, places):
-                    target = f"{box.next}[{box.index(places)}]"
-                    writer.line(f"if ({box.tests(places)}) {target} = {box.held}[{each}];")
+            for tile in self._staged(stage):
+                self._spans(writer, tile, ends)
+                with TileCopies(writer, self.dialect, tile).held(self._each_macro(tile)) as (each, places):
+                    target = f"{tile.next}[{tile.index(places)}]"
+                    writer.line(f"if ({tile.tests(places)}) {target} = {tile.held}[{each}];")
         self._meet(writer)
         writer.line(f"{half} = {macros.twice} ? {macros.words} - {half} : {half};")
 
@@ -275,17 +276,17 @@ class StagingPrinter:
         writer.line(self.dialect.barrier)
 
     def _begins(self, writer: Writer, stage: Stage, ends: Ends, moved: Moved) -> None:
-        for box in self._staged(stage):
-            for dimension, side in enumerate(box.staged.sides):
+        for tile in self._staged(stage):
+            for dimension, side in enumerate(tile.staged.sides):
                 lower = self._least(side, ends, moved)
-                writer.line(f"const {self.dialect.index} {box.lower(dimension)} = {lower};")
+                writer.line(f"const {self.dialect.index} {tile.lower(dimension)} = {lower};")
 
-    def _spans(self, writer: Writer, box: StagedBox, ends: Ends) -> None:
-        for dimension, side in enumerate(box.staged.sides):
-            writer.line(f"const int {box.span(dimension)} = {self._span(side, ends)};")
+    def _spans(self, writer: Writer, tile: StagedTile, ends: Ends) -> None:
+        for dimension, side in enumerate(tile.staged.sides):
+            writer.line(f"const int {tile.span(dimension)} = {self._span(side, ends)};")
 
     def _least(self, side: StagedSide, ends: Ends, moved: Moved) -> str:
-        """The least index of a side in this tile."""
+        """The least index of a dimension in this tile."""
         text = ""
         for term in side.terms:
             end = ends[term.iterator][0 if term.coefficient > 0 else 1]
@@ -298,13 +299,13 @@ class StagingPrinter:
                 else f"{size} * {_operand(end)}"
             )
             text = _sum(text, scaled, negative=term.coefficient < 0)
-        known = literal_value(side.least)
-        if known is None:
+        literal = literal_value(side.least)
+        if literal is None:
             return _sum(text, self.printer.expression(moved(side.least), 12), negative=False)
-        return _sum(text, str(abs(known)), negative=known < 0) if known or not text else text
+        return _sum(text, str(abs(literal)), negative=literal < 0) if literal or not text else text
 
     def _span(self, side: StagedSide, ends: Ends) -> str:
-        """The elements of a side in this tile: sum of |c| (last - first), and those of one iteration."""
+        """The elements of a dimension in this tile: sum of |c| (last - first) + one iteration's."""
         text = ""
         for term in side.terms:
             first, last = ends[term.iterator]
@@ -314,50 +315,50 @@ class StagingPrinter:
         return _sum(text, str(side.width + 1), negative=False)
 
     def _length(self, side: StagedSide) -> str:
-        """`worker0_count + 2`: the elements of a side in a full tile."""
+        """`worker0_count + 2`: the elements of a dimension in a full tile."""
         number = side.width + 1
         terms = []
         for term in side.terms:
             size = abs(term.coefficient)
             number -= size
             if isinstance(term.extent, Axis):
-                count, each = self.numbers.axis_count(term.extent), size * term.points
-                terms.append(count if each == 1 else f"{each} * {count}")
+                count, points = self.numbers.axis_count(term.extent), size * term.points
+                terms.append(count if points == 1 else f"{points} * {count}")
             else:
                 number += size * term.extent
         if number or not terms:
             return " + ".join([*terms, str(number)]).replace("+ -", "- ")
         return " + ".join(terms)
 
-    def _last_size(self, box: StagedBox) -> str:
-        text = self._length(box.staged.sides[-1])
-        if box.staged.odd is None:
+    def _last_size(self, tile: StagedTile) -> str:
+        text = self._length(tile.staged.sides[-1])
+        if tile.staged.odd is None:
             return text
         if text.isdigit():
-            return str(int(text) + (int(text) % 2 != box.staged.odd))
-        return f"({text}) | 1" if box.staged.odd else f"({text}) + ({text}) % 2"
+            return str(int(text) + (int(text) % 2 != tile.staged.odd))
+        return f"({text}) | 1" if tile.staged.odd else f"({text}) + ({text}) % 2"
 
-    def _words(self, box: StagedBox) -> str:
-        """How many words of the pool a box takes: whole vectors where there are any."""
-        sizes = [self._length(side) for side in box.staged.sides[:-1]] + [self._last_size(box)]
-        product, each = " * ".join(map(_operand, sizes)), box.bytes
+    def _words(self, tile: StagedTile) -> str:
+        """The words of the pool that an array tile takes, rounded up to its vectors."""
+        sizes = [self._length(side) for side in tile.staged.sides[:-1]] + [self._last_size(tile)]
+        product, size = " * ".join(map(_operand, sizes)), tile.bytes
         if self._has_vectors:
-            return f"({product} * {each} + {WIDE_BYTES - 1}) / {WIDE_BYTES} * {WIDE_BYTES // _WORD}"
-        return product if each == _WORD else f"({product} * {each} + {_WORD - 1}) / {_WORD}"
+            return f"({product} * {size} + {WIDE_BYTES - 1}) / {WIDE_BYTES} * {WIDE_BYTES // _WORD}"
+        return product if size == _WORD else f"({product} * {size} + {_WORD - 1}) / {_WORD}"
 
-    def _each(self, box: StagedBox) -> str:
-        """How many elements a worker copies at most."""
+    def _each(self, tile: StagedTile) -> str:
+        """The most elements that a worker copies."""
         axes = used_dimensions(self.launch, AxisKind.WORKER)
         workers = " * ".join(self.numbers.axis_count(axis) for axis in axes)
-        product = " * ".join(_operand(self._length(side)) for side in box.staged.sides)
+        product = " * ".join(_operand(self._length(side)) for side in tile.staged.sides)
         return f"({product} + {workers} - 1) / ({workers})"
 
-    def _each_macro(self, box: StagedBox) -> str:
-        return f"{self.launch.name}_{box.called('each')}".upper()
+    def _each_macro(self, tile: StagedTile) -> str:
+        return f"{self.launch.name}_{tile.called('each')}".upper()
 
     @property
     def _has_vectors(self) -> bool:
-        return any(box.vector is not None for box in self.boxes)
+        return any(tile.vector is not None for tile in self.tiles)
 
     def _pool(self) -> str:
         return self.numbers.fresh("pool")

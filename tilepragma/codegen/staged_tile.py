@@ -1,4 +1,4 @@
-"""A box of an array that a launch stages, as its program names it: its sizes, its elements' places, and the elements that they are copies of."""
+"""An array tile of a launch, as its program names it: sizes, places, and the elements copied."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tilepragma.ir.types import LONG, ScalarType
 
 
 @dataclass(frozen=True)
-class StagedBox:
-    """`staged` is box `ordinal` of those of its array; `vector`, how workers copy it where its
-    tiles lie at multiples of 16 bytes. `printer` is that of the launch's own arrays.
+class StagedTile:
+    """`staged` is array tile `ordinal` of its array. `vector`: how workers copy it where its tiles
+    lie at multiples of 16 bytes. `printer` prints the launch's arrays.
     """
 
     staged: Staged
@@ -27,7 +27,7 @@ class StagedBox:
     printer: Printer
 
     def called(self, what: str) -> str:
-        """`A_staged`; of further boxes of an array `A_2_staged`."""
+        """`A_staged`; for further tiles of an array, `A_2_staged`."""
         name = self.object.name
         return self.numbers.fresh(f"{name}_{what}" if self.ordinal == 1 else f"{name}_{self.ordinal}_{what}")
 
@@ -43,17 +43,17 @@ class StagedBox:
 
     @property
     def next(self) -> str:
-        """The pointer to the copy that is made ahead."""
+        """The pointer to the copy that double buffering fills."""
         return self.called("next")
 
     @property
     def held(self) -> str:
-        """What a worker has in registers of that copy."""
+        """The worker's registers for that copy."""
         return self.called("held")
 
     @property
     def vectors(self) -> str:
-        """How many vectors of a row are copied as such."""
+        """How many vectors of a row are copied whole."""
         return self.called("vectors")
 
     @property
@@ -68,13 +68,13 @@ class StagedBox:
 
     @property
     def flat(self) -> Flat:
-        """How the array is reached."""
+        """The layout of the array."""
         return self.printer.objects.flat[self.object]
 
     @property
     def bytes(self) -> int:
         """The size of an element."""
-        assert isinstance(self.object.element, ScalarType), "boxes are of numbers"
+        assert isinstance(self.object.element, ScalarType), "tiles are of numbers"
         return self.object.element.bits // 8
 
     @property
@@ -83,41 +83,42 @@ class StagedBox:
         return self.object.rank
 
     def size(self, dimension: int) -> str:
-        """The elements of a side in a full tile."""
+        """The elements of a dimension in a full tile."""
         return self.called(f"size{dimension}")
 
     @property
     def sizes(self) -> list[str]:
-        """Those of all sides."""
+        """The elements of all dimensions in a full tile."""
         return [self.size(dimension) for dimension in range(self.rank)]
 
     def span(self, dimension: int) -> str:
-        """The elements of a side in the tile that is copied."""
+        """The elements of a dimension in the tile that is copied."""
         return self.called(f"span{dimension}")
 
     def lower(self, dimension: int) -> str:
-        """The least index of a side in that tile."""
+        """The least index of a dimension in that tile."""
         return self.called(f"staged{dimension}")
 
     @property
     def pitch(self) -> str:
-        """How far rows of the copy are apart."""
+        """The distance between rows of the copy."""
         return self.called("pitch") if self.staged.odd is not None else self.size(self.rank - 1)
 
     def places(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = lambda place: place) -> list[str]:
-        """Declare where number `at` of so many lies in the box, `in_row` in its row; the names, a dimension each."""
-        at = self.numbers.fresh("at")
+        """Declare the coordinates of element `at` of so many, `in_row` in its row; their names."""
+        number = self.numbers.fresh("at")
         places = [self.numbers.fresh(f"at{dimension}") for dimension in range(self.rank)]
         for dimension, place in enumerate(places):
             inner = sizes[dimension + 1 :]
-            value = at if not inner else f"{at} / {inner[0]}" if len(inner) == 1 else f"{at} / ({' * '.join(inner)})"
+            product = inner[0] if len(inner) == 1 else f"({' * '.join(inner)})"
+            value = f"{number} / {product}" if inner else number
             if dimension > 0:
                 value = f"{value} % {sizes[dimension]}"
             writer.line(f"const int {place} = {value if inner else in_row(value)};")
         return places
 
     def index(self, places: list[str]) -> str:
-        """Where in the copy an element lies."""
+        """The index of an element in the copy."""
         index = places[0]
         for dimension in range(1, self.rank):
             pitch = self.size(dimension) if dimension < self.rank - 1 else self.pitch
@@ -134,13 +135,14 @@ class StagedBox:
         return self.printer.expression(Access(self.object, subscripts, (), self.object.element))
 
     def condition(self, vector: Vector) -> str:
-        """Whether vectors of the tile lie at multiples of 16 bytes: the array, its rows and the tile in them, and rows of the copy, if `together`."""
+        """Whether the tile's vectors are 16-byte aligned in the array, and in a `together` copy."""
         last = self.rank - 1
         rows = [self.size(last)] if vector.together else []
         if self.flat.lengths and not self.flat.lengths[-1].isdigit():
             rows.append(self.flat.lengths[-1])
-        taken_off = [one for one in (self.flat.lowers[-1] if self.flat.lowers else None, self.flat.origin) if one]
-        begin = f"({' - '.join([self.lower(last), *taken_off])})" if taken_off else self.lower(last)
+        lowers = filter(None, (self.flat.lowers[-1] if self.flat.lowers else None, self.flat.origin))
+        begin = " - ".join((self.lower(last), *lowers))
+        begin = f"({begin})" if " - " in begin else begin
         tests = [f"{row} % {vector.count} == 0" for row in (*rows, begin)]
         return " && ".join([*tests, f"(size_t){self.printer.name(self.object)} % {WIDE_BYTES} == 0"])
 
@@ -151,10 +153,10 @@ class StagedBox:
         return " && ".join([*tests, *_in_user_array(self.staged, places, spans)])
 
 
-def _in_user_array(one: Staged, places: list[str], spans: list[str]) -> Iterator[str]:
-    """Tests that an element of the box lies between the first and the last that is read, where there are others."""
-    ends = [f"{span} - {by + 1}" for span, by in zip(spans, one.after, strict=True)] if one.after else []
-    for relation, limits in ((">", [str(by) for by in one.before]), ("<", ends)):
+def _in_user_array(staged: Staged, places: list[str], spans: list[str]) -> Iterator[str]:
+    """Tests that an element lies between the first and last read, where the tile has others."""
+    ends = [f"{span} - {by + 1}" for span, by in zip(spans, staged.after, strict=True)] if staged.after else []
+    for relation, limits in ((">", [str(by) for by in staged.before]), ("<", ends)):
         if not limits:
             continue
         test = f"{places[-1]} {relation}= {limits[-1]}"

@@ -1,4 +1,4 @@
-"""Statements as text of a target; tile nests are handed to the nest printer."""
+"""Statements as text of a target; the nest printers print tile nests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.convergent_nests import ConvergentNestPrinter, Copies
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.line_breaking import wrapped_list
-from tilepragma.codegen.loop_heads import declared_apart, loop_head, with_bounds_apart
+from tilepragma.codegen.loop_heads import declared_bound, loop_head, with_declared_bounds
 from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.outlined_rows import OutlinedRow, iterations, row_function
-from tilepragma.codegen.packed_panels import comment, with_buffers
-from tilepragma.codegen.padded_panels import is_padded_panel, objects_outside
+from tilepragma.codegen.packed_panels import comment, panel_parts
+from tilepragma.codegen.padded_panels import has_padded_tiles, objects_outside
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
 from tilepragma.codegen.unused_declarations import is_idle
@@ -45,9 +45,9 @@ from tilepragma.user_tiles.chain_checks import literal_trip
 
 @dataclass(frozen=True)
 class Rows:
-    """Where functions for rows are collected: `texts` of functions called `name` and a number, for
-    loops over arrays that are all `apart`. `arrays` are, for each, the names that it has here,
-    lengths of its rows first, with declarations of parameters of these names.
+    """Collects row functions: `texts` of functions called `name` and a number. The arrays of their
+    loops are all in `apart`. `arrays` gives for each the names that the text uses, lengths of its
+    rows first, with declarations of parameters of these names.
     """
 
     name: str
@@ -59,8 +59,8 @@ class Rows:
 @dataclass(frozen=True)
 class StatementPrinter:
     """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the
-    stages of uniform nests; `rows` collects functions that are to stand before the text, None where
-    there is no place for them; `columns` prints what workers keep in registers.
+    stages of convergent nests. `rows` collects functions to be printed before the text; None: there
+    is no place. `columns` prints register queues.
     """
 
     writer: Writer
@@ -72,7 +72,7 @@ class StatementPrinter:
     columns: RegisterQueuePrinter | None = None
 
     def block(self, block: Block) -> None:
-        """The statements of a block, without braces of their own."""
+        """The statements of a block, without braces around."""
         alone = sum(not isinstance(statement, Barrier) for statement in block.statements) == 1
         for place, statement in enumerate(block.statements):
             if alone and isinstance(statement, TileNest):
@@ -89,9 +89,9 @@ class StatementPrinter:
                     self._nest(node)
             case PackedPanels():
                 writer.line(comment(node))
-                if not (is_padded_panel(node) and self._padded(node)):
+                if not (has_padded_tiles(node) and self._padded(node)):
                     with writer.block():
-                        self.block(Block(with_buffers(node, self.numbers.fresh).statements))
+                        self.block(Block(panel_parts(node, self.numbers.fresh).statements))
             case Barrier():
                 if printer.dialect.barrier:
                     writer.line(printer.dialect.barrier)
@@ -173,7 +173,7 @@ class StatementPrinter:
                 f"/* One {iterator} after the other: the workers share it, and wait for all before they go on. */"
             )
         if node.declares_iterator:
-            node = with_bounds_apart(self.writer, self.printer, self.numbers, node, declared)
+            node = with_declared_bounds(self.writer, self.printer, self.numbers, node, declared)
         hints = loop_hints(self.printer.dialect, node.iterator, node.step, node.body, literal_trip(node))
         for line in hints.before:
             self.writer.line(line)
@@ -190,7 +190,7 @@ class StatementPrinter:
         self.writer.line("}")
 
     def _row(self, node: Loop, function: OutlinedRow, rows: Rows) -> None:
-        """The loop as a call of a function of its own."""
+        """The loop as a call of an outlined function."""
         name = f"{rows.name}{len(rows.texts) + 1}"
         inner = Writer(user_lines=self.writer.user_lines, depth=1)
         StatementPrinter(inner, self.printer, self.numbers).statement(function.loop)
@@ -199,7 +199,7 @@ class StatementPrinter:
         iterator = self.printer.name(node.iterator)
         with self.writer.block():
             name_of_end = self.numbers.once(f"{node.iterator.name}_end")
-            node = replace(node, upper=declared_apart(self.writer, self.printer, name_of_end, node.upper))
+            node = replace(node, upper=declared_bound(self.writer, self.printer, name_of_end, node.upper))
             lower = self.printer.expression(node.lower, 1)
             self.writer.line(f"const {self.printer.type(node.iterator.element, iterator)} = {lower};")
             arguments = [self.printer.expression(argument, 1) for argument in (iterations(node), *function.arguments)]
@@ -207,23 +207,23 @@ class StatementPrinter:
             self.writer.line(f"if ({condition}) {name}({', '.join(arguments)});")
 
     def _padded(self, node: PackedPanels) -> bool:
-        """The statement as a call of a function of its own; False where it cannot be one."""
+        """Print the statement as a call of an outlined function; False where that is impossible."""
         outside = objects_outside(node)
-        scalars = [one for one in outside if one.storage is Storage.SCALAR]
-        arrays = [one for one in outside if one not in scalars]
+        scalars = [object_ for object_ in outside if object_.storage is Storage.SCALAR]
+        arrays = [object_ for object_ in outside if object_ not in scalars]
         rows, printer = self.rows, self.printer
         if rows is None or not set(arrays) <= set(rows.arrays) or printer.objects.indirect & set(scalars):
             return False
         inner = Writer(user_lines=self.writer.user_lines, depth=1)
-        statements = with_buffers(node, self.numbers.fresh).statements
+        statements = panel_parts(node, self.numbers.fresh).statements
         StatementPrinter(inner, printer, self.numbers).block(Block(statements))
         constants = [replace(scalar, scope=Scope.LOCAL, const=True) for scalar in scalars]
-        passed = [array for each in arrays for array in rows.arrays[each]]
-        declared = [*(one for _, one in passed), *map(printer.declaration, constants)]
+        passed = [names for object_ in arrays for names in rows.arrays[object_]]
+        declared = [*(text for _, text in passed), *map(printer.declaration, constants)]
         name = f"{rows.name}{len(rows.texts) + 1}"
         head = wrapped_list(f"TILEK_WIDE TILEK_ROW void {name}(", declared, ")")
         rows.texts.append(f"{head}\n{{\n{inner.text()}}}\n")
-        arguments = [*(one for one, _ in passed), *map(printer.name, scalars)]
+        arguments = [*(array for array, _ in passed), *map(printer.name, scalars)]
         self.writer.line(f"{name}({', '.join(arguments)});")
         return True
 
@@ -255,8 +255,8 @@ class StatementPrinter:
         self.writer.user(text, node.range)
 
     def _body(self, block: Block, iterators: frozenset[str] = frozenset()) -> None:
-        """A body in braces that are printed; those of a block which is all of it are left out, save
-        where its names need them: C++ takes no variable for an iterator's name there.
+        """A body inside printed braces. A block that is all of it loses its braces. It keeps them
+        where it declares an iterator's name, which C++ refuses there.
         """
         inner = _only(block)
         while isinstance(inner, Block) and not iterators & _declared(inner):
@@ -267,7 +267,7 @@ class StatementPrinter:
 
 
 def _only(block: Block) -> Statement | None:
-    """The statement that the block consists of, None where there are more or fewer."""
+    """The only statement of the block; None where it has more or fewer."""
     return block.statements[0] if len(block.statements) == 1 else None
 
 

@@ -27,7 +27,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
-        # The package's own files, which are what they are while it runs.
+        # The package's files do not change while it runs.
         auto_reload=False,
         bytecode_cache=_cache(),
     )

@@ -1,7 +1,6 @@
-"""Algorithm 1 in place: the numbers of a loop whose bounds depend on iterators around it, as
-declarations.
+"""Algorithm 1 in place: declares the numbers of a loop whose bounds depend on outer iterators.
 
-The rule is that of runtime/tile.c: counts from the innermost tile out, each stride the product of
+The rule is that of runtime/launch/tile.c: counts from the innermost tile out, each stride the product of
 the counts inside.
 """
 
@@ -18,7 +17,7 @@ from tilepragma.ir.loop_tree import Loop, Tile, TiledLoop
 def declare_tile_numbers(
     writer: Writer, printer: Printer, numbers: Numbers, loop: TiledLoop, outermost_count: bool
 ) -> None:
-    """Declare lower, step, trip, counts and strides of `loop` where it is entered; the count of the first tile only on request."""
+    """Declare lower, step, trip, counts and strides of `loop`; the first count only on request."""
     wide = printer.dialect.wide
     source = loop.loop
     if literal_value(source.lower) is None:
@@ -58,16 +57,16 @@ def _count(numbers: Numbers, loop: TiledLoop, tile: Tile) -> str:
     if tile.kind is TileKind.STATIC:
         return numbers.tile_argument(loop, tile)
     stride = numbers.stride(loop, tile)
-    dynamic = next((other.position for other in loop.tiles if other.kind is TileKind.DYNAMIC), len(loop.tiles))
+    dynamic = next((tile_.position for tile_ in loop.tiles if tile_.kind is TileKind.DYNAMIC), len(loop.tiles))
     if tile.position > dynamic:
         return f"tilek_ceiling_quotient({numbers.tile_argument(loop, tile)}, {stride})"
     extent, factors = numbers.trip(loop), [stride]
-    for other in loop.tiles[: tile.position]:
-        if other.kind is TileKind.SIZE:
-            extent, factors = numbers.tile_argument(loop, other), [stride]
+    for outer in loop.tiles[: tile.position]:
+        if outer.kind is TileKind.SIZE:
+            extent, factors = numbers.tile_argument(loop, outer), [stride]
         else:
-            factors.append(numbers.count(loop, other) if other.axis is None else numbers.axis_count(other.axis))
-            if other.kind is TileKind.STATIC:
-                factors[-1] = numbers.tile_argument(loop, other)
+            factors.append(numbers.count(loop, outer) if outer.axis is None else numbers.axis_count(outer.axis))
+            if outer.kind is TileKind.STATIC:
+                factors[-1] = numbers.tile_argument(loop, outer)
     divisor = " * ".join(factor for factor in factors if factor != "1") or "1"
     return f"tilek_ceiling_quotient({extent}, {divisor})"

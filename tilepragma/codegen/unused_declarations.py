@@ -1,4 +1,4 @@
-"""What the planner declares at each statement and no text of the statement needs: it is not printed."""
+"""Finds the planner's declarations that no statement reads; they are not printed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilepragma.ir.traversal import walk
 
 
 def is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
-    """Whether it is a constant that the planner declared (the user's text has none there) and nobody reads."""
+    """Whether the statement is a planner's constant that the rest does not read."""
     if not isinstance(statement, Declaration) or statement.range != NOWHERE:
         return False
     return all(

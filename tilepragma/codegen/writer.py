@@ -11,17 +11,18 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.codegen.line_breaking import WIDTH, wrapped
 
-#: Stands for `#line N "OUT.c"`; the host rewriting knows N and puts it in.
+#: Stands for `#line N "OUT.c"`; the host rewriting knows N and inserts it.
 GENERATED_LINE = "#line GENERATED"
 
-#: Levels that are indented: a thousand braces within each other would be a text of megabytes that
-#: is nearly all spaces.
+#: The deepest indentation. A thousand nested braces would give megabytes of spaces.
 _MOST_LEVELS = 20
 
 
 @dataclass
 class Writer:
-    """Collects lines. With `user_lines`, `user` puts `#line` before the user's statements and returns to generated lines after."""
+    """Collects lines. With `user_lines`, `user` puts `#line` before the user's statements.
+    Generated lines after them count as generated again.
+    """
 
     user_lines: bool = False
     depth: int = 0
@@ -70,5 +71,5 @@ class Writer:
         self.depth += 1
 
     def text(self) -> str:
-        """All lines; what follows them counts as generated again."""
+        """All lines; lines after them count as generated again."""
         return "\n".join([*self.lines, *([GENERATED_LINE] if self._in_user_text else [])]) + "\n"

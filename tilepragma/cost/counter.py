@@ -1,9 +1,8 @@
-"""How often the statements of a LoopTree run, for many sizes at once, without going through their
-points.
+"""How often the statements of a LoopTree run, for many sizes in parallel, without visiting points.
 
-Loops are gone through only as far as what is inside them depends on their iterators; the innermost
-one never is where its bounds alone say how long it is, nor loops around affine conditions. What is
-gone through is a *lane*: one case of the sizes together with values of the iterators around.
+A loop is enumerated only if its iterator decides how often its body's statements run. The innermost
+loop is never enumerated if its bounds give its length, nor are loops around affine conditions. A
+batch holds cases of the sizes with values of the surrounding iterators.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ from tilepragma.ir.expressions import Access, Expression
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, If, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 
-#: Iterations that are gone through before counting is given up.
+#: Enumerated iterations after which counting gives up.
 BUDGET = 2**26
 
 
 @dataclass
 class Counter:
-    """Counts; `spent` are the iterations gone through so far, of which there may be `budget`. Of a
-    loop with more iterations than `samples` so many are gone through, each in the middle of those
-    that it stands for.
+    """Counts executions. `spent`: the iterations enumerated so far, at most `budget`. With
+    `samples`, a longer loop runs only so many iterations, each from the middle of those it
+    represents.
     """
 
     budget: int = BUDGET
@@ -49,105 +48,103 @@ class Counter:
     spent: int = 0
     _decisive: dict[int, tuple[Any, frozenset[str]]] = field(default_factory=dict)
 
-    def count(self, node: Statement, lanes: ParameterBatch) -> Counts:
+    def count(self, node: Statement, batch: ParameterBatch) -> Counts:
         """How often each leaf under the statement runs in each case. Raises UncountableError."""
         match node:
             case Block():
-                return self._block(node, lanes)
+                return self._block(node, batch)
             case Loop():
-                return self._loops((node,), node.body, lanes)
+                return self._loops((node,), node.body, batch)
             case TileNest():
-                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, lanes)
+                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, batch)
             case If():
-                return self._branches(node, lanes)
+                return self._branches(node, batch)
             case PackedPanels():
-                return self._block(node.body, lanes)
+                return self._block(node.body, batch)
             case Barrier() | Stage():
                 return {}
-        return self._block(Block((node,)), lanes)
+        return self._block(Block((node,)), batch)
 
-    def _block(self, block: Block, lanes: ParameterBatch) -> Counts:
+    def _block(self, block: Block, batch: ParameterBatch) -> Counts:
         counts: Counts = {}
         leaf: list[object] = []
-        for there, statement in declared_along(block, lanes):
-            if is_leaf(statement, there):
+        for declared, statement in declared_along(block, batch):
+            if is_leaf(statement, declared):
                 leaf += places(statement)
             else:
-                add(counts, self.count(statement, there))
+                add(counts, self.count(statement, declared))
         if leaf:
             add(counts, {tuple(leaf): 1})
         return counts
 
-    def _branches(self, node: If, lanes: ParameterBatch) -> Counts:
+    def _branches(self, node: If, batch: ParameterBatch) -> Counts:
         counts: Counts = {}
-        for part, index in branches(node, lanes):
-            found = self.count(part, lanes if len(index) == lanes.count else lanes.at(index))
-            for leaf, values in found.items():
-                whole = np.zeros(lanes.count, dtype=np.int64)
+        for part, index in branches(node, batch):
+            part_counts = self.count(part, batch if len(index) == batch.count else batch.at(index))
+            for leaf, values in part_counts.items():
+                whole = np.zeros(batch.count, dtype=np.int64)
                 whole[index] = values
                 add(counts, {leaf: whole})
         return counts
 
-    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> Counts:
+    def _loops(self, loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> Counts:
         if not loops:
-            return self._block(body, lanes)
+            return self._block(body, batch)
         loop, *others = loops
         inner = (*others,)
-        trips = lanes.evaluation.trips(loop)
+        trips = batch.evaluation.trips(loop)
         if loop.iterator.name not in self.decisive(inner, body):
-            found = self._loops(inner, body, lanes.inside({loop.iterator.name: loop.lower}))
-            return {leaf: values * trips for leaf, values in found.items()}
-        guarded = guarded_points(loops, body, lanes)
+            inner_counts = self._loops(inner, body, batch.inside({loop.iterator.name: loop.lower}))
+            return {leaf: values * trips for leaf, values in inner_counts.items()}
+        guarded = guarded_points(loops, body, batch)
         if guarded is not None:
             return guarded
         counts: Counts = {}
-        for index, child, repeats in self._some(loop, lanes, trips):
+        for index, child, repeats in self._some(loop, batch, trips):
             for leaf, values in self._loops(inner, body, child).items():
-                add(counts, {leaf: summed(index, repeats * values, lanes.count)})
+                add(counts, {leaf: summed(index, repeats * values, batch.count)})
         return counts
 
     def _some(
-        self, loop: Loop, lanes: ParameterBatch, trips: Values
+        self, loop: Loop, batch: ParameterBatch, trips: Values
     ) -> Iterator[tuple[Numbers, ParameterBatch, Values]]:
-        """As `iterations`, or samples of them, and for how many each stands."""
+        """Like `iterations`, or samples of them, with the number that each sample represents."""
         if self.samples is None:
-            yield from ((index, child, 1) for index, child in self.iterations(loop, lanes))
+            yield from ((index, child, 1) for index, child in self.iterations(loop, batch))
             return
-        lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
-        every = lanes.all(trips)
+        lower, step = (batch.evaluation.value(bound) for bound in (loop.lower, loop.step))
+        every = batch.all(trips)
         taken = np.minimum(every, self.samples)
         for index, place in ragged(taken):
             first, beyond = place * every[index] // taken[index], (place + 1) * every[index] // taken[index]
             value = chosen(lower, index) + chosen(step, index) * ((first + beyond - 1) // 2)
-            yield index, lanes.at(index, {loop.iterator.name: value}), beyond - first
+            yield index, batch.at(index, {loop.iterator.name: value}), beyond - first
 
-    def iterations(self, loop: Loop, lanes: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
-        """All iterations in order, some at a time: the cases that they belong to, and what they are
-        cases of themselves. Raises UncountableError where they are too many.
-        """
-        trips = lanes.all(lanes.evaluation.trips(loop))
-        lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
+    def iterations(self, loop: Loop, batch: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
+        """All iterations in order, in chunks: their cases and batch. Raises UncountableError."""
+        trips = batch.all(batch.evaluation.trips(loop))
+        lower, step = (batch.evaluation.value(bound) for bound in (loop.lower, loop.step))
         self.spent += int(trips.sum())
         if self.spent > self.budget:
             raise TooManyError(f"there are more than {self.budget} iterations to go through")
         for index, place in ragged(trips):
             value = chosen(lower, index) + chosen(step, index) * place
-            yield index, lanes.at(index, {loop.iterator.name: value})
+            yield index, batch.at(index, {loop.iterator.name: value})
 
     def decisive(self, loops: tuple[Loop, ...], body: Block) -> frozenset[str]:
-        """The names that say how often leaves of the loops run."""
+        """The names that decide how often leaves of the loops run."""
         key = id(body)
         if key not in self._decisive:
             self._decisive[key] = body, _decisive(body)
-        found = set(self._decisive[key][1])
+        names = set(self._decisive[key][1])
         for loop in loops:
-            found |= _names(_bounds(loop))
-        return frozenset(found)
+            names |= _names(_bounds(loop))
+        return frozenset(names)
 
 
-def branches(node: If, lanes: ParameterBatch) -> Iterator[tuple[Block, Numbers]]:
-    """The branches that some cases take, and which. Raises UncountableError."""
-    holds = np.broadcast_to(lanes.evaluation.holds(node.condition), (lanes.count,))
+def branches(node: If, batch: ParameterBatch) -> Iterator[tuple[Block, Numbers]]:
+    """The branches that some cases take, with these cases. Raises UncountableError."""
+    holds = np.broadcast_to(batch.evaluation.holds(node.condition), (batch.count,))
     for part, taken in ((node.then, holds), (node.otherwise, ~holds)):
         index = np.flatnonzero(taken)
         if part is not None and len(index):
@@ -155,8 +152,8 @@ def branches(node: If, lanes: ParameterBatch) -> Iterator[tuple[Block, Numbers]]
 
 
 def names_behind(parts: Iterable[Any], body: Block) -> frozenset[str]:
-    """The names that stand in the parts, and those that what is declared under `body` makes them of."""
-    found: set[str] = set()
+    """The names in `parts`, and those behind them in declarations under `body`."""
+    names: set[str] = set()
     declarations: dict[str, set[str]] = {}
     for node in walk(body):
         if isinstance(node, Declaration):
@@ -165,13 +162,13 @@ def names_behind(parts: Iterable[Any], body: Block) -> frozenset[str]:
                     declarations.setdefault(declarator.object.name, set()).update(_names((declarator.initializer,)))
     waiting = _names(parts)
     while waiting:
-        found |= waiting
-        waiting = {name for one in waiting for name in declarations.get(one, ())} - found
-    return frozenset(found)
+        names |= waiting
+        waiting = {name for name_ in waiting for name in declarations.get(name_, ())} - names
+    return frozenset(names)
 
 
 def _decisive(body: Block) -> frozenset[str]:
-    """Names in bounds and conditions under `body`, and in what is declared from them."""
+    """Names in bounds and conditions under `body`, and in the declarations behind them."""
     parts: list[Expression] = []
     for node in walk(body):
         if isinstance(node, TileNest):

@@ -1,12 +1,13 @@
-"""How long a plan runs on a GPU at each of many layouts: the thesis's model where workers wait for
-each other inside tiles, else the roofline.
+"""Predicted time of a plan on a GPU for many tile sizes: the thesis's model for tiles with
+wavefronts, else the roofline.
 
-    tiles with wavefronts of points   rounds (alpha sum G + positions + (U - L + 3) sigma_thd + gamma N_mem) + wavefronts sigma_blk + sigma_ker,
-                                      and what the roofline needs at least
-    all else                          the roofline, arithmetic as fast as resident warps hide its latency, + launches sigma_blk + sigma_ker
+    tiles with wavefronts   rounds (alpha sum G + positions + (U - L + 3) sigma_thd + gamma N_mem)
+    of points               + wavefronts sigma_blk + sigma_ker, and at least the roofline
+    all else                the roofline, with arithmetic at the rate at which resident warps hide
+                            its latency, + launches sigma_blk + sigma_ker
 
-(5.2)-(5.11) with one term more: workers are dealt the positions of a box in each wavefront and look
-at all of them for those that have a point.
+(5.2)-(5.11) and one more term: in each wavefront workers visit all positions of a box and look for
+those that have a point.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from tilepragma.cost.host_nest_work import operators_in
 from tilepragma.cost.host_prediction import is_double
 from tilepragma.cost.launch_counts import ENTRIES, entries_of
 from tilepragma.cost.launch_work import LaunchWork, Uncounted, plan_work
-from tilepragma.cost.memory_transactions import Step, box_conflicts, neighbour_steps, wasted
+from tilepragma.cost.memory_transactions import Step, array_tile_conflicts, neighbour_steps, wasted
 from tilepragma.cost.model_work import LaunchModel, Organisation, launch_model, roofline_demand
 from tilepragma.cost.operation_counts import operations_in
 from tilepragma.cost.parameter_batch import ParameterBatch
 from tilepragma.cost.register_counts import register_use
-from tilepragma.cost.tile_bytes import box_bytes
+from tilepragma.cost.tile_bytes import array_tile_bytes
 from tilepragma.cost.tile_work import Fronts
 from tilepragma.cost.traffic_polynomials import estimated_traffic
 from tilepragma.ir.directives import AxisKind
@@ -43,7 +44,7 @@ from tilepragma.model.device import Gpu, Overheads
 from tilepragma.model.execution_time import Integers, Numbers, cost_at, predict
 from tilepragma.model.fitting import Mix, estimate
 from tilepragma.model.linear_model import Terms
-from tilepragma.model.occupancy import blocks_at_once
+from tilepragma.model.occupancy import resident_blocks
 from tilepragma.model.roofline import roofline
 from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -51,30 +52,29 @@ from tilepragma.plan.summary import copies_ahead, staged_arrays
 from tilepragma.plan.targets import GPU
 
 NAMES = ("computation", "positions", "barriers", "elements", "launches", "roofline")
-"""The terms: alpha sum G; what workers look at in vain; sigma_thd; gamma N_mem; sigma_blk and
+"""The terms: alpha sum G; visited positions without a point; sigma_thd; gamma N_mem; sigma_blk and
 sigma_ker; what the busiest resource needs beyond these.
 """
 
-#: Seconds of a launch by itself, and from one wavefront to the next, on a GPU that nobody
-#: calibrated.
+#: Defaults without calibration: seconds of a launch, and from one wavefront to the next.
 KERNEL_SECONDS, WAVEFRONT_SECONDS = 5e-6, 3e-6
-#: Cycles of a barrier: of one warp, and of each more (half a warp a cycle: CUDA programming guide,
-#: synchronization instructions).
+#: Cycles of a barrier: for one warp, and for each further warp (half a warp a cycle: CUDA
+#: programming guide, synchronization instructions).
 BARRIER_CYCLES, WARP_CYCLES = 20.0, 2.0
 #: Instructions of an operator in a position's condition, and of an access's address. NVRTC 12.9
-#: makes 30 of 42 operators, most of 64 bits, and 31 for 6 accesses. Of a chain: those beside the
-#: floating operations, and those of a condition that wait for each other.
+#: makes 30 of 42 operators, most of 64 bits, and 31 for 6 accesses. LINKS are the instructions of a
+#: dependence chain besides floating-point operations, CONDITION_LINKS those of a condition.
 OPERATOR, ADDRESS, LINKS, CONDITION_LINKS = 1.0, 5.0, 2.0, 6.0
 
 
 def predicted_on_gpu(
     plan: KernelPlan, scalars: Mapping[str, int], sizes: Mapping[str, Values], gpu: Gpu
 ) -> Terms | Uncounted:
-    """The time of a plan's device form where its scalars and tile sizes have these values, in terms
-    with these NAMES, a row for each layout.
+    """The time of a plan's device form for these scalars and tile sizes: terms with these NAMES, a
+    row for each layout.
 
-    Infinite where no gang has room, since its memory or its workers exceed what a block of the GPU
-    has, and where the tile that should stand for all has no point.
+    Infinite where a gang's memory or workers exceed a block of the GPU, and where the
+    representative tile has no point.
     """
     work = plan_work(plan, scalars, sizes, GPU)
     if isinstance(work, Uncounted):
@@ -94,7 +94,7 @@ def predicted_on_gpu(
 
 
 def overheads_of(gpu: Gpu) -> Overheads:
-    """What calibration says, estimates where nobody has calibrated the GPU."""
+    """The calibrated overheads, else estimates."""
     if gpu.overheads is not None:
         return gpu.overheads
     warps = gpu.threads_per_block // gpu.warp
@@ -105,7 +105,7 @@ def overheads_of(gpu: Gpu) -> Overheads:
 
 @dataclass(frozen=True, eq=False)
 class _LaunchTerms:
-    """One launch whose gangs have so many `workers` along each dimension, in each case, each of so many `registers`."""
+    """One launch with `workers` of a gang along each dimension, and `registers` of each worker."""
 
     work: LaunchWork
     gpu: Gpu
@@ -119,8 +119,8 @@ class _LaunchTerms:
         if not fronts and self._has_workers and not any(loop.workers for loop in self.work.loops):
             raise UncountableError(f"the wavefronts inside a tile of {launch.name} are not known")
         columns = self._wavefronts() if fronts else self._independent()
-        found = np.stack(np.broadcast_arrays(*columns), axis=1)
-        return np.where(self.is_possible[:, None], found, np.inf)
+        seconds = np.stack(np.broadcast_arrays(*columns), axis=1)
+        return np.where(self.is_possible[:, None], seconds, np.inf)
 
     @property
     def _has_workers(self) -> bool:
@@ -128,19 +128,19 @@ class _LaunchTerms:
 
     @cached_property
     def model(self) -> LaunchModel:
-        """The launch for the thesis's model."""
+        """The launch in the thesis's model."""
         most = (int(self.workers[0].max()), int(self.workers[1].max()), int(self.workers[2].max()))
         organisation = Organisation(self.gpu.multiprocessors, self.gpu.warp if self._has_workers else 1, most)
-        found = launch_model(self.work, organisation, on_host=False, traffic_of=estimated_traffic)
+        model = launch_model(self.work, organisation, on_host=False, traffic_of=estimated_traffic)
         if copies_ahead(self.work.place.launch):
-            found = _with_copies_that_fit(found, self.gpu.shared_per_block)
+            model = _with_copies_that_fit(model, self.gpu.shared_per_block)
         if self.work.place.launch.staged_scratchpads:
-            found = _with_boxes_that_fit(found, self.gpu.shared_per_block)
-        return found if self.cached else _without_cache(found, self.element, self._wasted(self.gpu.transaction))
+            model = _with_array_tiles_that_fit(model, self.gpu.shared_per_block)
+        return model if self.cached else _without_cache(model, self.element, self._wasted(self.gpu.transaction))
 
     @property
     def cached(self) -> bool:
-        """Whether what is used again need not come from the device's memory again: it is in the gang's memory, or there is a cache."""
+        """Whether shared memory or a cache holds data that is used again."""
         launch = self.work.place.launch
         in_gang = bool(launch.scratchpads or staged_arrays(launch))
         return in_gang or self.gpu.compute_capability is None or self.gpu.compute_capability >= (2, 0)
@@ -153,8 +153,8 @@ class _LaunchTerms:
     @cached_property
     def threads(self) -> Integers:
         """Workers of a gang."""
-        one, two, three = self.workers
-        return one * two * three
+        x, y, z = self.workers
+        return x * y * z
 
     @cached_property
     def warps(self) -> Integers:
@@ -163,19 +163,19 @@ class _LaunchTerms:
 
     @cached_property
     def blocks(self) -> Integers:
-        """B: gangs that run at once on a multiprocessor, where there are enough of them."""
-        return blocks_at_once(self.gpu, self.threads, self.registers, self.model.work.shared)
+        """B: gangs that run in parallel on a multiprocessor, if there are enough of them."""
+        return resident_blocks(self.gpu, self.threads, self.registers, self.model.work.shared)
 
     @property
     def is_possible(self) -> npt.NDArray[np.bool_]:
-        """Whether a gang fits the device, and its tile is known. Programs ask for no more memory than a block has without asking."""
+        """Whether a gang fits the device's default shared memory, and its tile is known."""
         work = self.model.work
         has_room = (self.blocks > 0) & (work.shared <= self.gpu.shared_per_block)
         return np.asarray(has_room & ((work.points > 0) | (self.work.points == 0)))
 
     @cached_property
     def resident(self) -> Numbers:
-        """Gangs beside each other on the slowest multiprocessor, in a wavefront."""
+        """Gangs that share the slowest multiprocessor in a wavefront."""
         work = self.model.work
         rounds = np.ceil(work.rounds / np.maximum(work.wavefronts, 1))
         return np.asarray(np.clip(rounds, 1, np.maximum(self.blocks, 1)), dtype=np.float64)
@@ -211,26 +211,26 @@ class _LaunchTerms:
 
     @property
     def _conflicts(self) -> Numbers:
-        """How many times as long an access takes as one that serves all lanes at once: where the tile is in memory of the gang, by its banks."""
+        """The slowdown of an access by bank conflicts (of array tiles in shared memory, if any)."""
         plain = self._wasted(self.gpu.banks * self.gpu.bank_width)
         place, fronts = self.work.place, self.work.tile.fronts
         if not place.launch.staged_scratchpads or not fronts:
             return plain
         banks = Banks(self.gpu.banks, self.gpu.bank_width)
-        boxes = np.mean([box_conflicts(front.nest, place, banks) for front in fronts], axis=0)
-        return np.asarray(np.where(self.model.work.shared > 0, boxes, plain))
+        tiles = np.mean([array_tile_conflicts(front.nest, place, banks) for front in fronts], axis=0)
+        return np.asarray(np.where(self.model.work.shared > 0, tiles, plain))
 
-    def _wasted(self, at_once: int) -> Numbers:
-        """How many times as many bytes as they use warps meet, in memory that is moved so many bytes at a time, in tiles with wavefronts."""
-        return wasted(self._steps, self.gpu.warp, self.workers[0], at_once)
+    def _wasted(self, width: int) -> Numbers:
+        """Bytes moved by warps in units of `width`, per byte used, in tiles with wavefronts."""
+        return wasted(self._steps, self.gpu.warp, self.workers[0], width)
 
     def _wavefronts(self) -> tuple[Numbers, ...]:
-        """(5.2)-(5.11), what workers look at in vain, and what the roofline needs beyond that."""
+        """(5.2)-(5.11), positions without a point, and what the roofline needs beyond these."""
         work, overheads = self.model.work, overheads_of(self.gpu)
         # The warps that hide each other's latencies are those that have points in the same
         # wavefront.
-        at_once = self.resident * work.warps / np.maximum(work.steps, 1)
-        known = estimate(self.gpu, self.mix, at_once)
+        resident_warps = self.resident * work.warps / np.maximum(work.steps, 1)
+        known = estimate(self.gpu, self.mix, resident_warps)
         parts = predict(work, self.threads, self.blocks, self.gpu.multiprocessors, known, overheads)
         positions = work.rounds * sum(self._positions(front) for front in self.work.tile.fronts)
         spent = parts.compute + positions + parts.barriers + parts.memory
@@ -238,8 +238,8 @@ class _LaunchTerms:
         return parts.compute, positions, parts.barriers, parts.memory, parts.wavefronts + parts.launch, beyond
 
     @cached_property
-    def _lanes(self) -> ParameterBatch:
-        """A launch of each case, in the middle of the others."""
+    def _batch(self) -> ParameterBatch:
+        """The middle launch of each case."""
         return entries_of(self.work.place, ENTRIES).at_part(1, 2)
 
     @cached_property
@@ -248,19 +248,19 @@ class _LaunchTerms:
         return tuple(step for fronts in self.work.tile.fronts for step in neighbour_steps(fronts.nest, self.work.place))
 
     def _positions(self, fronts: Fronts) -> Numbers:
-        """Seconds in which the workers of a tile find out which of their positions have a point."""
-        lanes = self._lanes
-        turns = np.ones(lanes.count, dtype=np.int64)
+        """Seconds in which the workers of a tile test which of their positions have a point."""
+        batch = self._batch
+        turns = np.ones(batch.count, dtype=np.int64)
         for tiled in fronts.nest.loops:
             for tile in tiled.tiles:
                 if tile.axis is not None and tile.axis.kind is AxisKind.WORKER:
-                    turns = turns * -(-lanes.evaluation.trips(tiled.loop) // self.workers[tile.axis.dimension])
+                    turns = turns * -(-batch.evaluation.trips(tiled.loop) // self.workers[tile.axis.dimension])
         mix = Mix(0.0, 0.0, OPERATOR * _looking(fronts), 0.0, chain=CONDITION_LINKS)
         alpha = estimate(self.gpu, mix, self.resident * self.warps).alpha
         return np.asarray(fronts.steps * turns * self.warps * alpha, dtype=np.float64)
 
     def _independent(self) -> tuple[Numbers, ...]:
-        """The roofline, and launches."""
+        """The roofline and the launch overheads."""
         work, overheads = self.model.work, overheads_of(self.gpu)
         roofs = self._roofs()
         several = self._points_of_worker()
@@ -281,27 +281,26 @@ class _LaunchTerms:
         if demand is None:
             raise UncountableError(f"what a tile of {self.work.name} moves is not known")
         if self._keeps_sums:
-            # Sums stay in registers, and what is read beside them is read for several points at
-            # once.
+            # Sums stay in registers, and a read beside them serves several points.
             demand = replace(demand, traffic=(np.zeros_like(demand.traffic[0]), *demand.traffic[1:]))
         return roofline(demand, gpu, self.element == 8)
 
 
 def _with_copies_that_fit(model: LaunchModel, most: int) -> LaunchModel:
-    """Where a gang copies a tile while it computes the one before only if there is room for both."""
+    """A gang prefetches the next tile only if both tiles fit."""
     both = model.work.shared
     return replace(model, work=replace(model.work, shared=np.where(both > most, both // 2, both)))
 
 
-def _with_boxes_that_fit(model: LaunchModel, most: int) -> LaunchModel:
-    """Where a gang keeps what its tile touches in memory of its own only if there is room for it. Raises UncountableError."""
+def _with_array_tiles_that_fit(model: LaunchModel, most: int) -> LaunchModel:
+    """A gang keeps array tiles in shared memory only if they fit. Raises UncountableError."""
     place = model.counted.place
-    boxes = place.lanes.all(box_bytes(place.launch, place.lanes.evaluation.value))
-    return replace(model, work=replace(model.work, shared=model.work.shared + np.where(boxes <= most, boxes, 0)))
+    tiles = place.batch.all(array_tile_bytes(place.launch, place.batch.evaluation.value))
+    return replace(model, work=replace(model.work, shared=model.work.shared + np.where(tiles <= most, tiles, 0)))
 
 
 def _without_cache(model: LaunchModel, element: int, wasted: Numbers) -> LaunchModel:
-    """Where each access goes to the device's memory, and moves so many times as much as it is for."""
+    """Each access goes to device memory and moves `wasted` times its bytes."""
     counted = model.counted
     of_point = counted.accesses / np.maximum(counted.points, 1) / element
     every = np.asarray(np.rint(of_point * model.work.points * wasted), dtype=np.int64)
@@ -309,7 +308,7 @@ def _without_cache(model: LaunchModel, element: int, wasted: Numbers) -> LaunchM
 
 
 def _special_share(body: object) -> float:
-    """The part of the floating-point operations in the text that are divisions or functions."""
+    """The share of divisions and functions among the floating-point operations in the text."""
     every = sum(operations_in(node) for node in walk(body) if isinstance(node, ExpressionStatement))
     special = sum(_is_special(node) for node in walk(body))
     return special / max(every, special, 1)
@@ -322,12 +321,12 @@ def _is_special(node: object) -> bool:
 
 
 def _looking(fronts: Fronts) -> int:
-    """Operators in what a worker computes for each position."""
-    found = 0
+    """Operators that a worker evaluates for each position."""
+    operators = 0
     for statement in fronts.nest.body.statements:
         if isinstance(statement, If):
-            found += operators_in((statement.condition,))
+            operators += operators_in((statement.condition,))
         elif isinstance(statement, Declaration):
-            initial = (declarator.initializer for declarator in statement.declarators)
-            found += operators_in(one for one in initial if one is not None and not isinstance(one, tuple))
-    return found
+            values = (declarator.initializer for declarator in statement.declarators)
+            operators += operators_in(value for value in values if value is not None and not isinstance(value, tuple))
+    return operators

@@ -1,9 +1,8 @@
-"""Footprints of iterations, as boxes of subscripts: what a cache has to hold for them, and what it
-takes in and gives back.
+"""Footprints of iterations as boxes of subscripts: the bytes that a cache holds and moves for them.
 
-Uses of an array whose subscripts differ in constants alone have one box. The bytes of an array are
-those of the smallest box around all of its boxes, or of the boxes by themselves, whichever are
-fewer; rows are taken in whole lines of the cache.
+Uses of an array whose subscripts differ only in constants share one box. The bytes of an array are
+those of the hull of its boxes, or the sum over its boxes, whichever is smaller. Rows count in whole
+cache lines.
 """
 
 from __future__ import annotations
@@ -28,15 +27,14 @@ from tilepragma.plan.array_bytes import element_bytes
 
 Reals = npt.NDArray[np.float64]
 
-#: Ends of a box with nothing in it: twice as much is a number still.
+#: Ends of an empty box: doubling it does not overflow.
 _NOWHERE = 2**62 - 1
 
 
 @dataclass(frozen=True)
 class References:
-    """Uses of `array` under one statement whose subscripts are `linear` and constants: between
-    `low` and `high` along each dimension. `written`: the constants of those that write, None where
-    none does.
+    """Uses of `array` under one statement with subscripts `linear` + constants from `low` to `high`
+    along each dimension. `written`: the range of the constants of writes, None without any.
     """
 
     array: DataObject
@@ -47,52 +45,52 @@ class References:
 
 
 def references(statement: Statement) -> tuple[References, ...]:
-    """What the statement uses of arrays in memory."""
+    """The statement's references to arrays in memory."""
     groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[tuple[tuple[int, ...], bool]]] = {}
     for use in uses(statement):
         if is_of_memory(use):
-            linear, constants = _apart(use)
+            linear, constants = _split(use)
             groups.setdefault((use.object, linear), []).append((constants, use.writes))
-    return tuple(_references(array, linear, found) for (array, linear), found in groups.items())
+    return tuple(_references(array, linear, members) for (array, linear), members in groups.items())
 
 
-def _apart(use: Use) -> tuple[tuple[Polynomial, ...], tuple[int, ...]]:
+def _split(use: Use) -> tuple[tuple[Polynomial, ...], tuple[int, ...]]:
     parts = [polynomial(subscript) for subscript in use.subscripts]
     constants = tuple(sum(factor for monomial, factor in part.terms if not monomial) for part in parts)
-    return tuple(part - number(own) for part, own in zip(parts, constants, strict=True)), constants
+    return tuple(part - number(constant) for part, constant in zip(parts, constants, strict=True)), constants
 
 
 def _references(
-    array: DataObject, linear: tuple[Polynomial, ...], found: list[tuple[tuple[int, ...], bool]]
+    array: DataObject, linear: tuple[Polynomial, ...], members: list[tuple[tuple[int, ...], bool]]
 ) -> References:
-    every = [constants for constants, _ in found]
-    writing = [constants for constants, writes in found if writes]
+    every = [constants for constants, _ in members]
+    writing = [constants for constants, writes in members if writes]
     return References(array, linear, *_around(every), _around(writing) if writing else None)
 
 
 def _around(constants: list[tuple[int, ...]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return tuple(min(own) for own in zip(*constants, strict=True)), tuple(
-        max(own) for own in zip(*constants, strict=True)
+    return tuple(min(along_axis) for along_axis in zip(*constants, strict=True)), tuple(
+        max(along_axis) for along_axis in zip(*constants, strict=True)
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """For `count` cases which of others belong to each: `index`, in ascending order, has for each of these others its case."""
+    """The groups of `count` cases: `index` has the case of each member, in ascending order."""
 
     index: Numbers
     count: int
 
     @cached_property
     def _starts(self) -> Numbers:
-        """The first member of each case that has any."""
+        """The first member of each case that has members."""
         return np.flatnonzero(np.diff(self.index, prepend=-1))
 
     def least(self, values: npt.NDArray[Any], nothing: float) -> npt.NDArray[Any]:
-        """The least of each case's values, which lie along the last axis; `nothing` where it has none."""
+        """The least of each case's values, along the last axis; `nothing` without members."""
         length, odd = divmod(len(self.index), max(self.count, 1))
         if length and not odd and np.array_equal(self._starts, np.arange(0, len(self.index), length)):
-            # As many in each case: slices take a third of the time.
+            # Groups of equal size: slices take a third of the time.
             return reduce(np.minimum, (values[..., first::length] for first in range(length)))
         result = np.full((*values.shape[:-1], self.count), nothing, dtype=values.dtype)
         if len(self.index):
@@ -102,32 +100,32 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Where a box ends along each dimension of an array, a column for each case: rows of `ends` are
-    its lower ends, then its upper ones, negated. There is nothing in it where a lower end is above
-    the upper one.
+    """The ends of a box along each dimension of an array, a column for each case. Rows of `ends`:
+    the lower ends, then the negated upper ends. A box is empty if a lower end is above its upper
+    end.
     """
 
     ends: Numbers
 
     @staticmethod
-    def of(at: Numbers, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
-        """From `low` to `high` beyond these subscripts."""
-        rank, count = at.shape
+    def of(origin: Numbers, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
+        """The box from `low` to `high`, both relative to the subscripts."""
+        rank, count = origin.shape
         ends = np.empty((2 * rank, count), dtype=np.int64)
-        np.add(at, np.array(low)[:, None], out=ends[:rank])
-        np.subtract(-np.array(high)[:, None], at, out=ends[rank:])
+        np.add(origin, np.array(low)[:, None], out=ends[:rank])
+        np.subtract(-np.array(high)[:, None], origin, out=ends[rank:])
         return Box(ends)
 
-    def around(self, other: Box) -> Box:
-        """The smallest box around both."""
-        return Box(np.minimum(self.ends, other.ends))
+    def around(self, box: Box) -> Box:
+        """The hull of both boxes."""
+        return Box(np.minimum(self.ends, box.ends))
 
     def gathered(self, groups: Groups) -> Box:
-        """For each case the smallest box around those that belong to it."""
+        """For each case the hull of its members' boxes."""
         return Box(groups.least(self.ends, _NOWHERE))
 
     def bytes(self, element: int, line: int) -> Reals:
-        """Of rows of elements of so many bytes, in whole lines, wherever they begin."""
+        """Bytes of the box's rows in whole cache lines, for any alignment of the rows."""
         rank = len(self.ends) // 2
         lengths = np.maximum(1 - self.ends[:rank] - self.ends[rank:], 0).astype(np.float64)
         row = np.where(lengths[-1] > 0, lengths[-1] * element + (line - element), 0.0)
@@ -136,31 +134,31 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Footprint:
-    """What is touched, in each case: a box for each group of references, and for what is written of
-    it. Where all is written that is touched, the two are one box.
+    """The data touched in each case: a box for each group of references, and a box for the group's
+    writes. The two are one object where all touched elements are written.
     """
 
     boxes: dict[tuple[References, bool], Box]
     _held: dict[int, Reals] = field(default_factory=dict, repr=False)
 
     @staticmethod
-    def of(found: Iterable[References], lanes: ParameterBatch) -> Footprint:
-        """Of references at these values; of subscripts that depend on data nothing is known, and they are left out."""
+    def of(groups: Iterable[References], batch: ParameterBatch) -> Footprint:
+        """The footprint of references at these values. Omits subscripts that depend on data."""
         boxes = {}
-        for one in found:
+        for group in groups:
             try:
-                at = np.array([lanes.all(lanes.evaluation.value(expression(linear))) for linear in one.linear])
+                origin = np.array([batch.all(batch.evaluation.value(expression(linear))) for linear in group.linear])
             except UncountableError:
                 continue
-            box = boxes[one, False] = Box.of(at, one.low, one.high)
-            if one.written is not None:
-                boxes[one, True] = box if one.written == (one.low, one.high) else Box.of(at, *one.written)
+            box = boxes[group, False] = Box.of(origin, group.low, group.high)
+            if group.written is not None:
+                boxes[group, True] = box if group.written == (group.low, group.high) else Box.of(origin, *group.written)
         return Footprint(boxes)
 
-    def around(self, other: Footprint) -> Footprint:
-        """What either touches."""
+    def around(self, footprint: Footprint) -> Footprint:
+        """The hulls of both footprints."""
         boxes = dict(self.boxes)
-        for key, box in other.boxes.items():
+        for key, box in footprint.boxes.items():
             boxes[key] = boxes[key].around(box) if key in boxes else box
         return Footprint(boxes)
 
@@ -169,32 +167,32 @@ class Footprint:
         return Footprint({key: Box(box.ends[:, index]) for key, box in self.boxes.items()})
 
     def gathered(self, groups: Groups) -> Footprint:
-        """For each case what those touch that belong to it."""
-        found = {id(box): box.gathered(groups) for box in {id(box): box for box in self.boxes.values()}.values()}
-        return Footprint({key: found[id(box)] for key, box in self.boxes.items()})
+        """For each case the footprint of its members."""
+        gathered = {id(box): box.gathered(groups) for box in {id(box): box for box in self.boxes.values()}.values()}
+        return Footprint({key: gathered[id(box)] for key, box in self.boxes.items()})
 
     def held(self, line: int, count: int) -> Reals:
-        """Bytes that a cache of lines of so many bytes holds all of it in."""
+        """Bytes of the cache lines that hold the footprint."""
         if line not in self._held:
             self._held[line] = sum(self._of_arrays(line, False), np.zeros(count))
         return self._held[line]
 
     def moved(self, line: int, count: int) -> Reals:
-        """Bytes that come into such a cache and leave it, where each line does so once."""
+        """Bytes that enter and leave the cache if each line does so once."""
         return sum(self._of_arrays(line, True), self.held(line, count))
 
     def _of_arrays(self, line: int, written: bool) -> Iterator[Reals]:
         arrays: dict[DataObject, list[Box]] = {}
-        for (one, writes), box in self.boxes.items():
+        for (group, writes), box in self.boxes.items():
             if writes == written:
-                arrays.setdefault(one.array, []).append(box)
+                arrays.setdefault(group.array, []).append(box)
         for array, (hull, *others) in arrays.items():
             size = element_bytes(array)
-            apart = hull.bytes(size, line)
+            separate = hull.bytes(size, line)
             if not others:
-                yield apart
+                yield separate
                 continue
             for box in others:
                 hull = hull.around(box)
-                apart = apart + box.bytes(size, line)
-            yield np.minimum(hull.bytes(size, line), apart)
+                separate = separate + box.bytes(size, line)
+            yield np.minimum(hull.bytes(size, line), separate)

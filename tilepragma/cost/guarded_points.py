@@ -1,7 +1,6 @@
-"""Loops around affine conditions: how often what the conditions guard runs, without going through
-the loops.
+"""How often statements guarded by affine conditions run, without enumerating the loops.
 
-for (x1 …) for (x2 …) { y = x1 + …; if (affine in x1, x2 && …) statements else if (…) statements }
+for (x1 …) for (x2 …) { y = x1 + …; if (affine in x1, x2 && …) statements else if … }
 """
 
 from __future__ import annotations
@@ -30,57 +29,56 @@ class _Form:
 
 
 class _NotAffineError(Exception):
-    """Something here is no affine form of the iterators."""
+    """An expression is not an affine form of the iterators."""
 
 
-#: Signs and conditions: a statement runs as often as all of the forms are >= 0, summed with these
-#: signs.
+#: Signs and forms: a statement runs as often as all forms are >= 0, summed with these signs.
 _Guards = tuple[tuple[int, tuple[_Form, ...]], ...]
 
 
-def guarded_points(loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> Counts | None:
-    """How often each leaf under the loops runs in each case, one loop inside the other; None where they are not of this form."""
+def guarded_points(loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> Counts | None:
+    """How often each leaf under the perfect loop nest runs in each case; None for other nests."""
     try:
-        return _counts(loops, body, lanes)
+        return _counts(loops, body, batch)
     except _NotAffineError:
         return None
 
 
-def _counts(loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> Counts:
-    forms = _Forms.of(loops, lanes)
+def _counts(loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> Counts:
+    forms = _Forms.of(loops, batch)
     bounds = tuple(bound for loop in loops for bound in forms.bounds(loop))
-    inside = lanes.inside({loop.iterator.name: 0 for loop in loops})
+    inside = batch.inside({loop.iterator.name: 0 for loop in loops})
     counts: Counts = {}
     for leaf, guards in _leaves(body, forms, inside, ((1, bounds),)):
         for sign, guard in guards:
-            add(counts, {leaf: sign * points_in(_boxes(guard, len(loops), lanes))})
+            add(counts, {leaf: sign * points_in(_boxes(guard, len(loops), batch))})
     return counts
 
 
-def _boxes(forms: tuple[_Form, ...], variables: int, lanes: ParameterBatch) -> Boxes:
-    """The points where all forms are >= 0. Raises _NotAffineError where a variable has no bound of its own."""
-    cuts = tuple(Cut(form.factors, lanes.all(form.constant)) for form in forms)
-    low, high = np.full((variables, lanes.count), -(2**62)), np.full((variables, lanes.count), 2**62)
+def _boxes(forms: tuple[_Form, ...], variables: int, batch: ParameterBatch) -> Boxes:
+    """The points where all forms are >= 0. Raises _NotAffineError for an unbounded variable."""
+    cuts = tuple(Cut(form.factors, batch.all(form.constant)) for form in forms)
+    low, high = np.full((variables, batch.count), -(2**62)), np.full((variables, batch.count), 2**62)
     for place in range(variables):
-        own = [cut.factors[place] for cut in cuts if sum(map(bool, cut.factors)) == 1]
-        if not any(factor > 0 for factor in own) or not any(factor < 0 for factor in own):
+        factors = [cut.factors[place] for cut in cuts if sum(map(bool, cut.factors)) == 1]
+        if not any(factor > 0 for factor in factors) or not any(factor < 0 for factor in factors):
             raise _NotAffineError
     return Boxes(low, high, cuts)
 
 
-def _leaves(body: Block, forms: _Forms, lanes: ParameterBatch, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
+def _leaves(body: Block, forms: _Forms, batch: ParameterBatch, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
     leaf: list[object] = []
-    for there, statement in declared_along(body, lanes):
-        own = forms.declared(body, statement)
-        if is_leaf(statement, there):
+    for declared, statement in declared_along(body, batch):
+        inner = forms.declared(body, statement)
+        if is_leaf(statement, declared):
             leaf += places(statement)
         elif isinstance(statement, If):
-            condition = tuple(own.conditions(statement.condition))
-            yield from _leaves(statement.then, own, there, _also(guards, condition))
+            condition = tuple(inner.conditions(statement.condition))
+            yield from _leaves(statement.then, inner, declared, _also(guards, condition))
             if statement.otherwise is not None:
-                yield from _leaves(statement.otherwise, own, there, _but(guards, condition))
+                yield from _leaves(statement.otherwise, inner, declared, _but(guards, condition))
         elif isinstance(statement, Block):
-            yield from _leaves(statement, own, there, guards)
+            yield from _leaves(statement, inner, declared, guards)
         else:
             raise _NotAffineError
     if leaf:
@@ -92,28 +90,28 @@ def _also(guards: _Guards, condition: tuple[_Form, ...]) -> _Guards:
 
 
 def _but(guards: _Guards, condition: tuple[_Form, ...]) -> _Guards:
-    """What is left where the condition does not hold: all, less where it holds."""
+    """Guards of the else branch: all points, minus those where the condition holds."""
     return (*guards, *((-sign, forms) for sign, forms in _also(guards, condition)))
 
 
 @dataclass(frozen=True)
 class _Forms:
-    """The iterators `names` and what is `known` of scalars declared from them, None where that is no affine form."""
+    """Affine forms of `names` (iterators) and of scalars declared from them; None for others."""
 
     names: tuple[str, ...]
     known: dict[str, _Form | None]
-    lanes: ParameterBatch
+    batch: ParameterBatch
 
     @staticmethod
-    def of(loops: tuple[Loop, ...], lanes: ParameterBatch) -> _Forms:
+    def of(loops: tuple[Loop, ...], batch: ParameterBatch) -> _Forms:
         names = tuple(loop.iterator.name for loop in loops)
         units = {
-            name: _Form(tuple(int(place == own) for place in range(len(names))), 0) for own, name in enumerate(names)
+            name: _Form(tuple(int(place == axis) for place in range(len(names))), 0) for axis, name in enumerate(names)
         }
-        return _Forms(names, dict(units), lanes)
+        return _Forms(names, dict(units), batch)
 
     def bounds(self, loop: Loop) -> Iterator[_Form]:
-        """iterator - lower and upper - iterator, for each of the values that a bound is the extreme of."""
+        """iterator - lower and upper - iterator, for each operand of a bound's maximum/minimum."""
         step = loop.step
         if not isinstance(step, IntegerLiteral) or step.value != 1 or loop.comparison not in ("<", "<="):
             raise _NotAffineError
@@ -125,20 +123,20 @@ class _Forms:
             yield _plus(self.form(upper), iterator, -1, -(loop.comparison == "<"))
 
     def declared(self, block: Block, statement: Statement) -> _Forms:
-        """With what is declared before the statement in its block."""
-        found = self
-        for one in block.statements:
-            if one is statement:
+        """With the declarations before the statement in its block."""
+        forms = self
+        for earlier in block.statements:
+            if earlier is statement:
                 break
-            if isinstance(one, Declaration):
-                for each in one.declarators:
-                    initializer = each.initializer
-                    form = None if initializer is None or isinstance(initializer, tuple) else found.maybe(initializer)
-                    found = replace(found, known={**found.known, each.object.name: form})
-        return found
+            if isinstance(earlier, Declaration):
+                for declarator in earlier.declarators:
+                    initializer = declarator.initializer
+                    form = None if initializer is None or isinstance(initializer, tuple) else forms.maybe(initializer)
+                    forms = replace(forms, known={**forms.known, declarator.object.name: form})
+        return forms
 
     def maybe(self, node: Expression) -> _Form | None:
-        """The form of an expression, None where it has none."""
+        """The form of an expression, None if it has none."""
         try:
             return self.form(node)
         except (_NotAffineError, UncountableError):
@@ -178,11 +176,11 @@ class _Forms:
                 return _times(self.form(node.left), self.form(node.right))
         if any(isinstance(node, Access) and node.object.name in self.known for node in walk(node)):
             raise _NotAffineError
-        return _Form((0,) * len(self.names), self.lanes.evaluation.value(node))
+        return _Form((0,) * len(self.names), self.batch.evaluation.value(node))
 
 
 def _parts(node: Expression, function: str) -> Iterator[Expression]:
-    """The values of which calls of the helper take one."""
+    """The arguments of nested calls of the helper."""
     if isinstance(node, Cast) and isinstance(node.operand, Call):
         node = node.operand
     if isinstance(node, Call) and node.function == function:
@@ -192,10 +190,10 @@ def _parts(node: Expression, function: str) -> Iterator[Expression]:
         yield node
 
 
-def _plus(left: _Form, right: _Form, factor: int, more: int = 0) -> _Form:
-    """left + factor * right + more."""
-    factors = tuple(one + factor * other for one, other in zip(left.factors, right.factors, strict=True))
-    return _Form(factors, left.constant + factor * right.constant + more)
+def _plus(left: _Form, right: _Form, factor: int, offset: int = 0) -> _Form:
+    """left + factor * right + offset."""
+    factors = tuple(a + factor * b for a, b in zip(left.factors, right.factors, strict=True))
+    return _Form(factors, left.constant + factor * right.constant + offset)
 
 
 def _times(left: _Form, right: _Form) -> _Form:

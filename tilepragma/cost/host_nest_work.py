@@ -1,16 +1,14 @@
-"""What an iteration of a nest that is dealt out does on a core: points, loops, and the bytes that
-caches of given sizes move for it.
+"""The work of a mapped nest's iterations on a core: points, loops, and the bytes that caches move.
 
-A cache that holds what one iteration of a loop touches takes in what all of its iterations touch
-once: of two that follow each other one touches the same, some of it, or something new. Where it
-does not hold that, it takes in what each iteration does by itself. So the bytes of a nest follow
-from its loops, outermost first, by footprints alone:
+A cache that holds one iteration's footprint moves each element once for all iterations of the loop:
+consecutive iterations share elements. A smaller cache moves each iteration's data again. So the
+bytes of a nest follow from the footprints of its loops, outermost first:
 
     moved(loop) = | footprint(loop) |              if | footprint(iteration) | <= cache
                   sum over iterations of moved(iteration)      otherwise
 
-Of long loops a few iterations are looked at: the first and the last, and three between them that
-stand for a third each.
+A long loop is sampled: the first and the last iteration, and three between them that represent a
+third of the rest each.
 """
 
 from __future__ import annotations
@@ -28,27 +26,27 @@ from tilepragma.cost.footprint_boxes import Footprint, Groups, Reals, References
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of
 from tilepragma.cost.launch_work import LaunchWork
 from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen, declared_along, is_leaf
-from tilepragma.cost.statement_counts import apart
-from tilepragma.cost.tile_work import MappedNest, dealt_nest
+from tilepragma.cost.statement_counts import distinct_cases
+from tilepragma.cost.tile_work import MappedNest, mapped_nest
 from tilepragma.ir.expressions import Access, Cast, Expression, IntegerLiteral
 from tilepragma.ir.loop_tree import Barrier, Block, If, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop
 
-#: Launches that are looked at, by the part of the others that is before them.
+#: The sampled launches, as fractions of all launches.
 _PLACES = ((1, 6), (1, 2), (5, 6))
-#: Loops with as few iterations are gone through; of longer ones as many are looked at.
+#: Loops of at most this length are enumerated; longer loops are sampled at as many iterations.
 _FEW = 5
-#: Loops of literal bounds up to this length are unrolled: they are part of what stands in them.
+#: Loops of literal bounds up to this length are unrolled into the loop around.
 _UNROLLED = 64
 
 
 @dataclass(frozen=True, eq=False)
 class NestWork:
-    """For each case the `points`; those that register tiles compute besides, as `padding`
-    (`If.padded`), which touch no memory; the `rows`, which are innermost loops that run; the
-    `control`, operations of bounds and conditions; what is touched; and the bytes that each cache
-    moves, a row for each of them.
+    """Work in each case: the `points`; `padding`, points that register tiles compute without a use
+    (`If.padded`) and that touch no memory; `rows`, executions of innermost loops; `control`,
+    operations of bounds and conditions; the footprint; and the bytes that each cache moves, a row
+    for each cache.
     """
 
     points: Reals
@@ -64,11 +62,11 @@ class NestWork:
         return NestWork(*parts, self.footprint.at(index), self.moved[:, index])
 
     def gathered(self, groups: Groups, weights: Reals) -> NestWork:
-        """For each case the sum of those that belong to it, by their weights."""
+        """For each case the weighted sum of its members."""
 
         def summed(values: Reals) -> Reals:
-            found = np.bincount(groups.index, weights=values * weights, minlength=groups.count)
-            return np.asarray(found, dtype=np.float64)
+            sums = np.bincount(groups.index, weights=values * weights, minlength=groups.count)
+            return np.asarray(sums, dtype=np.float64)
 
         return NestWork(
             summed(self.points),
@@ -82,126 +80,126 @@ class NestWork:
 
 @dataclass
 class NestCounter:
-    """Looks at nests; `caches` are sizes in bytes, in ascending order, `line` the bytes that they move at once."""
+    """Counts the work of nests for `caches` (bytes, ascending) with lines of `line` bytes."""
 
     caches: tuple[int, ...]
     line: int
     _counter: Counter = field(default_factory=Counter)
     _references: dict[int, tuple[Statement, tuple[References, ...]]] = field(default_factory=dict)
 
-    def work(self, node: Statement, lanes: ParameterBatch) -> NestWork:
-        """Of one execution of the statement in each case. Raises UncountableError."""
+    def work(self, node: Statement, batch: ParameterBatch) -> NestWork:
+        """The work of one execution of the statement in each case. Raises UncountableError."""
         match node:
             case Block():
-                return self._block(node, lanes)
+                return self._block(node, batch)
             case Loop():
-                return self._loop(node, lanes)
+                return self._loop(node, batch)
             case If():
-                return self._padded(node, lanes) if node.padded else self._branches(node, lanes)
+                return self._padded(node, batch) if node.padded else self._branches(node, batch)
             case PackedPanels():
-                return self._buffered(node, lanes)
+                return self._buffered(node, batch)
             case TileNest():
-                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, lanes)
+                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, batch)
             case Barrier() | Stage():
-                return self._nothing(lanes.count)
-        return self._block(Block((node,)), lanes)
+                return self._nothing(batch.count)
+        return self._block(Block((node,)), batch)
 
-    def dealt(self, nest: MappedNest) -> NestWork:
-        """Of all iterations of a nest that is dealt out. Raises UncountableError."""
-        return self._loops(tuple(tiled.loop for tiled in nest.loops), nest.body, nest.lanes)
+    def mapped(self, nest: MappedNest) -> NestWork:
+        """The work of all iterations of a mapped nest. Raises UncountableError."""
+        return self._loops(tuple(tiled.loop for tiled in nest.loops), nest.body, nest.batch)
 
     def _nothing(self, count: int) -> NestWork:
         none = np.zeros(count)
         return NestWork(none, none, none, none, Footprint({}), np.zeros((len(self.caches), count)))
 
-    def _block(self, block: Block, lanes: ParameterBatch) -> NestWork:
-        found = self._nothing(lanes.count)
+    def _block(self, block: Block, batch: ParameterBatch) -> NestWork:
+        work = self._nothing(batch.count)
         parts = 0
         leaf = False
-        for there, statement in declared_along(block, lanes):
-            if is_leaf(statement, there):
-                one = self._leaf(statement, there)
-                if not one.footprint.boxes:
+        for declared, statement in declared_along(block, batch):
+            if is_leaf(statement, declared):
+                part = self._leaf(statement, declared)
+                if not part.footprint.boxes:
                     continue
-                # Statements that stand together are one point.
-                one = replace(one, points=np.zeros(lanes.count)) if leaf else one
+                # Adjacent statements are one point.
+                part = replace(part, points=np.zeros(batch.count)) if leaf else part
                 leaf = True
             else:
-                one = self.work(statement, there)
-            found = self._held(_together(found, one), None) if parts else one
+                part = self.work(statement, declared)
+            work = self._held(_together(work, part), None) if parts else part
             parts += 1
-        return found
+        return work
 
-    def _held(self, found: NestWork, iterations: tuple[NestWork, Groups] | None) -> NestWork:
-        """What each cache moves that holds everything, or each of the `iterations`, which belong to these cases."""
-        count = len(found.points)
+    def _held(self, work: NestWork, iterations: tuple[NestWork, Groups] | None) -> NestWork:
+        """Bounds the bytes of caches that hold everything, or each of the `iterations`."""
+        count = len(work.points)
         if iterations is None:
-            held = found.footprint.held(self.line, count)
+            held = work.footprint.held(self.line, count)
         else:
             iteration, groups = iterations
             held = -groups.least(-iteration.footprint.held(self.line, len(groups.index)), 0.0)
-        once = found.footprint.moved(self.line, count)
+        once = work.footprint.moved(self.line, count)
         fits = held <= np.array(self.caches, dtype=np.float64)[:, None]
-        return replace(found, moved=np.where(fits, np.minimum(once, found.moved), found.moved))
+        return replace(work, moved=np.where(fits, np.minimum(once, work.moved), work.moved))
 
-    def _leaf(self, statement: Statement, lanes: ParameterBatch) -> NestWork:
+    def _leaf(self, statement: Statement, batch: ParameterBatch) -> NestWork:
         key = id(statement)
         if key not in self._references:
             self._references[key] = statement, references(statement)
-        count = lanes.count
-        footprint = Footprint.of(self._references[key][1], lanes)
+        count = batch.count
+        footprint = Footprint.of(self._references[key][1], batch)
         moved = footprint.moved(self.line, count)
         none = np.zeros(count)
         return NestWork(np.ones(count), none, none, none, footprint, np.tile(moved, (len(self.caches), 1)))
 
-    def _buffered(self, node: PackedPanels, lanes: ParameterBatch) -> NestWork:
-        """The body, and the rows by which panels are packed: short ones, so that what is copied
-        passes while they begin and end. Loads and stores of a register tile, in no loop, are part
-        of what stands in it.
+    def _buffered(self, node: PackedPanels, batch: ParameterBatch) -> NestWork:
+        """The body, and the loops that pack panels as rows: these are so short that the copy
+        overlaps their start and end. Loads and stores of a register tile have no loop and are part
+        of the body.
         """
-        found = self._block(node.body, lanes)
+        work = self._block(node.body, batch)
         packed = [buffer.loops for buffer in node.buffers if not buffer.stored]
-        rows = [math.prod(lanes.all(lanes.evaluation.trips(loop)) for loop in loops[:-1]) for loops in packed if loops]
-        return replace(found, rows=found.rows + sum(rows))
+        rows = [math.prod(batch.all(batch.evaluation.trips(loop)) for loop in loops[:-1]) for loops in packed if loops]
+        return replace(work, rows=work.rows + sum(rows))
 
-    def _branches(self, node: If, lanes: ParameterBatch) -> NestWork:
-        found = self._nothing(lanes.count)
-        for part, index in branches(node, lanes):
-            found = _together(found, self._where(index, part, lanes))
-        return replace(found, control=found.control + operators_in((node.condition,)))
+    def _branches(self, node: If, batch: ParameterBatch) -> NestWork:
+        work = self._nothing(batch.count)
+        for part, index in branches(node, batch):
+            work = _together(work, self._where(index, part, batch))
+        return replace(work, control=work.control + operators_in((node.condition,)))
 
-    def _padded(self, node: If, lanes: ParameterBatch) -> NestWork:
-        """Nobody asks the condition: where it does not hold, the same is computed of what is in registers alone."""
-        holds = np.broadcast_to(lanes.evaluation.holds(node.condition), (lanes.count,))
-        there, beside = (self._where(np.flatnonzero(one), node.then, lanes) for one in (holds, ~holds))
-        return replace(there, padding=there.padding + beside.points + beside.padding)
+    def _padded(self, node: If, batch: ParameterBatch) -> NestWork:
+        """Registers compute the padding where the condition does not hold; no code tests it."""
+        holds = np.broadcast_to(batch.evaluation.holds(node.condition), (batch.count,))
+        inside, beside = (self._where(np.flatnonzero(taken), node.then, batch) for taken in (holds, ~holds))
+        return replace(inside, padding=inside.padding + beside.points + beside.padding)
 
-    def _where(self, index: Numbers, part: Block, lanes: ParameterBatch) -> NestWork:
-        """What the part does in the cases at `index`, and nothing in the others."""
+    def _where(self, index: Numbers, part: Block, batch: ParameterBatch) -> NestWork:
+        """The part's work in the cases at `index`, none in the other cases."""
         if not len(index):
-            return self._nothing(lanes.count)
-        return self.work(part, lanes.at(index)).gathered(Groups(index, lanes.count), np.ones(len(index)))
+            return self._nothing(batch.count)
+        return self.work(part, batch.at(index)).gathered(Groups(index, batch.count), np.ones(len(index)))
 
-    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: ParameterBatch) -> NestWork:
+    def _loops(self, loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> NestWork:
         for loop in reversed(loops):
             body = Block((replace(loop, body=body),))
-        return self._block(body, lanes)
+        return self._block(body, batch)
 
-    def _loop(self, loop: Loop, lanes: ParameterBatch) -> NestWork:
-        trips = lanes.all(lanes.evaluation.trips(loop))
+    def _loop(self, loop: Loop, batch: ParameterBatch) -> NestWork:
+        trips = batch.all(batch.evaluation.trips(loop))
         index, place, weights = self._looked_at(loop, trips)
-        lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
-        inside = lanes.at(index, {loop.iterator.name: chosen(lower, index) + chosen(step, index) * place})
+        lower, step = (batch.evaluation.value(bound) for bound in (loop.lower, loop.step))
+        inside = batch.at(index, {loop.iterator.name: chosen(lower, index) + chosen(step, index) * place})
         iteration = self._block(loop.body, inside)
-        groups = Groups(index, lanes.count)
-        found = iteration.gathered(groups, weights)
-        control = found.control + operators_in((loop.lower, loop.upper))
+        groups = Groups(index, batch.count)
+        work = iteration.gathered(groups, weights)
+        control = work.control + operators_in((loop.lower, loop.upper))
         if iteration.rows.any() or _is_unrolled(loop):
-            return self._held(replace(found, control=control), (iteration, groups))
-        return self._held(replace(found, rows=(trips > 0).astype(np.float64), control=control), (iteration, groups))
+            return self._held(replace(work, control=control), (iteration, groups))
+        return self._held(replace(work, rows=(trips > 0).astype(np.float64), control=control), (iteration, groups))
 
     def _looked_at(self, loop: Loop, trips: Numbers) -> tuple[Numbers, Numbers, Reals]:
-        """Iterations of the loop in each case: its number, theirs, and for how many each stands."""
+        """Sampled iterations of the loop: case, iteration, and the number that it represents."""
         few = _FEW if loop.iterator.name in self._counter.decisive((), loop.body) else 2
         taken = np.minimum(trips, few)
         index, number = members(taken)
@@ -218,57 +216,57 @@ class NestCounter:
 
 
 def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
-    """All that a launch does in each case: a few launches, in as many's place as make up its
-    points. Raises UncountableError.
+    """All work of a launch in each case: sampled launches, scaled to the launch's points. Raises
+    UncountableError.
 
-    A core takes iterations of loops that are dealt out one after another, as if all were its own.
-    The footprint is the last launch's. Where those that are looked at have no point and others do,
-    nothing is known of what they do: its rows are infinitely many, so that no such layout is taken.
+    A core runs iterations of mapped loops one after another, as if it ran all of them. The
+    footprint is that of the last sampled launch. If no sampled launch has a point but others do,
+    the rows are infinite, so that no such layout is chosen.
     """
-    place, which = _told_apart(work.place)
+    place, which = _distinct_launches(work.place)
     launch, entries = place.launch, entries_of(place, ENTRIES)
-    found = None
+    total = None
     alone = len(entries.case) == len(entries.starts)
     for part in _PLACES[:1] if alone else _PLACES:
-        lanes = entries.at_part(*part)
-        nest = dealt_nest(launch, lanes)
-        one = counter.work(launch.body, lanes) if nest is None else counter.dealt(nest)
-        found = one if found is None else replace(_together(found, one), footprint=one.footprint)
-    assert found is not None
-    found = found.at(which)
-    seen = found.points > 0
-    scale = np.where(seen, work.points, 0) / np.where(seen, found.points, 1)
-    rows = np.where(seen | (work.points == 0), found.rows * scale, np.inf)
+        batch = entries.at_part(*part)
+        nest = mapped_nest(launch, batch)
+        nest_work = counter.work(launch.body, batch) if nest is None else counter.mapped(nest)
+        total = nest_work if total is None else replace(_together(total, nest_work), footprint=nest_work.footprint)
+    assert total is not None
+    total = total.at(which)
+    seen = total.points > 0
+    scale = np.where(seen, work.points, 0) / np.where(seen, total.points, 1)
+    rows = np.where(seen | (work.points == 0), total.rows * scale, np.inf)
     return NestWork(
-        found.points * scale,
-        found.padding * scale,
+        total.points * scale,
+        total.padding * scale,
         rows,
-        found.control * scale,
-        found.footprint,
-        found.moved * scale,
+        total.control * scale,
+        total.footprint,
+        total.moved * scale,
     )
 
 
-def _told_apart(place: Place) -> tuple[Place, Numbers]:
-    """The launch in those cases alone that differ in what it mentions, and which of these each case is: few tile sizes are those of all launches."""
+def _distinct_launches(place: Place) -> tuple[Place, Numbers]:
+    """The launch in the distinct cases of the names it mentions, and each case's distinct case."""
     bounds = (step.loop if isinstance(step, HostLoop) else step.condition for step in place.around)
     mentioned = {
         node.object.name for part in (place.launch.body, *bounds) for node in walk(part) if isinstance(node, Access)
     }
-    values = {name: value for name in sorted(mentioned) if (value := place.lanes.get(name)) is not None}
-    cases, own, which = apart(values)
-    return replace(place, lanes=ParameterBatch(cases, own)), np.broadcast_to(which, (place.lanes.count,))
+    values = {name: value for name in sorted(mentioned) if (value := place.batch.get(name)) is not None}
+    cases, distinct, index = distinct_cases(values)
+    return replace(place, batch=ParameterBatch(cases, distinct)), np.broadcast_to(index, (place.batch.count,))
 
 
-def _together(one: NestWork, other: NestWork) -> NestWork:
-    """One after the other, or one in some cases and the other in the rest."""
+def _together(first: NestWork, second: NestWork) -> NestWork:
+    """The sum of both, in sequence or for disjoint cases."""
     return NestWork(
-        one.points + other.points,
-        one.padding + other.padding,
-        one.rows + other.rows,
-        one.control + other.control,
-        one.footprint.around(other.footprint),
-        one.moved + other.moved,
+        first.points + second.points,
+        first.padding + second.padding,
+        first.rows + second.rows,
+        first.control + second.control,
+        first.footprint.around(second.footprint),
+        first.moved + second.moved,
     )
 
 

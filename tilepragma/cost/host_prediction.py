@@ -1,8 +1,8 @@
-"""How long a plan runs on cores at each of many layouts: a sum over kinds of work, of what the
-slowest core has of them.
+"""Predicted time of a plan on cores for many tile sizes: the slowest core's work of each kind.
 
-time = sum over launches of  share of the slowest core * (points, rows, turns at a core's price, bytes of each memory at its bandwidth)
-                             + launches * what going from one to the next costs
+time = sum over launches of share of the slowest core
+           * (points, rows, control at a core's price, bytes of each memory at its bandwidth)
+       + launches * the seconds from one launch to the next
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilepragma.cost.launch_work import LaunchWork, Uncounted, plan_work
 from tilepragma.cost.load_balance import slowest_part
 from tilepragma.cost.model_work import Organisation, slowest_share
 from tilepragma.cost.parameter_batch import Numbers
-from tilepragma.cost.statement_counts import SourceCounts, apart, each_case
+from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError, Values
@@ -33,27 +33,26 @@ from tilepragma.model.execution_time import cost_at
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.shared_constants import BREAK_EVEN, MOST_WAVES
 from tilepragma.plan.targets import CORES
 
-#: What of a cache can be counted on: others use it as well, and no cache keeps just what is used
-#: next.
+#: The usable part of a cache: other data shares it, and replacement is not optimal.
 USABLE = 0.5
-#: What is seen of the time that bytes of the second, the third level take, since they come in while
-#: a core computes; the last level's is seen whole.
+#: The visible part of the transfer time of the second and the third level: a core computes during
+#: transfers. The last level's is visible in full.
 SEEN = (0.3, 0.7)
-#: Cycles of an innermost loop's beginning and end, and of an operation in bounds and conditions.
+#: Cycles of an innermost loop's start and end, and of an operation in bounds and conditions.
 ROW_CYCLES, CONTROL_CYCLES = 8.0, 1.0
-#: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host.c);
-#: and what going from one step to the next takes on one core and on several where nobody has
+#: Seconds from one step of a host loop to the next on one core and on several where nobody has
 #: measured it.
-BREAK_EVEN, USUAL_CROSSING = 8e-6, (2e-7, 5e-6)
+USUAL_CROSSING = (2e-7, 5e-6)
 #: Seconds until a second core takes part in a launch of an OpenCL processor: PoCL's threads sleep
 #: between launches, and who is awake takes what there is. By SOR on a line on two cores: tiles of 4
 #: us run one after the other, of 200 us side by side with so much more for each launch.
 JOINING = 2.5e-5
 #: Seconds from one tile of overlapping wavefronts to the next on a core, which another one has to
-#: hear of; and wavefronts that overlap at most (MOST_WAVES in runtime/waves.c).
-TILE_SECONDS, TOGETHER = 2.5e-7, 64
+#: hear of.
+TILE_SECONDS = 2.5e-7
 #: Cycles until an operation's result; instructions that a core begins in a cycle, and that it has
 #: begun and not finished at most.
 LATENCY_CYCLES, WIDTH, WINDOW = 3.0, 4.0, 450.0
@@ -86,26 +85,24 @@ def predicted_terms(
 
 
 def _rates(plan: KernelPlan, processor: Processor) -> Processor:
-    """The processor as fast as programs of the plan can have it: where their options forbid fused
-    multiply-adds, of which its rates count two operations each, an operation is an instruction.
-    """
+    """The processor at the plan's rates: half the peak if options forbid fused multiply-adds."""
     if plan.floating.contract or plan.floating.fast:
         return processor
     return replace(processor, float_rate=processor.float_rate / 2, double_rate=processor.double_rate / 2)
 
 
 def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Numbers, Numbers] | None:
-    """Bytes of all arrays in each case, and those that are moved where each is moved once; None where they are not known."""
-    cases, own, index = apart(scalars)
-    found = []
-    for one in each_case(cases, own):
-        arrays = array_bytes(plan, one)
+    """Bytes of all arrays in each case, and bytes moved if each moves once; None if unknown."""
+    cases, distinct, index = distinct_cases(scalars)
+    sizes = []
+    for values in each_case(cases, distinct):
+        arrays = array_bytes(plan, values)
         if arrays is None:
             return None
-        found.append(
-            (sum(each.bytes for each in arrays), sum(each.bytes * (each.reads + each.writes) for each in arrays))
+        sizes.append(
+            (sum(array.bytes for array in arrays), sum(array.bytes * (array.reads + array.writes) for array in arrays))
         )
-    whole, once = np.array(found, dtype=np.int64)[index].T
+    whole, once = np.array(sizes, dtype=np.int64)[index].T
     return whole, once
 
 
@@ -115,7 +112,7 @@ def _names(processor: Processor) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _LaunchTerms:
-    """One launch on a processor; all arrays of the plan are `whole` bytes, moved `once` at least."""
+    """One launch on a processor. All arrays take `whole` bytes, of which at least `once` move."""
 
     work: LaunchWork
     processor: Processor
@@ -124,15 +121,14 @@ class _LaunchTerms:
     cases: int
 
     def seconds(self) -> Reals:
-        """Of each kind of work, a row for each case."""
+        """Seconds of each kind of work, a row for each case."""
         processor, work = self.processor, self.work
         caches = tuple(int(memory.size * USABLE) for memory in processor.memories[:-1])
         nest = launch_nest(work, NestCounter(caches, processor.line))
         points = nest.points + nest.padding
         cycle = 1 / processor.clock
         issue, wait = self._point()
-        # A row that waits for itself goes on beside the next ones as far as a core looks ahead: of
-        # so many points a row, so much is waited for.
+        # A row that waits for its own results overlaps the next rows as far as a core looks ahead.
         ahead = points / np.maximum(points + nest.rows * self._scratchpad(), 1e-300)
         computing = [
             points * np.maximum(issue - wait * ahead, 0.0),
@@ -146,7 +142,7 @@ class _LaunchTerms:
         whole = np.sum(np.broadcast_arrays(*computing), axis=0)
         alone = (share >= 1) | self._is_short(share, whole)
         share = np.where(alone, 1.0, share)
-        columns = [*(one * share for one in computing), self._between(alone) - self._ahead(alone, share, whole)]
+        columns = [*(seconds * share for seconds in computing), self._between(alone) - self._ahead(alone, share, whole)]
         levels = zip(processor.memories, processor.memories[1:], nest.moved, strict=False)
         last = len(processor.memories) - 2
         for level, (nearer, memory, moved) in enumerate(levels):
@@ -159,14 +155,14 @@ class _LaunchTerms:
         return np.stack(np.broadcast_arrays(*columns), axis=1)
 
     def _is_short(self, share: Reals, computing: Reals) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Where launches take so little time that one core does it all."""
+        """Where launches are so short that one core runs them alone."""
         if self.processor.is_opencl:
             return np.asarray(computing * (1 - share) < JOINING * self._steps())
-        # What takes no longer than waking the others does runs on one core (runtime/host.c).
-        return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN * self._steps()))
+        # What takes no longer than waking the others does runs on one core (runtime/host/host_launch.c).
+        return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN / 1e9 * self._steps()))
 
     def _between(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
-        """Seconds of going from one launch to the next; where wavefronts overlap, of going from one tile to the next."""
+        """Seconds from one launch to the next; if wavefronts overlap, from one tile to the next."""
         work, cores = self.work, self.processor.cores
         between = self._steps() * self._crossing(alone)
         if self._overlaps:
@@ -175,9 +171,7 @@ class _LaunchTerms:
         return np.asarray(between)
 
     def _ahead(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], share: Reals, computing: Reals) -> Reals:
-        """Seconds that do not count of going from one launch to the next: the core that has most to
-        do begins at once, the others when they have heard of it.
-        """
+        """Seconds hidden in the crossing: the core with most work starts before the others."""
         if self._overlaps or self.processor.is_opencl or self.processor.cores < 2:
             return np.zeros_like(share)
         others = (1 - share) / (self.processor.cores - 1)
@@ -186,24 +180,24 @@ class _LaunchTerms:
 
     @property
     def _overlaps(self) -> bool:
-        """Whether wavefronts do: under OpenCL each is a launch, which begins when the one before has ended."""
+        """Whether wavefronts overlap. Under OpenCL each is a launch of its own."""
         return self.work.place.launch.pipelined and not self.processor.is_opencl
 
     def _steps(self) -> Reals:
         """How often cores begin together: for each launch, or for so many wavefronts as overlap."""
-        together = TOGETHER if self._overlaps and self.processor.cores > 1 else 1
+        together = MOST_WAVES if self._overlaps and self.processor.cores > 1 else 1
         return np.asarray(np.ceil(self.work.launches / together))
 
     def _crossing(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
         """Seconds from one launch to the next, in each case."""
         overheads = self.processor.overheads
-        one, every = (
+        alone_seconds, all_seconds = (
             USUAL_CROSSING if overheads is None else cost_at(overheads.wavefront, np.array([1, self.processor.cores]))
         )
-        return np.where(alone, one, every + JOINING * self.processor.is_opencl)
+        return np.where(alone, alone_seconds, all_seconds + JOINING * self.processor.is_opencl)
 
     def _instructions(self) -> tuple[float, float, float]:
-        """Of a point: operations, bytes of arrays, and all instructions where no vectors are used."""
+        """Of a point: operations, bytes of arrays, and all instructions without vectors."""
         work = self.work
         case = int(np.argmax(work.points))
         points = max(float(work.points[case]), 1.0)
@@ -211,11 +205,11 @@ class _LaunchTerms:
         return operations, accessed, operations + accessed / (8 if is_double(self.work.place.launch) else 4) + 1
 
     def _scratchpad(self) -> float:
-        """Points that a core has begun and not finished at most."""
+        """The most points in flight on a core."""
         return WINDOW / self._instructions()[2]
 
     def _point(self) -> tuple[float, float]:
-        """Estimated seconds of a point on one core, and those that it waits for the point before."""
+        """Estimated seconds of a point on one core, and those it waits for the point before."""
         processor = self.processor
         operations, accessed, every = self._instructions()
         if _waits(self.work.place.launch.body):
@@ -229,30 +223,30 @@ class _LaunchTerms:
 
 
 def is_double(launch: Launch) -> bool:
-    """Whether elements of double precision are among those that it uses."""
-    used = (use.object.element for use in uses(launch.body) if is_of_memory(use))
-    return any(isinstance(one, ScalarType) and not one.is_integer and one.bits > 32 for one in used)
+    """Whether the launch uses array elements of double precision."""
+    elements = (use.object.element for use in uses(launch.body) if is_of_memory(use))
+    return any(isinstance(element, ScalarType) and not element.is_integer and element.bits > 32 for element in elements)
 
 
 def _waits(body: Statement) -> bool:
-    """Whether an iteration of some innermost loop reads what the one before has written."""
+    """Whether an iteration of some innermost loop reads the write of the iteration before."""
     for loop in (node for node in walk(body) if isinstance(node, Loop)):
         if not any(isinstance(node, Loop) for node in walk(loop.body)):
-            found = [use for use in uses(loop.body) if is_of_memory(use)]
-            pairs = ((one, other) for one in found if one.writes for other in found if other.reads)
-            if any(one.object == other.object and _is_before(loop, other, one) for one, other in pairs):
+            accesses = [use for use in uses(loop.body) if is_of_memory(use)]
+            pairs = ((write, read) for write in accesses if write.writes for read in accesses if read.reads)
+            if any(write.object == read.object and _is_before(loop, read, write) for write, read in pairs):
                 return True
     return False
 
 
 def _is_before(loop: Loop, read: Use, write: Use) -> bool:
-    """Whether the loop goes from what is read to what is written."""
-    away = [polynomial(one) - polynomial(other) for one, other in zip(write.subscripts, read.subscripts, strict=True)]
+    """Whether the loop runs from the read element to the written element."""
+    gaps = [polynomial(end) - polynomial(start) for end, start in zip(write.subscripts, read.subscripts, strict=True)]
     moves = [polynomial(subscript).split(access_to(loop.iterator)) for subscript in write.subscripts]
     steps = [None if parts is None else parts[0].constant for parts in moves]
-    if any(step is None or one.constant is None for step, one in zip(steps, away, strict=True)):
+    if any(step is None or gap.constant is None for step, gap in zip(steps, gaps, strict=True)):
         return False
-    if any(one.constant != 0 for one, step in zip(away, steps, strict=True) if step == 0):
+    if any(gap.constant != 0 for gap, step in zip(gaps, steps, strict=True) if step == 0):
         return False
     forward = -1 if loop.decreasing else 1
-    return any((one.constant or 0) * (step or 0) * forward > 0 for one, step in zip(away, steps, strict=True))
+    return any((gap.constant or 0) * (step or 0) * forward > 0 for gap, step in zip(gaps, steps, strict=True))

@@ -1,4 +1,4 @@
-"""The launches of a plan under the host's loops: how often each is launched, and with which values of their iterators."""
+"""The launches of a plan under host loops: how often each runs, with which iterator values."""
 
 from __future__ import annotations
 
@@ -14,91 +14,89 @@ from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen
 from tilepragma.ir.loop_tree import Block, If, Loop
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 
-#: Iterations of one of the host's loops that launches are looked at in; of more, so many spread
-#: evenly stand for those around them.
+#: The most iterations of a host loop that are enumerated; evenly spread samples stand for a longer
+#: loop.
 ENTRIES = 64
 
 
 @dataclass(frozen=True)
 class Place:
-    """A launch and the steps around it, outermost first; `lanes` are the cases."""
+    """A launch and the steps around it, outermost first; `batch` has the cases."""
 
     launch: Launch
     around: tuple[HostLoop | HostCondition, ...]
-    lanes: ParameterBatch
+    batch: ParameterBatch
 
 
 def places_of(
-    steps: tuple[Step, ...], lanes: ParameterBatch, around: tuple[HostLoop | HostCondition, ...] = ()
+    steps: tuple[Step, ...], batch: ParameterBatch, around: tuple[HostLoop | HostCondition, ...] = ()
 ) -> Iterator[Place]:
     """The launches of a tree in textual order."""
     for step in steps:
         if isinstance(step, Launch):
-            yield Place(step, around, lanes)
+            yield Place(step, around, batch)
         else:
-            yield from places_of(step.steps, lanes, (*around, step))
+            yield from places_of(step.steps, batch, (*around, step))
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Launches, those of each case together: `lanes` with values of the host's iterators, the
-    `case` of each, and for how many launches it stands. `exact`: no loop was too long for all of
-    its iterations to be among them.
+    """Launches, grouped by case: `batch` with values of the host's iterators, the `case` of each
+    entry, and the number of launches that it represents. `exact`: every loop was enumerated in
+    full.
     """
 
-    lanes: ParameterBatch
+    batch: ParameterBatch
     case: Numbers
     repeats: Numbers
     exact: bool = True
 
     @cached_property
     def starts(self) -> Numbers:
-        """The first entry of each case, which has one at least."""
+        """The first entry of each case; each has at least one."""
         return np.flatnonzero(np.diff(self.case, prepend=-1))
 
     def at_part(self, numerator: int, denominator: int) -> ParameterBatch:
-        """Of each case the entry that such a part of the others is before, to the nearest."""
+        """The entry of each case at the fraction numerator / denominator, rounded."""
         lengths = np.diff(np.append(self.starts, len(self.case)))
-        return self.lanes.at(self.starts + (2 * (lengths - 1) * numerator + denominator) // (2 * denominator))
+        return self.batch.at(self.starts + (2 * (lengths - 1) * numerator + denominator) // (2 * denominator))
 
 
 def entries_of(place: Place, most: int | None) -> Entries:
-    """The launches; of loops with more than `most` iterations so many, spread evenly, each in the
-    middle of those that it stands for.
-
-    Raises UncountableError.
+    """The launches. Of a loop with more than `most` iterations, `most` evenly spread iterations
+    represent the rest. Raises UncountableError.
     """
-    cases = place.lanes.count
-    found = Entries(place.lanes, np.arange(cases), np.ones(cases, dtype=np.int64))
+    cases = place.batch.count
+    entries = Entries(place.batch, np.arange(cases), np.ones(cases, dtype=np.int64))
     for depth, step in enumerate(place.around):
-        evaluation = found.lanes.evaluation
+        evaluation = entries.batch.evaluation
         if isinstance(step, HostCondition):
-            holds = np.broadcast_to(evaluation.holds(step.condition), (found.lanes.count,))
-            found = Entries(found.lanes, found.case, found.repeats * holds, found.exact)
+            holds = np.broadcast_to(evaluation.holds(step.condition), (entries.batch.count,))
+            entries = Entries(entries.batch, entries.case, entries.repeats * holds, entries.exact)
             continue
-        trips = found.lanes.all(evaluation.trips(step.loop))
+        trips = entries.batch.all(evaluation.trips(step.loop))
         if step.loop.iterator.name in _deciding(place, depth + 1):
-            found = _sampled(step.loop, found, trips, most)
+            entries = _sampled(step.loop, entries, trips, most)
         else:
-            inside = found.lanes.inside({step.loop.iterator.name: step.loop.lower})
-            found = Entries(inside, found.case, found.repeats * trips, found.exact)
-    return found
+            inside = entries.batch.inside({step.loop.iterator.name: step.loop.lower})
+            entries = Entries(inside, entries.case, entries.repeats * trips, entries.exact)
+    return entries
 
 
-def _sampled(loop: Loop, found: Entries, trips: Numbers, most: int | None) -> Entries:
-    """The iterations of a loop of the host, at most so many for each entry, at least one."""
+def _sampled(loop: Loop, entries: Entries, trips: Numbers, most: int | None) -> Entries:
+    """The iterations of a host loop: at most `most` for each entry, at least one."""
     taken = np.maximum(trips if most is None else np.minimum(trips, most), 1)
     index, place = members(taken)
     first, beyond = place * trips[index] // taken[index], (place + 1) * trips[index] // taken[index]
-    lower, step = (chosen(found.lanes.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
+    lower, step = (chosen(entries.batch.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
     middle = np.maximum(first + beyond - 1, 0) // 2
-    lanes = found.lanes.at(index, {loop.iterator.name: lower + step * middle})
-    exact = found.exact and (most is None or bool(np.all(trips <= most)))
-    return Entries(lanes, found.case[index], found.repeats[index] * (beyond - first), exact)
+    batch = entries.batch.at(index, {loop.iterator.name: lower + step * middle})
+    exact = entries.exact and (most is None or bool(np.all(trips <= most)))
+    return Entries(batch, entries.case[index], entries.repeats[index] * (beyond - first), exact)
 
 
 def _deciding(place: Place, depth: int) -> frozenset[str]:
-    """Names that decide how much is launched inside the steps around at this depth."""
+    """Names that decide how much runs inside the steps from this depth on."""
     loops = tuple(step.loop for step in place.around[depth:] if isinstance(step, HostLoop))
     conditions = tuple(step.condition for step in place.around[depth:] if isinstance(step, HostCondition))
     tests = tuple(If(condition, Block(()), None) for condition in conditions)

@@ -1,9 +1,8 @@
-"""What a plan has to do for given sizes: launches, tiles, points and intra-tile wavefronts, for
-many tile sizes at once.
+"""The work of a plan for many tile sizes: launches, tiles, points and intra-tile wavefronts.
 
-Everything is read off the plan's own bounds; nothing goes through points. A *tile* is what is dealt
-out: an iteration of the loops that gangs or threads take (where workers take them too, as many
-iterations as a gang has workers). A *point* is an execution of statements that stand together.
+All counts come from the plan's bounds, not from enumerated points. A *tile* is an iteration of the
+loops mapped to gangs or threads (if workers take them too, as many iterations as a gang has
+workers). A *point* is an execution of adjacent statements.
 """
 
 from __future__ import annotations
@@ -16,31 +15,30 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of, places_of
-from tilepragma.cost.nonempty_tiles import working_tiles
+from tilepragma.cost.nonempty_tiles import nonempty_tiles
 from tilepragma.cost.parameter_batch import Counts, Numbers, ParameterBatch, chosen, summed, total
-from tilepragma.cost.statement_counts import SourceCounts, apart, each_case
-from tilepragma.cost.tile_work import TileWork, axis_of, dealt_nest, representative_tile
+from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
+from tilepragma.cost.tile_work import TileWork, axis_of, mapped_nest, representative_tile
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 
-#: Iterations that are gone through to count what all launches of a plan run that runs more than the
-#: user's text does.
+#: The most iterations enumerated to count a plan that runs more than the user's text.
 RUN_BUDGET = 2**22
 
 
 @dataclass(frozen=True)
 class Uncounted:
-    """Why nothing can be said of a plan's work; a sentence without its full stop."""
+    """Why a plan's work cannot be counted; a sentence without its full stop."""
 
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class MappedLoop:
-    """A loop that is dealt out along one `dimension`: `trips`, its iterations in each entry of the
-    launch. `workers`: to workers as well as to gangs, to each of whom `points` of them.
+    """A loop mapped along one `dimension`, with its iterations (`trips`) in each entry of the
+    launch. `workers`: it is mapped to workers too, `points` iterations to each.
     """
 
     dimension: int
@@ -51,15 +49,13 @@ class MappedLoop:
 
 @dataclass(frozen=True, eq=False)
 class LaunchWork:
-    """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry
-    stands for `repeats` launches that deal out `loops` alike (0 where a case has none at all):
-    exactly where `exact`, else it is one of so many. Not `exact` is also what the points of a tile
-    that stands for all were multiplied for.
+    """One launch in each case of the sizes. `starts` has the first entry of each case. An entry
+    represents `repeats` launches with the same `loops` (0 where a case has no launch). Not `exact`:
+    entries are samples, or points are those of a representative tile times the number of tiles.
 
-    `working` are the tiles of each entry that have points, where the plan lets tiles without any go
-    by; None where it does not say. `points`, `operations` of floating type and `accesses` to
-    memory, in bytes, are those of all launches together, one number a case. `find_tile` finds
-    `tile`.
+    `nonempty`: the tiles of each entry that have points, if the plan tests this; else None.
+    `points`, floating-point `operations` and `accesses` (bytes) are totals over all launches, one
+    number a case. `find_tile` computes `tile`.
     """
 
     place: Place
@@ -67,7 +63,7 @@ class LaunchWork:
     repeats: Numbers
     loops: tuple[MappedLoop, ...]
     exact: bool
-    working: Numbers | None
+    nonempty: Numbers | None
     points: Numbers
     operations: Numbers
     accesses: Numbers
@@ -75,16 +71,16 @@ class LaunchWork:
 
     @property
     def tile(self) -> TileWork:
-        """What stands for all of them, looked for when it is asked for: that takes longer than all else, and cores hardly need it."""
+        """The representative tile, computed on demand: it is slow, and hosts rarely need it."""
         return self.find_tile()
 
     @property
     def name(self) -> str:
-        """That of the launch."""
+        """The launch's name."""
         return self.place.launch.name
 
     def tiles(self, workers: tuple[Values, ...] = (1, 1, 1)) -> Numbers:
-        """Tiles of each entry where a gang has so many `workers` along each dimension, for each case; what has no points counts too."""
+        """Tiles of each entry, empty ones too, for the `workers` of a gang by dimension."""
         case = np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, len(self.repeats))))
         result = np.ones(len(self.repeats), dtype=np.int64)
         for loop in self.loops:
@@ -114,91 +110,92 @@ def plan_work(
     entries: int = ENTRIES,
     source: SourceCounts | None = None,
 ) -> PlanWork | Uncounted:
-    """The work of a plan where its scalars and tile sizes have these values, by name: arrays of one
-    length are as many cases.
+    """The work of a plan for these scalars and tile sizes, by name. Arrays have one value a case.
 
-    Sizes that are not said are those that a launch takes by itself. `entries`: see ENTRIES.
-    `source`: `SourceCounts.of` these scalars, where it is known already.
+    Missing sizes take the launch's defaults. `entries`: see ENTRIES. `source`: `SourceCounts.of`
+    these scalars, if it is available.
     """
     if plan.as_written is not None:
         return Uncounted(f"it runs the original loops: {plan.as_written}")
     on_host = target.is_host
     try:
-        values: dict[str, Values] = {**_own_sizes(plan, scalars, sizes, on_host), **scalars, **sizes}
+        values: dict[str, Values] = {**_default_sizes(plan, scalars, sizes, on_host), **scalars, **sizes}
     except UncountableError as reason:
         return Uncounted(str(reason))
     cases = max((value.size for value in values.values() if not isinstance(value, int)), default=1)
-    lanes = ParameterBatch(cases, values)
+    batch = ParameterBatch(cases, values)
     steps = plan.host_steps if on_host else plan.device_steps
     try:
         known = SourceCounts.of(plan, scalars) if source is None else source
-        found = tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, lanes))
+        launches = tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, batch))
     except UncountableError as reason:
         return Uncounted(str(reason))
-    return PlanWork(cases, found)
+    return PlanWork(cases, launches)
 
 
-def _own_sizes(
-    plan: KernelPlan, scalars: Mapping[str, Values], said: Mapping[str, Values], on_host: bool
+def _default_sizes(
+    plan: KernelPlan, scalars: Mapping[str, Values], given: Mapping[str, Values], on_host: bool
 ) -> dict[str, Values]:
-    """What a launch takes for sizes where nothing is said. Raises UncountableError where that depends on what has no value."""
+    """The launch's default sizes. Raises UncountableError if they depend on unknown names."""
     names = [size.object.name for size in plan.sizes]
-    if not on_host or not plan.choices or said.keys() | scalars.keys() >= set(names):
+    if not on_host or not plan.choices or given.keys() | scalars.keys() >= set(names):
         return {size.object.name: size.host if on_host else size.device for size in plan.sizes}
-    cases, own, index = apart(scalars)
-    every = [sizes_on_hosts(plan, one) for one in each_case(cases, own)]
+    cases, distinct, index = distinct_cases(scalars)
+    every = [sizes_on_hosts(plan, case) for case in each_case(cases, distinct)]
     columns = np.array(every, dtype=np.int64)[index].T
     return {name: int(column[0]) if cases == 1 else column for name, column in zip(names, columns, strict=True)}
 
 
 def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most: int) -> LaunchWork:
-    found = entries_of(place, most)
-    tile = cache(partial(representative_tile, place.launch, found))
-    nest = dealt_nest(place.launch, found.lanes)
+    entries = entries_of(place, most)
+    tile = cache(partial(representative_tile, place.launch, entries))
+    nest = mapped_nest(place.launch, entries.batch)
     loops: tuple[MappedLoop, ...] = ()
-    tiles, working, exact = np.ones_like(found.repeats), None, found.exact
+    tiles, nonempty, exact = np.ones_like(entries.repeats), None, entries.exact
     if nest is not None:
         trips = nest.trips()
-        loops = tuple(MappedLoop(*axis_of(one), own) for one, own in zip(nest.loops, trips, strict=True))
+        loops = tuple(MappedLoop(*axis_of(loop), count) for loop, count in zip(nest.loops, trips, strict=True))
         tiles = np.prod(trips, axis=0, dtype=np.int64)
-        held = None if any(loop.workers for loop in loops) else working_tiles(nest, trips)
+        held = None if any(loop.workers for loop in loops) else nonempty_tiles(nest, trips)
         if held is not None:
-            working, all_held = held
-            tiles, exact = working, exact and all_held
-    counts = source.of_launch(place.launch, among, found.lanes)
+            nonempty, all_held = held
+            tiles, exact = nonempty, exact and all_held
+    counts = source.of_launch(place.launch, among, entries.batch)
     if counts is None:
-        counts, all_run = _run(place, found, tile, tiles)
+        counts, all_run = _run(place, entries, tile, tiles)
         exact = exact and all_run
     else:
         exact = exact and source.exact
     return LaunchWork(
         place=place,
-        starts=found.starts,
-        repeats=found.repeats,
+        starts=entries.starts,
+        repeats=entries.repeats,
         loops=loops,
         exact=exact,
-        working=working,
-        points=place.lanes.all(total(counts.values())),
-        operations=place.lanes.all(total(own * source.operations(leaf) for leaf, own in counts.items())),
-        accesses=place.lanes.all(total(own * source.accesses(leaf) for leaf, own in counts.items())),
+        nonempty=nonempty,
+        points=place.batch.all(total(counts.values())),
+        operations=place.batch.all(total(count * source.operations(leaf) for leaf, count in counts.items())),
+        accesses=place.batch.all(total(count * source.accesses(leaf) for leaf, count in counts.items())),
         find_tile=tile,
     )
 
 
 def _run(place: Place, entries: Entries, tile: Callable[[], TileWork], tiles: Numbers) -> tuple[Counts, bool]:
-    """What all launches run, by their own text; where that takes too long, as if all tiles were
-    like the one that stands for them, and False. Raises UncountableError.
+    """The executions of all launches, by their own text. If that takes too long: those of a
+    representative tile times the tiles, and False. Raises UncountableError.
     """
-    cases = place.lanes.count
+    cases = place.batch.count
     try:
-        found = entries_of(place, None)
-        counts = Counter(RUN_BUDGET).count(place.launch.body, found.lanes)
-        return {leaf: summed(found.case, found.repeats * own, cases) for leaf, own in counts.items()}, True
+        all_entries = entries_of(place, None)
+        counts = Counter(RUN_BUDGET).count(place.launch.body, all_entries.batch)
+        return {
+            leaf: summed(all_entries.case, all_entries.repeats * count, cases) for leaf, count in counts.items()
+        }, True
     except UncountableError:
         of_launches, of_tiles = tile().order[0]
-        nest = dealt_nest(place.launch, entries.at_part(*of_launches))
+        nest = mapped_nest(place.launch, entries.at_part(*of_launches))
         if nest is None:
             raise
         counts = Counter().count(nest.body, nest.at_part(*of_tiles))
         every = summed(entries.case, entries.repeats * tiles, cases)
-        return {leaf: every * own for leaf, own in counts.items()}, False
+        return {leaf: every * count for leaf, count in counts.items()}, False

@@ -1,8 +1,8 @@
-"""What the lanes of a warp meet in memory at once, from the plan's own text: neighbours along
-dimension 0 are workers whose iterators differ by one.
+"""Memory transactions of a warp, from the plan's own text. Workers whose iterators differ by one
+are neighbours along dimension 0.
 
-Subscripts are affine in the iterators, so that a subscript's difference between neighbours is the
-same everywhere: it is found at the origin.
+Subscripts are affine in the iterators, so the difference between neighbours is the same everywhere.
+It is evaluated at the origin.
 """
 
 from __future__ import annotations
@@ -26,69 +26,67 @@ from tilepragma.model.roofline import scattered_bytes
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import HostLoop
 
-#: Elements between neighbours that are not in one row.
+#: The distance of elements in different rows.
 _APART = 2**20
 
-#: An access in memory: elements between what neighbouring workers meet, and bytes of one.
+#: An access in memory: the distance between neighbouring workers' elements, and an element's bytes.
 Step = tuple[int, int]
 
 
 def neighbour_steps(nest: TileNest, place: Place) -> tuple[Step, ...]:
-    """The accesses of a nest of workers to arrays in memory, as they stand in the text; those whose subscripts depend on data are apart."""
-    return tuple((_step(here, beside), element_bytes(array)) for array, here, beside in _neighbours(nest, place))
+    """The accesses of a nest to arrays in memory; one that depends on data is uncoalesced."""
+    return tuple((_step(worker, beside), element_bytes(array)) for array, worker, beside in _neighbours(nest, place))
 
 
-def box_conflicts(nest: TileNest, place: Place, banks: Banks) -> Numbers:
-    """How many times as long as one without conflicts of banks the accesses of a nest of workers
-    take, on average, in the scratchpads of the launch's staged form, for each case; those of other
-    arrays take as long as when each lane is served by itself. Raises UncountableError.
+def array_tile_conflicts(nest: TileNest, place: Place, banks: Banks) -> Numbers:
+    """The mean slowdown by bank conflicts of a nest's accesses to the scratchpads of the launch's
+    staged form, for each case. Other arrays count as fully serialised. Raises UncountableError.
     """
-    lanes = place.lanes
+    batch = place.batch
     lengths = {
         scratchpad.array: [
-            lanes.all(lanes.evaluation.value(length)) for length in scratchpad.object.lengths if length is not None
+            batch.all(batch.evaluation.value(length)) for length in scratchpad.object.lengths if length is not None
         ]
         for scratchpad in place.launch.staged_scratchpads
     }
-    found = []
-    for array, here, beside in _neighbours(nest, place):
-        if here is None or beside is None or array not in lengths:
-            found.append(np.full(lanes.count, banks.number))
+    conflicts = []
+    for array, worker, beside in _neighbours(nest, place):
+        if worker is None or beside is None or array not in lengths:
+            conflicts.append(np.full(batch.count, banks.number))
             continue
-        stride = np.zeros(lanes.count, dtype=np.int64)
-        for one, other, length in zip(here, beside, lengths[array], strict=True):
-            stride = stride * length + (other - one)
-        degrees = {int(one): element_conflicts(int(one), element_bytes(array), banks) for one in np.unique(stride)}
-        found.append(np.array([degrees[int(one)] for one in stride]))
-    return np.asarray(np.mean(found, axis=0) if found else np.ones(lanes.count), dtype=np.float64)
+        stride = np.zeros(batch.count, dtype=np.int64)
+        for start, end, length in zip(worker, beside, lengths[array], strict=True):
+            stride = stride * length + (end - start)
+        degrees = {int(step): element_conflicts(int(step), element_bytes(array), banks) for step in np.unique(stride)}
+        conflicts.append(np.array([degrees[int(step)] for step in stride]))
+    return np.asarray(np.mean(conflicts, axis=0) if conflicts else np.ones(batch.count), dtype=np.float64)
 
 
 _Subscripts = tuple[int, ...] | None
 
 
 def _neighbours(nest: TileNest, place: Place) -> Iterator[tuple[DataObject, _Subscripts, _Subscripts]]:
-    """The array of each access to memory, with the subscripts that a worker meets and its neighbour."""
+    """The array of each access to memory, with the subscripts of a worker and of its neighbour."""
     axis = Axis(AxisKind.WORKER, 0)
     taken = {loop.loop.iterator.name for loop in nest.loops if any(tile.axis == axis for tile in loop.tiles)}
     origin = _origin(place)
-    here, beside = (_accesses(nest.body, origin.inside(dict.fromkeys(taken, value))) for value in (0, 1))
-    for (array, one), (_, other) in zip(here, beside, strict=True):
-        yield array, one, other
+    first, second = (_accesses(nest.body, origin.inside(dict.fromkeys(taken, value))) for value in (0, 1))
+    for (array, subscripts), (_, neighbour) in zip(first, second, strict=True):
+        yield array, subscripts, neighbour
 
 
-def wasted(steps: tuple[Step, ...], warp: int, row: Integers, at_once: int) -> Numbers:
-    """How many times as many bytes as it uses a warp meets in accesses with such steps, on average:
-    memory is moved `at_once` so many bytes at a time, and so many lanes of a warp are neighbours in
-    a `row` of workers.
+def wasted(steps: tuple[Step, ...], warp: int, row: Integers, width: int) -> Numbers:
+    """Bytes that a warp moves per byte that it uses, averaged over accesses with these steps.
+    Memory moves `width` bytes at a time, and a `row` of workers holds neighbouring lanes.
     """
     lanes = np.minimum(row, warp)
     rows = -(-warp // lanes)
-    found = [rows * scattered_bytes(np.asarray(step), lanes, size, at_once) / (warp * size) for step, size in steps]
-    return np.asarray(np.maximum(np.mean(found, axis=0), 1.0) if found else np.ones(len(row)), dtype=np.float64)
+    parts = [rows * scattered_bytes(np.asarray(step), lanes, size, width) / (warp * size) for step, size in steps]
+    return np.asarray(np.maximum(np.mean(parts, axis=0), 1.0) if parts else np.ones(len(row)), dtype=np.float64)
 
 
 def _origin(place: Place) -> ParameterBatch:
-    """The first case, where iterators and what is declared from them are 0."""
+    """The first case, with iterators and declared names set to 0."""
     names = {step.loop.iterator.name for step in place.around if isinstance(step, HostLoop)}
     for node in walk(place.launch.body):
         if isinstance(node, Loop):
@@ -97,39 +95,39 @@ def _origin(place: Place) -> ParameterBatch:
             names |= {loop.loop.iterator.name for loop in node.loops}
         elif isinstance(node, Declaration):
             names |= {declarator.object.name for declarator in node.declarators}
-    return place.lanes.at(np.zeros(1, dtype=np.int64)).inside(dict.fromkeys(names, 0))
+    return place.batch.at(np.zeros(1, dtype=np.int64)).inside(dict.fromkeys(names, 0))
 
 
-def _accesses(block: Block, lanes: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
-    """The array of each access, and its subscripts, None where they depend on data."""
-    for there, statement in declared_along(block, lanes):
+def _accesses(block: Block, batch: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
+    """The array of each access and its subscripts, None if they depend on data."""
+    for declared, statement in declared_along(block, batch):
         if isinstance(statement, (If, Loop, TileNest, Block)):
-            yield from _inside(statement, there)
+            yield from _inside(statement, declared)
             continue
         for use in uses(statement):
             if is_of_memory(use):
                 for _ in range(use.reads + use.writes):
-                    yield use.object, _subscripts(use.subscripts, there)
+                    yield use.object, _subscripts(use.subscripts, declared)
 
 
-def _inside(statement: If | Loop | TileNest | Block, lanes: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
+def _inside(statement: If | Loop | TileNest | Block, batch: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
     if isinstance(statement, Block):
-        yield from _accesses(statement, lanes)
+        yield from _accesses(statement, batch)
     elif isinstance(statement, If):
         for part in (statement.then, statement.otherwise):
-            yield from _accesses(part, lanes) if part is not None else ()
+            yield from _accesses(part, batch) if part is not None else ()
     else:
-        yield from _accesses(statement.body, lanes)
+        yield from _accesses(statement.body, batch)
 
 
-def _subscripts(subscripts: tuple[Expression, ...], lanes: ParameterBatch) -> _Subscripts:
+def _subscripts(subscripts: tuple[Expression, ...], batch: ParameterBatch) -> _Subscripts:
     try:
-        return tuple(int(lanes.all(lanes.evaluation.value(subscript))[0]) for subscript in subscripts)
+        return tuple(int(batch.all(batch.evaluation.value(subscript))[0]) for subscript in subscripts)
     except UncountableError:
         return None
 
 
-def _step(here: _Subscripts, beside: _Subscripts) -> int:
-    if here is None or beside is None or here[:-1] != beside[:-1]:
+def _step(subscripts: _Subscripts, neighbour: _Subscripts) -> int:
+    if subscripts is None or neighbour is None or subscripts[:-1] != neighbour[:-1]:
         return _APART
-    return abs(beside[-1] - here[-1])
+    return abs(neighbour[-1] - subscripts[-1])

@@ -1,9 +1,9 @@
-"""A plan's work as the execution-time model wants it: equations (5.2)-(5.11) for each of its
-launches, at many tile sizes at once.
+"""A plan's work for the execution-time model: equations (5.2)-(5.11) for each of its launches, for
+many tile sizes.
 
-A tile of wavefronts of points is a tile of the thesis. Where nobody waits inside a tile (DOALL
-nests, and everything on cores) a tile has no intra-tile wavefronts: its points are dealt to the
-lanes of its unit evenly.
+A tile of wavefronts of points is a tile of the thesis. Where no worker waits inside a tile (DOALL
+nests, and everything on cores) a tile has no intra-tile wavefronts: the lanes of its unit share its
+points evenly.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from tilepragma.plan.summary import copies_ahead, staged_arrays
 
 @dataclass(frozen=True)
 class Organisation:
-    """Who does the work: `units` that run a tile at a time, `lanes` of each that run in step (a
-    warp, a vector), and on devices how many `workers` a gang has along each dimension.
+    """The hardware: `units` that run a tile at a time, `lanes` of a unit that run in step (a warp,
+    a vector), and on devices the `workers` of a gang along each dimension.
     """
 
     units: int
@@ -54,7 +54,7 @@ class LaunchModel:
     counted: LaunchWork
 
 
-#: How a tile's traffic is found: of a launch, its tile, and workers of a gang by dimensions. Raises
+#: Computes a tile's traffic from a launch, its tile, and the workers of a gang by dimension. Raises
 #: UncountableError.
 Traffic = Callable[[Place, TileWork, Mapping[int, Values]], TileTraffic]
 
@@ -84,7 +84,7 @@ def launch_model(
 
 
 def slowest_share(work: LaunchWork, organisation: Organisation) -> Numbers:
-    """Which part of a launch's work the slowest unit has, in each case: 1 / units where it is dealt out evenly."""
+    """The slowest unit's share of a launch's work in each case: 1 / units in perfect balance."""
     mean = _mean(work, organisation)
     points = mean if work.tile.points is None else work.tile.points.astype(np.float64)
     full_tiles, rounds = _balance(work, points, organisation)
@@ -92,8 +92,8 @@ def slowest_share(work: LaunchWork, organisation: Organisation) -> Numbers:
 
 
 def _tiles(work: LaunchWork, organisation: Organisation) -> Integers:
-    """Of each entry those that have something to do."""
-    return work.tiles(organisation.workers) if work.working is None else work.working
+    """The tiles of each entry that have work."""
+    return work.tiles(organisation.workers) if work.nonempty is None else work.nonempty
 
 
 def _mean(work: LaunchWork, organisation: Organisation) -> Numbers:
@@ -107,7 +107,7 @@ def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> t
     tiles = _tiles(work, organisation)
     every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
     share = np.where(points > 0, _mean(work, organisation) / np.maximum(points, 1e-300), 0.0)
-    # The slowest unit has its share of all tiles at least, and all of them at most.
+    # The slowest unit has at least its share of all tiles, and at most all of them.
     full_tiles = np.asarray(every * share)
     rounds = _wavefronts(work, tiles, share).rounds(organisation.units)
     return full_tiles, np.clip(rounds, full_tiles / organisation.units, full_tiles)
@@ -116,23 +116,23 @@ def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> t
 def roofline_demand(
     model: LaunchModel, device: Device, arrays: tuple[ArrayBytes, ...], resident: Numbers | float = 1.0
 ) -> Demand | None:
-    """What a launch asks of a device's arithmetic and memories; None where a tile's traffic is
+    """What a launch demands of a device's arithmetic and memories; None if a tile's traffic is
     unknown.
 
-    Nested in each other are tiles, of which each moves its own rows in whole transactions, and all
-    of the `arrays` that they touch. So many tiles are `resident` on a unit at once.
+    The levels are nested tiles, each of which moves its own rows in whole transactions, then all of
+    the `arrays` that they touch. A unit runs `resident` tiles in parallel.
     """
     if model.traffic is None:
         return None
     transaction = device.transaction if isinstance(device, Gpu) else device.line
     moved = sum(_moved(array, transaction) for array in model.traffic.arrays) + np.zeros_like(model.tiles)
     footprint = sum(array.touched * array.bytes for array in model.traffic.arrays) + np.zeros_like(model.tiles)
-    # What is staged comes into the gang's memory part by part, each once.
+    # Staged data enters shared memory part by part, each part once.
     footprint = np.where(model.work.shared > 0, np.minimum(footprint, model.work.shared), footprint)
     touched = {array.array.stored for array in model.traffic.arrays}
-    own = [array for array in arrays if array.array.stored in touched]
-    whole = np.full_like(model.tiles, sum(one.bytes for one in own))
-    once = np.full_like(model.tiles, sum(one.bytes * (one.reads + one.writes) for one in own))
+    touched_arrays = [array for array in arrays if array.array.stored in touched]
+    whole = np.full_like(model.tiles, sum(array.bytes for array in touched_arrays))
+    once = np.full_like(model.tiles, sum(array.bytes * (array.reads + array.writes) for array in touched_arrays))
     work, counted = model.work, model.counted
     served = counted.accesses.astype(np.float64)
     levels = level_traffic(device.memories, served, (footprint * resident,), (model.tiles * moved,))
@@ -147,27 +147,27 @@ def roofline_demand(
 
 
 def _kept(device: Device, levels: tuple[Numbers, ...], whole: Numbers, once: Numbers) -> tuple[Numbers, ...]:
-    """The bytes from each memory, no more than `once` behind one that all units share and that holds the `whole`."""
-    found = [levels[0]]
+    """The bytes from each memory: at most `once` beyond a shared level that holds the `whole`."""
+    traffic = [levels[0]]
     for nearer, level in zip(device.memories, levels[1:], strict=False):
         fits = (nearer.sharers >= units_of(device)) & (whole <= (nearer.size or np.inf))
-        found.append(np.minimum(np.where(fits, np.minimum(level, once), level), found[-1]))
-    return tuple(found)
+        traffic.append(np.minimum(np.where(fits, np.minimum(level, once), level), traffic[-1]))
+    return tuple(traffic)
 
 
-def _moved(one: ArrayTraffic, transaction: int) -> Numbers:
+def _moved(traffic: ArrayTraffic, transaction: int) -> Numbers:
     """Bytes of a tile's rows, in whole transactions."""
-    parts = ((one.read, one.read_rows), (one.written, one.written_rows))
-    moved = [row_bytes(-(-length // np.maximum(rows, 1)), rows, one.bytes, transaction) for length, rows in parts]
+    parts = ((traffic.read, traffic.read_rows), (traffic.written, traffic.written_rows))
+    moved = [row_bytes(-(-length // np.maximum(rows, 1)), rows, traffic.bytes, transaction) for length, rows in parts]
     return np.asarray(moved[0] + moved[1], dtype=np.float64)
 
 
 def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefronts:
-    """The inter-tile wavefronts, where tiles are such a share of a full one on average.
+    """The inter-tile wavefronts, where a tile is on average such a share of a full tile.
 
-    Tiles are taken to be full or halves (thesis 5.3.4), in each wavefront as many as make up all
-    points: that of them which are full is 2 share - 1. Where this is no number between 0 and 1, all
-    are the share.
+    Tiles are full or halves (thesis 5.3.4), with the share 2 share - 1 of full tiles in each
+    wavefront, so that all points are covered. If that is not between 0 and 1, all tiles have the
+    mean share.
     """
     case = np.repeat(np.arange(len(work.starts)), np.diff(np.append(work.starts, len(tiles))))
     halves = (share >= HALF_A_TILE) & (share <= 1)
@@ -204,7 +204,7 @@ def _traffic(work: LaunchWork, organisation: Organisation, traffic_of: Traffic) 
 
 
 def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
-    """Bytes of the gangs' memory that the launch keeps scratchpads and staged boxes in, where gangs have so many workers."""
+    """Shared memory bytes of scratchpads and staged array tiles, for these workers of a gang."""
     scratchpads = sum(
         _bytes(scratchpad.object, [_length(scratchpad.object, place) for place in range(scratchpad.object.rank)])
         for scratchpad in launch.scratchpads
@@ -214,7 +214,7 @@ def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
 
 
 def staged_bytes(staged: Staged, workers: tuple[int, int, int]) -> int:
-    """Bytes of a box, where gangs have so many workers."""
+    """Bytes of an array tile, for these workers of a gang."""
     lengths = [_side(side, workers) for side in staged.sides]
     if staged.odd is not None and lengths[-1] % 2 != staged.odd:
         lengths[-1] += 1

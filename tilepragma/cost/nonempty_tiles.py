@@ -1,9 +1,9 @@
-"""How many of the tiles of a launch have something to do: those whose condition holds, where all of
-a tile stands under one.
+"""How many tiles of a launch have work: those whose condition holds, if one condition guards the
+whole tile.
 
-Loops that are dealt out go over a box of tiles; a tile's condition is a conjunction of affine
-inequalities in their iterators. All but the longest loop are gone through, the values of that for
-which the condition holds are an interval.
+Mapped loops run over a box of tiles; a tile's condition is a conjunction of affine inequalities in
+their iterators. All loops but the longest are enumerated. The condition holds on an interval of the
+longest loop.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Binary, Expression
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop
 
-#: Tiles along all loops but the longest that are gone through; of more, only in some launches,
-#: which stand for those around them.
+#: The most tiles that are enumerated along all loops but the longest; beyond, sampled launches
+#: represent the rest.
 BUDGET = 2**18
 
 
-def working_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Numbers, bool] | None:
-    """For each case of the nest, whose loops have so many iterations, how many of its tiles have
-    points, or satisfy the plan's condition of having some, which may be a little weaker; and
-    whether all were counted. None where tiles have no condition.
+def nonempty_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Numbers, bool] | None:
+    """For each case of the nest, whose loops have `trips` iterations: the tiles that satisfy the
+    plan's non-empty condition (which may be slightly weak), and whether all were counted. None if
+    tiles have no condition.
     """
     content = _content(nest.body)
     if not isinstance(content, If) or content.otherwise is not None:
@@ -37,72 +37,72 @@ def working_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Numbers
     stride = 1 + int(outer.sum()) // BUDGET
     index = np.arange(0, len(launched), stride)
     loops = [nest.loops[place].loop for place in order]
-    found = np.zeros(len(index), dtype=np.int64)
+    counts = np.zeros(len(index), dtype=np.int64)
     try:
-        for case, lanes in _iterations(loops[:-1], nest.lanes.at(index)):
-            found += summed(case, _holding(nest.body, loops[-1], lanes), len(index))
+        for case, batch in _iterations(loops[:-1], nest.batch.at(index)):
+            counts += summed(case, _holding(nest.body, loops[-1], batch), len(index))
     except UncountableError:
         return None
     if stride == 1:
-        return found, True
-    part = np.where(launched[index] > 0, found / np.maximum(launched[index], 1), 0.0)
+        return counts, True
+    part = np.where(launched[index] > 0, counts / np.maximum(launched[index], 1), 0.0)
     every = np.repeat(part, stride)[: len(launched)] * launched
     return np.asarray(np.rint(every), dtype=np.int64), False
 
 
 def _content(body: Block) -> object:
-    """What the tile consists of besides declarations, if that is one statement."""
-    statements = [one for _, one in declared_along(body, ParameterBatch(1, {})) if not isinstance(one, Declaration)]
+    """The tile's only statement besides declarations, else None."""
+    statements = [node for _, node in declared_along(body, ParameterBatch(1, {})) if not isinstance(node, Declaration)]
     return statements[0] if len(statements) == 1 else None
 
 
-def _iterations(loops: list[Loop], lanes: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
-    """All iterations of loops that do not depend on each other, with the case of each."""
+def _iterations(loops: list[Loop], batch: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
+    """All iterations of loops with independent bounds, with the case of each."""
     if not loops:
-        yield np.arange(lanes.count), lanes
+        yield np.arange(batch.count), batch
         return
     loop, *others = loops
-    lower, step = lanes.evaluation.value(loop.lower), lanes.evaluation.value(loop.step)
-    for index, place in ragged(lanes.all(lanes.evaluation.trips(loop))):
+    lower, step = batch.evaluation.value(loop.lower), batch.evaluation.value(loop.step)
+    for index, place in ragged(batch.all(batch.evaluation.trips(loop))):
         value = chosen(lower, index) + chosen(step, index) * place
-        for case, inner in _iterations(others, lanes.at(index, {loop.iterator.name: value})):
+        for case, inner in _iterations(others, batch.at(index, {loop.iterator.name: value})):
             yield index[case], inner
 
 
-def _holding(body: Block, loop: Loop, lanes: ParameterBatch) -> Numbers:
-    """For how many iterations of the loop, whose step is 1, the tile's condition holds."""
-    evaluation = lanes.evaluation
-    first = lanes.all(evaluation.value(loop.lower))
-    low, high = first, first + lanes.all(evaluation.trips(loop)) - 1
-    if np.any(lanes.all(evaluation.value(loop.step)) != 1):
-        raise UncountableError("tiles are dealt out in steps")
-    at = [_differences(body, lanes.inside({loop.iterator.name: value})) for value in (0, 1, 2)]
-    for start, one, two in zip(*at, strict=True):
-        slope = one - start
-        if np.any(two - one != slope):
+def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Numbers:
+    """The iterations of the loop (of step 1) for which the tile's condition holds."""
+    evaluation = batch.evaluation
+    first = batch.all(evaluation.value(loop.lower))
+    low, high = first, first + batch.all(evaluation.trips(loop)) - 1
+    if np.any(batch.all(evaluation.value(loop.step)) != 1):
+        raise UncountableError("a mapped loop has a step other than 1")
+    samples = [_differences(body, batch.inside({loop.iterator.name: value})) for value in (0, 1, 2)]
+    for at_zero, at_one, at_two in zip(*samples, strict=True):
+        slope = at_one - at_zero
+        if np.any(at_two - at_one != slope):
             raise UncountableError("a tile's condition is not affine")
         size = np.maximum(np.abs(slope), 1)
-        low = np.where(slope > 0, np.maximum(low, -(start // size)), low)
-        high = np.where(slope < 0, np.minimum(high, start // size), high)
-        high = np.where((slope == 0) & (start < 0), low - 1, high)
+        low = np.where(slope > 0, np.maximum(low, -(at_zero // size)), low)
+        high = np.where(slope < 0, np.minimum(high, at_zero // size), high)
+        high = np.where((slope == 0) & (at_zero < 0), low - 1, high)
     return np.asarray(np.maximum(high - low + 1, 0), dtype=np.int64)
 
 
-def _differences(body: Block, lanes: ParameterBatch) -> list[Numbers]:
+def _differences(body: Block, batch: ParameterBatch) -> list[Numbers]:
     """Values that are >= 0 exactly where the tile's condition holds."""
-    for there, statement in declared_along(body, lanes):
+    for declared, statement in declared_along(body, batch):
         if isinstance(statement, If):
-            return [there.all(side) for side in _sides(statement.condition, there)]
+            return [declared.all(side) for side in _sides(statement.condition, declared)]
     raise UncountableError("tiles have no condition")
 
 
-def _sides(condition: Expression, lanes: ParameterBatch) -> Iterator[Numbers]:
+def _sides(condition: Expression, batch: ParameterBatch) -> Iterator[Numbers]:
     match condition:
         case Binary(operator="&&"):
-            yield from _sides(condition.left, lanes)
-            yield from _sides(condition.right, lanes)
+            yield from _sides(condition.left, batch)
+            yield from _sides(condition.right, batch)
         case Binary(operator=("<" | "<=" | ">" | ">=") as operator):
-            left, right = (lanes.all(lanes.evaluation.value(one)) for one in (condition.left, condition.right))
+            left, right = (batch.all(batch.evaluation.value(side)) for side in (condition.left, condition.right))
             yield (right - left if operator in ("<", "<=") else left - right) - (len(operator) == 1)
         case _:
             raise UncountableError("a tile's condition is no conjunction of inequalities")

@@ -1,4 +1,4 @@
-"""How many floating-point operations a region makes, as far as that is known at launch: for TILEK_PROFILE's GFLOP/s."""
+"""The floating-point operations of a region, if known at launch: for TILEK_PROFILE's GFLOP/s."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _COMPOUND = ("+=", "-=", "*=", "/=")
 
 
 def operation_counts(kernel: Kernel, on_host: Callable[[Expression], bool]) -> tuple[OperationCount, ...]:
-    """One count a loop nest; empty where a trip count or a function's work is not known at launch.
+    """One count a loop nest; empty if a trip count or a function's work is unknown at launch.
 
-    Additions, subtractions, multiplications, divisions and calls to math.h count one each, of any
-    floating type; what stands under a condition counts nothing. `on_host` tells which bounds can be
-    evaluated at launch.
+    Additions, subtractions, multiplications, divisions and calls of math.h count one each, of any
+    floating type; statements under a condition count nothing. `on_host` tells which bounds the host
+    can evaluate at launch.
     """
     counts: dict[tuple[Loop, ...], int] = {}
     for loops, node in _operations(kernel.body, ()):
@@ -31,17 +31,17 @@ def operation_counts(kernel: Kernel, on_host: Callable[[Expression], bool]) -> t
 
 
 def operations_in(statement: Any) -> int:
-    """Floating-point operations that the statement always makes, loops in it once."""
+    """Floating-point operations that the statement always executes, counting each loop once."""
     return sum(_is_operation(node) for _, node in _operations(statement, ()))
 
 
 def _operations(node: Any, loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop, ...], Any]]:
-    """(loops around it, node) of each operation that is always made, and of each node that makes a number of them."""
+    """The loops around each unconditional operation, or node with an unknown number of them."""
     if isinstance(node, (If, Conditional)):
         yield from _operations(node.condition, loops)
         return
     if _is_operation(node) or (
-        _unknown(node) and any(_is_operation(node) or _is_own_call(node) for node in walk(node))
+        _unknown(node) and any(_is_operation(node) or _is_unknown_call(node) for node in walk(node))
     ):
         yield loops, node
     inner = (*loops, node) if isinstance(node, Loop) else loops
@@ -63,8 +63,8 @@ def _is_operation(node: Any) -> bool:
 
 
 def _unknown(node: Any) -> bool:
-    return isinstance(node, (ForLoop, While)) or _is_own_call(node)
+    return isinstance(node, (ForLoop, While)) or _is_unknown_call(node)
 
 
-def _is_own_call(node: Any) -> bool:
+def _is_unknown_call(node: Any) -> bool:
     return isinstance(node, Call) and node.callee is not Callee.MATH

@@ -1,4 +1,4 @@
-"""Cases of a plan's sizes that are looked at together, and the leaves of LoopTrees: statements that run together."""
+"""Batches of cases of a plan's sizes, and the leaves of LoopTrees: statements that run together."""
 
 from __future__ import annotations
 
@@ -31,48 +31,48 @@ from tilepragma.ir.traversal import walk
 
 Numbers = npt.NDArray[np.int64]
 
-#: Statements of the user's text by their places: what a leaf is known by.
+#: A leaf, identified by the source positions of its statements.
 Leaf = tuple[object, ...]
 #: How often leaves run, in each case.
 Counts = dict[Leaf, Values]
 
-#: Iterations that are gone through at once: few enough for the arrays to stay in the cache.
+#: Iterations evaluated at a time: few enough for the arrays to stay in the cache.
 CHUNK = 2**16
 
 
 class ParameterBatch:
-    """`count` cases, each with a value for every name. Values are found when they are asked for:
-    those of `parent` at `index`, or `own` ones, which may be expressions over those of `parent`.
+    """`count` cases, each with a value for every name. Values are computed on demand: `values`,
+    which may be expressions over the `parent`, else those of `parent` at `index`.
     """
 
     def __init__(
         self,
         count: int,
-        own: Mapping[str, Values | Expression | None],
+        values: Mapping[str, Values | Expression | None],
         parent: ParameterBatch | None = None,
         index: Numbers | None = None,
     ) -> None:
         self.count = count
-        self._own = dict(own)
+        self._values = dict(values)
         self._parent = parent
         self._index = index
-        self._found: dict[str, Values | None] = {}
+        self._cache: dict[str, Values | None] = {}
         self.evaluation = Evaluation(self)
 
     def get(self, name: str) -> Values | None:
         """The values of a name, None where it has none."""
-        if name not in self._found:
-            self._found[name] = self._find(name)
-        return self._found[name]
+        if name not in self._cache:
+            self._cache[name] = self._find(name)
+        return self._cache[name]
 
     def _find(self, name: str) -> Values | None:
-        if name in self._own:
-            own = self._own[name]
-            if own is None or isinstance(own, (int, np.ndarray)):
-                return own
+        if name in self._values:
+            given = self._values[name]
+            if given is None or isinstance(given, (int, np.ndarray)):
+                return given
             assert self._parent is not None
             try:
-                return self._parent.evaluation.value(own)
+                return self._parent.evaluation.value(given)
             except UncountableError:
                 return None
         if self._parent is None:
@@ -80,25 +80,25 @@ class ParameterBatch:
         value = self._parent.get(name)
         return value if self._index is None or value is None else chosen(value, self._index)
 
-    def inside(self, own: Mapping[str, Values | Expression | None]) -> ParameterBatch:
-        """The same cases where more has values."""
-        return ParameterBatch(self.count, own, self)
+    def inside(self, values: Mapping[str, Values | Expression | None]) -> ParameterBatch:
+        """The same cases with further values."""
+        return ParameterBatch(self.count, values, self)
 
-    def at(self, index: Numbers, own: Mapping[str, Values | Expression | None] = {}) -> ParameterBatch:
-        """The cases at `index`, where more has values."""
-        return ParameterBatch(len(index), own, self, index)
+    def at(self, index: Numbers, values: Mapping[str, Values | Expression | None] = {}) -> ParameterBatch:
+        """The cases at `index`, with further values."""
+        return ParameterBatch(len(index), values, self, index)
 
     def all(self, values: Values) -> Numbers:
         """A value for each case."""
         return np.broadcast_to(np.asarray(values, dtype=np.int64), (self.count,))
 
 
-def in_parts(lanes: ParameterBatch, compute: Callable[[ParameterBatch], Values]) -> Numbers:
-    """What is computed for each case, from CHUNK cases at a time."""
-    if lanes.count <= CHUNK:
-        return lanes.all(compute(lanes))
-    cuts = range(0, lanes.count, CHUNK)
-    parts = (lanes.at(np.arange(first, min(first + CHUNK, lanes.count))) for first in cuts)
+def in_parts(batch: ParameterBatch, compute: Callable[[ParameterBatch], Values]) -> Numbers:
+    """The result for each case, computed from CHUNK cases at a time."""
+    if batch.count <= CHUNK:
+        return batch.all(compute(batch))
+    cuts = range(0, batch.count, CHUNK)
+    parts = (batch.at(np.arange(first, min(first + CHUNK, batch.count))) for first in cuts)
     return np.concatenate([part.all(compute(part)) for part in parts])
 
 
@@ -108,31 +108,31 @@ def chosen(values: Values, index: Numbers) -> Values:
 
 
 def summed(case: Numbers, values: Values, count: int) -> Numbers:
-    """The sums of the values of each of `count` cases, of which `case` names those of the values."""
+    """The sum of the values of each of `count` cases; `case` has the case of each value."""
     result = np.zeros(count, dtype=np.int64)
     np.add.at(result, case, values)
     return result
 
 
 def ragged(lengths: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-    """For cases with so many members the case of each member and its place there, CHUNK members at a time."""
+    """The case of each member and its number in the case, CHUNK members at a time."""
     ends = np.cumsum(lengths)
     every = int(ends[-1]) if len(ends) else 0
     for first in range(0, every, CHUNK):
         beyond = min(every, first + CHUNK)
         low, high = np.searchsorted(ends, (first, beyond - 1), side="right")
-        own = np.arange(low, high + 1)
-        index = np.repeat(own, np.minimum(ends[own], beyond) - np.maximum(ends[own] - lengths[own], first))
+        cases = np.arange(low, high + 1)
+        index = np.repeat(cases, np.minimum(ends[cases], beyond) - np.maximum(ends[cases] - lengths[cases], first))
         yield index, np.arange(first, beyond) - (ends - lengths)[index]
 
 
-def declared_along(block: Block, lanes: ParameterBatch) -> Iterator[tuple[ParameterBatch, Statement]]:
-    """The statements of a block, but for barriers, each with the cases in which the declarations before it have their values."""
+def declared_along(block: Block, batch: ParameterBatch) -> Iterator[tuple[ParameterBatch, Statement]]:
+    """The statements of a block except barriers, each with the values declared before it."""
     for statement in block.statements:
         if not isinstance(statement, (Barrier, Stage)):
-            yield lanes, statement
+            yield batch, statement
         if isinstance(statement, Declaration):
-            lanes = lanes.inside(
+            batch = batch.inside(
                 {declarator.object.name: _initial(declarator.initializer) for declarator in statement.declarators}
             )
 
@@ -141,8 +141,8 @@ def _initial(initializer: Any) -> Expression | None:
     return None if isinstance(initializer, tuple) else initializer
 
 
-def is_leaf(statement: Statement, lanes: ParameterBatch) -> bool:
-    """Whether the statement counts as one, conditions on data in it or not. Raises UncountableError for a loop that depends on data."""
+def is_leaf(statement: Statement, batch: ParameterBatch) -> bool:
+    """Whether the statement counts as one. Raises UncountableError if data decides a loop."""
     if isinstance(statement, (While, ForLoop)):
         raise UncountableError(f"a loop runs until data says so{_line(statement)}")
     if isinstance(statement, (Loop, TileNest, Block, PackedPanels)):
@@ -153,7 +153,7 @@ def is_leaf(statement: Statement, lanes: ParameterBatch) -> bool:
         return not any(isinstance(node, (Loop, While, ForLoop)) for node in walk(statement))
     inner = any(isinstance(node, (Loop, TileNest, While, ForLoop)) for node in walk(statement))
     try:
-        lanes.evaluation.value(statement.condition)
+        batch.evaluation.value(statement.condition)
     except UncountableError:
         if inner:
             raise
@@ -162,15 +162,15 @@ def is_leaf(statement: Statement, lanes: ParameterBatch) -> bool:
 
 
 def places(statement: Statement) -> Iterator[object]:
-    """What the statements in a leaf are known by: their places in the user's text."""
+    """The identities of a leaf's statements: their source positions."""
     for node in walk(statement):
         if isinstance(node, ExpressionStatement):
             yield id(node) if node.range == NOWHERE else node.range
 
 
-def add(counts: Counts, more: Counts) -> None:
+def add(counts: Counts, added: Counts) -> None:
     """Adds up executions of the same leaves."""
-    for leaf, values in more.items():
+    for leaf, values in added.items():
         counts[leaf] = counts[leaf] + values if leaf in counts else values
 
 

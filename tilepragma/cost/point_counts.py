@@ -1,13 +1,13 @@
-"""How many integer points boxes have that are cut by half-spaces, for many boxes at once.
+"""The number of integer points in boxes cut by half-spaces, for many boxes in parallel.
 
     { x : low_k <= x_k <= high_k, c + sum f_k x_k >= 0 for each cut }
 
-Cuts that leave a box whole are dropped. What one sum of variables bounds is counted in closed form:
+Cuts that leave a box whole are dropped. Bounds on one sum of variables are counted in closed form:
 of the points z of a box [0, L_1) x ... x [0, L_d) those with z_1 + ... + z_d <= u are
 
     sum over subsets T of the variables of (-1)^|T| binomial(u - sum_T L + d, d)
 
-and any other box is taken apart along one variable.
+and any other box is split along one variable.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Cut:
     constant: Numbers
 
     def at(self, index: Numbers) -> Cut:
-        """That of the boxes at `index`."""
+        """The cut of the boxes at `index`."""
         return Cut(self.factors, self.constant[index])
 
 
@@ -45,40 +45,40 @@ class Boxes:
     cuts: tuple[Cut, ...]
 
     def at(self, index: Numbers) -> Boxes:
-        """Those at `index`."""
+        """The boxes at `index`."""
         return Boxes(self.low[:, index], self.high[:, index], tuple(cut.at(index) for cut in self.cuts))
 
     @property
     def lengths(self) -> Numbers:
-        """Values of each variable."""
+        """The number of values of each variable."""
         return np.asarray(np.maximum(self.high - self.low + 1, 0), dtype=np.int64)
 
 
 def points_in(boxes: Boxes) -> Numbers:
-    """The points of each box. Time is in proportion to the boxes, where cuts of one sum alone meet a box."""
+    """The points of each box. Linear in the number of boxes if only cuts of one sum meet a box."""
     boxes = _narrowed(boxes)
     least = np.array([_extreme(cut, boxes.low, boxes.high) for cut in boxes.cuts])
     most = np.array([_extreme(cut, boxes.high, boxes.low) for cut in boxes.cuts])
     some = np.all(boxes.lengths > 0, axis=0) & np.all(most >= 0, axis=0)
-    found = np.zeros(boxes.low.shape[1], dtype=np.int64)
+    points = np.zeros(boxes.low.shape[1], dtype=np.int64)
     if not boxes.cuts:
         return np.where(some, np.prod(boxes.lengths, axis=0), 0)
     meets = (least < 0) & some
-    chosen = _common_sum([cut.factors for cut, one in zip(boxes.cuts, meets, strict=True) if one.any()])
-    own = np.array([_same_sum(cut.factors, chosen) for cut in boxes.cuts])
-    apart = np.any(meets[~own], axis=0)
-    index = np.flatnonzero(some & ~apart)
-    together = tuple(cut for cut, one in zip(boxes.cuts, own, strict=True) if one)
-    found[index] = _with_sum(Boxes(boxes.low, boxes.high, together).at(index), chosen)
-    index = np.flatnonzero(apart)
+    chosen = _common_sum([cut.factors for cut, met in zip(boxes.cuts, meets, strict=True) if met.any()])
+    same_sum = np.array([_same_sum(cut.factors, chosen) for cut in boxes.cuts])
+    split = np.any(meets[~same_sum], axis=0)
+    index = np.flatnonzero(some & ~split)
+    of_chosen = tuple(cut for cut, met in zip(boxes.cuts, same_sum, strict=True) if met)
+    points[index] = _with_sum(Boxes(boxes.low, boxes.high, of_chosen).at(index), chosen)
+    index = np.flatnonzero(split)
     if len(index):
-        kept = tuple(cut for cut, one in zip(boxes.cuts, meets, strict=True) if one.any())
-        found[index] = _taken_apart(Boxes(boxes.low, boxes.high, kept).at(index))
-    return found
+        kept = tuple(cut for cut, met in zip(boxes.cuts, meets, strict=True) if met.any())
+        points[index] = _split(Boxes(boxes.low, boxes.high, kept).at(index))
+    return points
 
 
 def _narrowed(boxes: Boxes) -> Boxes:
-    """The same with cuts of one variable as its bounds."""
+    """The boxes with cuts of one variable as bounds."""
     low, high = boxes.low.copy(), boxes.high.copy()
     cuts = []
     for cut in boxes.cuts:
@@ -96,7 +96,7 @@ def _narrowed(boxes: Boxes) -> Boxes:
 
 
 def _extreme(cut: Cut, towards: Numbers, away: Numbers) -> Numbers:
-    """The value of the cut in the corner where it is least, if `towards` are lower bounds; greatest if they are upper ones."""
+    """The cut's least value if `towards` are lower bounds; the greatest if they are upper ones."""
     value = cut.constant
     for place, factor in enumerate(cut.factors):
         if factor:
@@ -105,7 +105,7 @@ def _extreme(cut: Cut, towards: Numbers, away: Numbers) -> Numbers:
 
 
 def _common_sum(factors: Sequence[Factors]) -> Factors:
-    """The sum of variables, or difference, that most of these cuts bound; nothing where there is none such."""
+    """The sum or difference of variables that most of these cuts bound; empty without one."""
     sums = [factor if factor > tuple(-f for f in factor) else tuple(-f for f in factor) for factor in factors]
     units = [sum_ for sum_ in sums if any(sum_) and all(f in (-1, 0, 1) for f in sum_)]
     return max(units, key=units.count, default=())
@@ -116,7 +116,7 @@ def _same_sum(factors: Factors, chosen: Factors) -> bool:
 
 
 def _with_sum(boxes: Boxes, chosen: Factors) -> Numbers:
-    """The points of boxes that cuts of one sum alone meet, none of which is empty."""
+    """The points of non-empty boxes that only cuts of one sum meet."""
     lengths, count = boxes.lengths, boxes.low.shape[1]
     if not boxes.cuts or not any(chosen):
         return np.asarray(np.prod(lengths, axis=0), dtype=np.int64)
@@ -138,33 +138,33 @@ def _with_sum(boxes: Boxes, chosen: Factors) -> Numbers:
 
 
 def _up_to(greatest: Numbers, edges: Numbers) -> Numbers:
-    """Points of boxes with these edges whose coordinates sum to `greatest` at most."""
+    """Points of boxes with these edges whose coordinates sum to at most `greatest`."""
     dimensions = len(edges)
-    found = np.zeros(len(greatest), dtype=np.int64)
+    points = np.zeros(len(greatest), dtype=np.int64)
     for taken in itertools.product((0, 1), repeat=dimensions):
-        rest = greatest - sum(edge for edge, one in zip(edges, taken, strict=True) if one)
+        rest = greatest - sum(edge for edge, is_taken in zip(edges, taken, strict=True) if is_taken)
         product = np.ones(len(greatest), dtype=np.int64)
-        for more in range(1, dimensions + 1):
-            product = product * (rest + more)
-        found += (-1) ** sum(taken) * np.where(rest >= 0, product // math.factorial(dimensions), 0)
-    return found
+        for offset in range(1, dimensions + 1):
+            product = product * (rest + offset)
+        points += (-1) ** sum(taken) * np.where(rest >= 0, product // math.factorial(dimensions), 0)
+    return points
 
 
-def _taken_apart(boxes: Boxes) -> Numbers:
-    """The points, by the values of the shortest variable that two cuts share or, if there is none, that a cut has."""
+def _split(boxes: Boxes) -> Numbers:
+    """The points, summed over the shortest variable that two cuts share (or that one has)."""
     met = [sum(cut.factors[place] != 0 for cut in boxes.cuts) for place in range(len(boxes.low))]
     shared = [place for place, number in enumerate(met) if number >= min(2, max(met))]
     split = min(shared, key=lambda place: int(boxes.lengths[place].sum()))
     lengths = boxes.lengths[split]
-    found = np.zeros(boxes.low.shape[1], dtype=np.int64)
+    points = np.zeros(boxes.low.shape[1], dtype=np.int64)
     for index, step in ragged(lengths):
         value = boxes.low[split][index] + step
-        found += summed(index, points_in(_at_value(boxes.at(index), split, value)), len(found))
-    return found
+        points += summed(index, points_in(_at_value(boxes.at(index), split, value)), len(points))
+    return points
 
 
 def _at_value(boxes: Boxes, place: int, value: Numbers) -> Boxes:
-    """The boxes of the other variables where one has this value."""
+    """The boxes of the other variables at this value of one variable."""
     cuts = tuple(
         Cut(
             (*cut.factors[:place], *cut.factors[place + 1 :]),

@@ -1,4 +1,4 @@
-"""Registers that workers of device launches take: a compiler's word where it was asked, else an estimate; and the gangs that follow from them."""
+"""Registers of device launches, as compiled or estimated, and the gangs that follow from them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Axis, PackedPanels
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Gpu
-from tilepragma.plan.defaults import PREFERRED_WORKERS
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterUse
+from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.plan.summary import copies_ahead, points_of
 
-#: Registers of a worker besides those that hold elements of arrays, before anybody has compiled the
-#: kernel: ptxas 12.9 gives 29 for a sweep over a row and 38 to 51 for one over a plane, both in
-#: wavefronts.
+#: Registers of a worker besides array elements, without a compilation: ptxas 12.9 reports 29 for a
+#: sweep over a row and 38 to 51 for one over a plane, both in wavefronts.
 REGISTERS = 40
 
 
 def register_use(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterUse:
-    """What a compiler has found for the launch, else an estimate, in which what a GPU has no register for is spilled."""
+    """The compiler's report for the launch, else an estimate with spills."""
     known = () if plan.registers is None else plan.registers.launches
-    found = next((one for one in known if one.launch == launch.name), None)
-    if found is not None:
-        return found
+    measured = next((use for use in known if use.launch == launch.name), None)
+    if measured is not None:
+        return measured
     wanted = REGISTERS + kept_elements(launch) * (2 if is_double(launch) else 1)
     return RegisterUse(
         launch.name, min(wanted, gpu.registers_per_thread), 4 * max(wanted - gpu.registers_per_thread, 0)
@@ -34,7 +33,7 @@ def register_use(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterUse:
 
 
 def kept_elements(launch: Launch) -> int:
-    """Elements that a worker keeps in registers over a loop of the launch's staged form: for each of its points one of each sum."""
+    """Elements that a worker keeps in registers over a staged loop: the sums of each point."""
     if launch.staged is None:
         return 0
     points = math.prod(points_of(launch).values())
@@ -43,28 +42,27 @@ def kept_elements(launch: Launch) -> int:
 
 
 def likely_workers(plan: KernelPlan, launch: Launch, most: int) -> Mapping[Axis, int]:
-    """The workers of a gang along each axis, before any launch is known, where a gang of the device
-    has so many at `most`: those that the user says in numbers, else those that the runtime prefers,
-    halved as by `gang_workers` until they are no more.
+    """The expected workers of a gang along each axis before a launch: the user's numbers, else the
+    runtime's preference, halved as in `gang_workers` down to at most `most`.
     """
     axes = sorted((axis for axis in launch.axes if axis.kind is AxisKind.WORKER), key=lambda axis: axis.dimension)
-    said = {Axis(count.axis, count.dimension): count.count.literal for count in plan.counts}
-    left = [axis for axis in axes if said.get(axis) is None]
+    given = {Axis(count.axis, count.dimension): count.count.literal for count in plan.counts}
+    left = [axis for axis in axes if given.get(axis) is None]
     preferred = dict(zip(left, PREFERRED_WORKERS.get(len(left), ()), strict=True))
-    found = {axis: said.get(axis) or preferred[axis] for axis in axes}
+    workers = {axis: given.get(axis) or preferred[axis] for axis in axes}
     for axis in left:
-        while math.prod(found.values()) > most and found[axis] > 1:
-            found[axis] //= 2
-    return found
+        while math.prod(workers.values()) > most and workers[axis] > 1:
+            workers[axis] //= 2
+    return workers
 
 
 def gang_bytes(launch: Launch, workers: tuple[int, int, int], gpu: Gpu) -> int:
-    """Bytes of its memory that a gang with so many workers along each dimension takes: what is copied ahead only where there is room for it."""
+    """Bytes of shared memory of a gang with these workers; double buffers only where they fit."""
     every = shared_bytes(launch, workers)
     return every // 2 if copies_ahead(launch) and every > gpu.shared_per_block else every
 
 
 def gang_workers_by_dimension(workers: Mapping[Axis, int]) -> tuple[int, int, int]:
-    """The same by dimension, 1 where a gang has none."""
-    one, two, three = (workers.get(Axis(AxisKind.WORKER, dimension), 1) for dimension in range(3))
-    return one, two, three
+    """The workers by dimension, 1 where a gang has no such axis."""
+    x, y, z = (workers.get(Axis(AxisKind.WORKER, dimension), 1) for dimension in range(3))
+    return x, y, z

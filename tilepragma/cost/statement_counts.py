@@ -1,4 +1,4 @@
-"""All points of a launch, from the region as the user wrote it: they are as many for all tile sizes."""
+"""All points of a launch, counted on the user's region: they do not depend on tile sizes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
-#: Iterations of one loop that stand for all of them where all are too many.
+#: Sampled iterations of a loop that is too long to enumerate.
 SAMPLES = 512
 
 
 @dataclass(frozen=True)
 class SourceCounts:
-    """How often the statements of the region run as the user wrote them, by their places; nearly so where not `exact`."""
+    """How often the user's statements run, by source position; estimates unless `exact`."""
 
     plan: KernelPlan
     counts: Mapping[object, Values]
@@ -43,64 +43,64 @@ class SourceCounts:
 
     @staticmethod
     def of(plan: KernelPlan, scalars: Mapping[str, Values]) -> SourceCounts:
-        """Of the region that the plan uses; what cases have in common is counted once. Raises UncountableError."""
-        cases, own, index = apart(scalars)
-        lanes, exact = ParameterBatch(cases, own), True
+        """The counts of the plan's region, once for each distinct case. Raises UncountableError."""
+        cases, distinct, index = distinct_cases(scalars)
+        batch, exact = ParameterBatch(cases, distinct), True
         try:
-            found = Counter().count(plan.kernel.body, lanes)
+            counts = Counter().count(plan.kernel.body, batch)
         except TooManyError:
-            found, exact = Counter(samples=SAMPLES).count(plan.kernel.body, lanes), False
-        spread = {leaf: chosen(values, index) for leaf, values in found.items()}
+            counts, exact = Counter(samples=SAMPLES).count(plan.kernel.body, batch), False
+        spread = {leaf: chosen(values, index) for leaf, values in counts.items()}
         return SourceCounts(plan, {place: values for leaf, values in spread.items() for place in leaf}, exact)
 
     def at(self, index: Numbers) -> SourceCounts:
         """The cases at `index`."""
         return replace(self, counts={place: chosen(values, index) for place, values in self.counts.items()})
 
-    def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: ParameterBatch) -> Counts | None:
-        """How often what the launch runs is run by the region; None where one of `among`, the
-        launches of its tree, runs some of that too, or the launch does more than the region.
+    def of_launch(self, launch: Launch, among: tuple[Launch, ...], batch: ParameterBatch) -> Counts | None:
+        """How often the region runs the launch's statements. None if another launch of the tree
+        (`among`) runs some of them, or if the launch does more than the region.
         """
-        leaves = sorted(leaves_under(launch.body, lanes), key=len, reverse=True)
-        own = {place for leaf in leaves for place in leaf}
-        others = (place for other in among if other != launch for place in places(other.body))
-        if launch.scratchpads or not own <= self.counts.keys() or not own.isdisjoint(others):
+        leaves = sorted(leaves_under(launch.body, batch), key=len, reverse=True)
+        run = {place for leaf in leaves for place in leaf}
+        others = (place for launch_ in among if launch_ != launch for place in places(launch_.body))
+        if launch.scratchpads or not run <= self.counts.keys() or not run.isdisjoint(others):
             return None
         counts: Counts = {}
         seen: set[object] = set()
         for leaf in leaves:
-            # The same statements may stand in several places, each for iterations of its own.
+            # A statement may occur in several places, each for different iterations.
             if not seen.issuperset(leaf):
                 counts[leaf] = self.counts[leaf[0]]
                 seen.update(leaf)
         return counts
 
     def operations(self, leaf: Leaf) -> int:
-        """Floating-point operations of the leaf's statements, of those under conditions on data too."""
+        """Floating-point operations of the leaf's statements, those under data conditions too."""
         return sum(self._operations.get(place, 0) for place in leaf)
 
     def accesses(self, leaf: Leaf) -> int:
-        """Bytes that the leaf's statements read and write in memory, as often as they do."""
+        """Bytes that the leaf's statements read and write in memory, counting every access."""
         return sum(self._accesses.get(place, 0) for place in leaf)
 
     @cached_property
     def _operations(self) -> dict[object, int]:
-        return {place: operations_in(one) for place, one in self._statements}
+        return {place: operations_in(statement) for place, statement in self._statements}
 
     @cached_property
     def _accesses(self) -> dict[object, int]:
-        return {place: _accessed(one) for place, one in self._statements}
+        return {place: _accessed(statement) for place, statement in self._statements}
 
     @property
     def _statements(self) -> Iterator[tuple[object, ExpressionStatement]]:
-        for body in (self.plan.kernel.body, *(one.body for one in (*self.plan.host, *self.plan.device))):
+        for body in (self.plan.kernel.body, *(launch.body for launch in (*self.plan.host, *self.plan.device))):
             for node in walk(body):
                 if isinstance(node, ExpressionStatement):
                     yield from ((place, node) for place in places(node))
 
 
-def apart(scalars: Mapping[str, Values]) -> tuple[int, dict[str, Values], Numbers]:
-    """How many different cases of the values there are, these cases, and for each case that was given the number of its own."""
+def distinct_cases(scalars: Mapping[str, Values]) -> tuple[int, dict[str, Values], Numbers]:
+    """The number of distinct cases, their values, and the distinct case of each given case."""
     varied = {name: value for name, value in scalars.items() if not isinstance(value, int)}
     if not varied:
         return 1, dict(scalars), np.zeros(1, dtype=np.int64)
@@ -115,29 +115,29 @@ def each_case(cases: int, values: Mapping[str, Values]) -> Iterator[dict[str, in
 
 
 def _accessed(statement: ExpressionStatement) -> int:
-    found = (use for use in uses(statement) if is_of_memory(use))
-    return sum((one.reads + one.writes) * element_bytes(one.object) for one in found)
+    accesses = (use for use in uses(statement) if is_of_memory(use))
+    return sum((use.reads + use.writes) * element_bytes(use.object) for use in accesses)
 
 
-def leaves_under(node: Statement, lanes: ParameterBatch) -> set[Leaf]:
+def leaves_under(node: Statement, batch: ParameterBatch) -> set[Leaf]:
     """The leaves that `Counter.count` finds under the statement. Raises UncountableError."""
     if isinstance(node, Block):
-        return set(_leaves(node, lanes))
+        return set(_leaves(node, batch))
     if isinstance(node, If):
         parts = (node.then,) if node.otherwise is None else (node.then, node.otherwise)
-        return {leaf for part in parts for leaf in _leaves(part, lanes)}
+        return {leaf for part in parts for leaf in _leaves(part, batch)}
     if isinstance(node, (Loop, TileNest)):
         loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
-        return leaves_under(node.body, lanes.inside({loop.iterator.name: loop.lower for loop in loops}))
-    return leaves_under(node.body if isinstance(node, PackedPanels) else Block((node,)), lanes)
+        return leaves_under(node.body, batch.inside({loop.iterator.name: loop.lower for loop in loops}))
+    return leaves_under(node.body if isinstance(node, PackedPanels) else Block((node,)), batch)
 
 
-def _leaves(block: Block, lanes: ParameterBatch) -> Iterator[Leaf]:
-    own: list[object] = []
-    for there, statement in declared_along(block, lanes):
-        if is_leaf(statement, there):
-            own += places(statement)
+def _leaves(block: Block, batch: ParameterBatch) -> Iterator[Leaf]:
+    leaf: list[object] = []
+    for declared, statement in declared_along(block, batch):
+        if is_leaf(statement, declared):
+            leaf += places(statement)
         else:
-            yield from leaves_under(statement, there)
-    if own:
-        yield tuple(own)
+            yield from leaves_under(statement, declared)
+    if leaf:
+        yield tuple(leaf)

@@ -1,4 +1,4 @@
-"""What the workers of a plan's launches make of global memory: for reports, and for whoever stages arrays in shared memory."""
+"""How a plan's workers access global memory: for reports, and for staging in shared memory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
-    """What the workers of each launch for devices touch in global memory, along each loop that is
-    dealt out to workers; none where isl gives up, or the plan cannot be followed.
-    """
+    """Each device launch's global memory accesses along loops of workers; empty if isl gives up."""
     from tilepragma.poly.operation_limit import OperationLimitError
     from tilepragma.verify.statement_matching import Unmatched
     from tilepragma.verify.thread_access_checks import worker_accesses
@@ -28,23 +26,22 @@ def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
     sizes = {size.object: size.device for size in plan.sizes}
     region = replace(plan, kernel=plan.device_kernel or plan.kernel)
     try:
-        found = worker_accesses(region_without_dependences(region), proven_steps(plan, plan.device_steps), sizes)
+        accesses = worker_accesses(region_without_dependences(region), proven_steps(plan, plan.device_steps), sizes)
     except (OperationLimitError, Unmatched):
         return ()
     private = {launch.name: frozenset(launch.privates) for launch in plan.device}
-    return tuple(one for one in found if one.reference.is_global and one.reference.object not in private[one.launch])
+    return tuple(use for use in accesses if use.reference.is_global and use.reference.object not in private[use.launch])
 
 
 def uncoalesced(accesses: Iterable[WorkerAccess], launch: str) -> tuple[DataObject, ...]:
-    """The arrays of a launch that neighbouring workers do not reach side by side: those that only
-    staging helps.
+    """The arrays of a launch whose accesses by neighbouring workers only staging coalesces.
 
-    Where loops are nested in the launch, accesses outside its deepest loops do not count.
+    In nested loops, accesses outside the deepest loops do not count.
     """
-    mine = [access for access in accesses if access.launch == launch and access.first]
-    deepest = max((one.depth for one in mine), default=0)
-    found = (one.reference.object for one in mine if one.depth == deepest and not is_side_by_side(one))
-    return tuple(dict.fromkeys(found))
+    launch_uses = [access for access in accesses if access.launch == launch and access.first]
+    deepest = max((use.depth for use in launch_uses), default=0)
+    scattered = (use.reference.object for use in launch_uses if use.depth == deepest and not is_side_by_side(use))
+    return tuple(dict.fromkeys(scattered))
 
 
 def is_side_by_side(access: WorkerAccess) -> bool:

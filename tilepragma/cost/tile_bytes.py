@@ -1,4 +1,4 @@
-"""Bytes of the array tiles that launches of wavefronts keep in shared memory (`schedule/wavefront_array_tiles.py`)."""
+"""Bytes of the array tiles of wavefront launches (`schedule/wavefront_array_tiles.py`)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tilepragma.plan.kernel_plan import KernelPlan, Launch
 _WORD = 8
 
 
-def box_bytes(launch: Launch, value: Callable[[Expression], Values]) -> Values:
-    """Bytes of all scratchpads, each in whole words, where `value` says what a length is; 0 of a launch without any. Raises what `value` does."""
+def array_tile_bytes(launch: Launch, value: Callable[[Expression], Values]) -> Values:
+    """Bytes of all scratchpads, each in whole words; `value` evaluates a length and may raise."""
     total: Values = 0
     for scratchpad in launch.staged_scratchpads:
         element = scratchpad.object.element
@@ -26,12 +26,14 @@ def box_bytes(launch: Launch, value: Callable[[Expression], Values]) -> Values:
     return total
 
 
-def usual_box_bytes(plan: KernelPlan, launch: Launch) -> int:
-    """The same with the tile sizes that devices take where nobody says others."""
+def default_array_tile_bytes(plan: KernelPlan, launch: Launch) -> int:
+    """The bytes with the default tile sizes of devices."""
     evaluation = Evaluation({size.object.name: size.device for size in plan.sizes})
-    return int(box_bytes(launch, evaluation.value))
+    return int(array_tile_bytes(launch, evaluation.value))
 
 
-def boxes_fit(plan: KernelPlan, launch: Launch) -> bool:
-    """Whether the launch has scratchpads that a gang has room for then: what its tiles touch is in them."""
-    return bool(launch.staged_scratchpads) and usual_box_bytes(plan, launch) <= plan.kernel.directive.local_bytes
+def array_tiles_fit(plan: KernelPlan, launch: Launch) -> bool:
+    """Whether the launch has scratchpads that fit the shared memory of a gang."""
+    return (
+        bool(launch.staged_scratchpads) and default_array_tile_bytes(plan, launch) <= plan.kernel.directive.local_bytes
+    )

@@ -1,4 +1,4 @@
-"""One tile of a launch: its points, and the wavefronts in which its workers take them."""
+"""One tile of a launch: its points, and the wavefronts in which its workers run them."""
 
 from __future__ import annotations
 
@@ -18,54 +18,53 @@ from tilepragma.ir.loop_tree import Block, If, Loop, PackedPanels, Statement, Ti
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.kernel_plan import Launch
 
-#: A place among the tiles: the part of the launches, and that of the iterations of each loop, which
-#: is before it.
+#: A position among the tiles: a fraction of the launches, and a fraction of each loop's iterations.
 TileParts = tuple[tuple[int, int], tuple[int, int]]
 _PARTS = ((1, 2), (1, 4), (3, 4))
 EVERYWHERE: tuple[TileParts, ...] = tuple(itertools.product(_PARTS, _PARTS))
-#: Cases that are asked where tiles have most points.
+#: Sampled cases that decide where tiles have most points.
 _SAMPLE = 5
 
 
 @dataclass(frozen=True)
 class MappedNest:
-    """The nest that gangs or threads take: `loops` are those of its loops that are dealt out,
-    `body` what each iteration of these does. `lanes` are the cases in which it stands.
+    """The nest mapped to gangs or threads: `loops` are its mapped loops, `body` the work of an
+    iteration of these, and `batch` has the cases around the nest.
     """
 
     loops: tuple[TiledLoop, ...]
     body: Block
-    lanes: ParameterBatch
+    batch: ParameterBatch
 
     def trips(self) -> tuple[Numbers, ...]:
         """The iterations of each of the loops. Raises UncountableError."""
         return tuple(self._trips(loop.loop) for loop in self.loops)
 
     def _trips(self, loop: Loop) -> Numbers:
-        return in_parts(self.lanes, lambda part: part.evaluation.trips(loop))
+        return in_parts(self.batch, lambda part: part.evaluation.trips(loop))
 
     def at_part(self, numerator: int, denominator: int) -> ParameterBatch:
-        """The cases inside the iteration that such a part of the others is before, to the nearest, along each loop."""
-        there = self.lanes
+        """The cases at the fraction numerator / denominator of each loop's iterations, rounded."""
+        batch = self.batch
         for tiled in self.loops:
-            evaluation, loop = there.evaluation, tiled.loop
+            evaluation, loop = batch.evaluation, tiled.loop
             place = (2 * (evaluation.trips(loop) - 1) * numerator + denominator) // (2 * denominator)
             value = evaluation.value(loop.lower) + evaluation.value(loop.step) * place
-            there = there.inside({loop.iterator.name: value})
-        return there
+            batch = batch.inside({loop.iterator.name: value})
+        return batch
 
 
-def dealt_nest(launch: Launch, lanes: ParameterBatch) -> MappedNest | None:
-    """The nest that gangs or threads take; None where one instance does everything. What stands
-    around it, all of them go through: it is part of the body. Raises UncountableError.
+def mapped_nest(launch: Launch, batch: ParameterBatch) -> MappedNest | None:
+    """The nest mapped to gangs or threads; None if one instance does everything. All instances run
+    the loops around it, so these are part of the body. Raises UncountableError.
     """
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _is_outermost(node)]
     if not nests:
         return None
     if len(nests) > 1:
-        raise UncountableError(f"several nests of {launch.name} are dealt out")
+        raise UncountableError(f"several nests of {launch.name} are mapped")
     (nest,) = nests
-    node, there = _outermost(launch.body, lanes, nest)
+    node, around = _outermost(launch.body, batch, nest)
     loops = tuple(tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles))
     body = nest.body
     for tiled in reversed(nest.loops):
@@ -73,21 +72,21 @@ def dealt_nest(launch: Launch, lanes: ParameterBatch) -> MappedNest | None:
             body = Block((replace(tiled.loop, body=body),))
     if node is not nest:
         bounds = (part for tiled in loops for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
-        if names_behind(bounds, launch.body) & {one.iterator.name for one in _around(node, nest)}:
-            raise UncountableError(f"the loops that {launch.name} deals out depend on a loop around")
+        if names_behind(bounds, launch.body) & {loop.iterator.name for loop in _around(node, nest)}:
+            raise UncountableError(f"the mapped loops of {launch.name} depend on a loop around them")
         body = Block((_with_body(node, nest, body),))
-    return MappedNest(loops, body, there)
+    return MappedNest(loops, body, around)
 
 
 def _is_outermost(nest: TileNest) -> bool:
     return any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in nest.order)
 
 
-def _outermost(block: Block, lanes: ParameterBatch, nest: TileNest) -> tuple[Statement, ParameterBatch]:
-    """The statement, no block, that is or holds the nest, and the cases in which it stands."""
-    for there, statement in declared_along(block, lanes):
+def _outermost(block: Block, batch: ParameterBatch, nest: TileNest) -> tuple[Statement, ParameterBatch]:
+    """The non-block statement that is or contains the nest, and the cases around it."""
+    for declared, statement in declared_along(block, batch):
         if any(node is nest for node in walk(statement)):
-            return _outermost(statement, there, nest) if isinstance(statement, Block) else (statement, there)
+            return _outermost(statement, declared, nest) if isinstance(statement, Block) else (statement, declared)
     raise ValueError("the nest stands elsewhere")
 
 
@@ -96,7 +95,7 @@ def _around(node: Statement, nest: TileNest) -> Iterator[Loop]:
 
 
 def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
-    """The statement with what an iteration of the nest does in the nest's place."""
+    """The statement with `body` in place of the nest."""
     if node is nest:
         return body
 
@@ -107,7 +106,7 @@ def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
 
 
 def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:
-    """Of a loop that is dealt out: the dimension, whether workers take it, and the points of each of them."""
+    """Of a mapped loop: the dimension, whether workers take it, and the points of each worker."""
     axes = [tile.axis for tile in tiled.tiles if tile.axis is not None]
     workers = any(axis.kind is AxisKind.WORKER for axis in axes)
     points = 1
@@ -119,7 +118,7 @@ def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:
 
 @dataclass(frozen=True, eq=False)
 class Fronts:
-    """Runs through a `nest` of workers in a tile of each of `cases`: the `case` of each, in ascending order, and its `points`."""
+    """Wavefronts through a `nest` in a tile of each of `cases`: ascending `case`, and `points`."""
 
     nest: TileNest
     cases: int
@@ -128,15 +127,15 @@ class Fronts:
 
     @property
     def steps(self) -> Numbers:
-        """How many there are in each case."""
+        """The number of wavefronts in each case."""
         return np.bincount(self.case, minlength=self.cases)
 
 
 @dataclass(frozen=True, eq=False)
 class TileWork:
-    """A tile's `points` in each case, None where they are too many to count, and its `fronts`: an
-    array for each group of workers between two barriers, none where workers do not wait for each
-    other inside a tile. It is the first in this `order` of places that has points.
+    """A tile's `points` in each case, None if they are too many to count, and its `fronts`, one for
+    each group of workers between two barriers (none if workers do not wait inside a tile). The tile
+    is the first in this `order` of positions that has points.
     """
 
     points: Numbers | None
@@ -145,89 +144,88 @@ class TileWork:
 
 
 def representative_tile(launch: Launch, entries: Entries) -> TileWork:
-    """The tile of each case that stands for all: a full one where the plan has any such in the
-    middle. Where workers take the loops that are dealt out it is one iteration of these. Raises
-    UncountableError.
+    """The representative tile of each case: a full tile, if the plan has one in the middle. If
+    workers take the mapped loops, it is one iteration of these. Raises UncountableError.
 
-    Looked at are tiles at quarters of the launches and of the loops; those places come first where
-    tiles of some cases have most points.
+    Candidates are tiles at quarters of the launches and of the loops; positions where sampled tiles
+    have most points come first.
     """
     cases = len(entries.starts)
     sample = np.unique(np.linspace(0, cases - 1, _SAMPLE).astype(np.int64))
     try:
-        sizes = [int(_at_parts(launch, entries, parts, sample, _Found()).sum()) for parts in EVERYWHERE]
+        sizes = [int(_at_parts(launch, entries, parts, sample, _TileFronts()).sum()) for parts in EVERYWHERE]
         order = tuple(EVERYWHERE[place] for place in np.argsort(-np.array(sizes), kind="stable"))
         points = np.zeros(cases, dtype=np.int64)
-        found = _Found()
+        collected = _TileFronts()
         for parts in order:
             left = np.flatnonzero(points == 0)
             if not len(left):
                 break
-            points[left] = _at_parts(launch, entries, parts, left, found)
+            points[left] = _at_parts(launch, entries, parts, left, collected)
     except UncountableError:
         return TileWork(None, (), EVERYWHERE)
     nests = {id(node): node for node in walk(launch.body) if isinstance(node, TileNest)}
-    fronts = tuple(_joined(nests[key], cases, parts) for key, parts in found.fronts.items() if key is not None)
+    fronts = tuple(_joined(nests[key], cases, parts) for key, parts in collected.fronts.items() if key is not None)
     return TileWork(points, fronts, order)
 
 
-def _at_parts(launch: Launch, entries: Entries, parts: TileParts, cases: Numbers, found: _Found) -> Numbers:
-    nest = dealt_nest(launch, entries.at_part(*parts[0]).at(cases))
+def _at_parts(launch: Launch, entries: Entries, parts: TileParts, cases: Numbers, fronts: _TileFronts) -> Numbers:
+    nest = mapped_nest(launch, entries.at_part(*parts[0]).at(cases))
     if nest is None:
         raise UncountableError(f"{launch.name} has no tiles")
-    return found.add(nest, nest.at_part(*parts[1]), cases)
+    return fronts.add(nest, nest.at_part(*parts[1]), cases)
 
 
-#: By the nest of workers, None for what runs outside of these: cases, and points of each.
+#: By the nest of workers (None for statements outside of nests): cases, and points of each.
 _Parts = dict[int | None, list[tuple[Numbers, Numbers]]]
 
 
 @dataclass
-class _Found:
-    """The fronts of tiles."""
+class _TileFronts:
+    """The wavefronts of tiles."""
 
     counter: Counter = field(default_factory=Counter)
     fronts: _Parts = field(default_factory=dict)
 
-    def add(self, nest: MappedNest, lanes: ParameterBatch, case: Numbers) -> Numbers:
-        """Adds the fronts of tiles that have points, and says how many."""
+    def add(self, nest: MappedNest, batch: ParameterBatch, case: Numbers) -> Numbers:
+        """Adds the wavefronts of tiles that have points, and returns their points."""
         if not any(isinstance(node, TileNest) for node in walk(nest.body)):
-            return lanes.all(total(self.counter.count(nest.body, lanes).values()))
+            return batch.all(total(self.counter.count(nest.body, batch).values()))
         fronts: _Parts = {}
-        self._collect(nest.body, lanes, np.arange(lanes.count), fronts)
-        points = np.zeros(lanes.count, dtype=np.int64)
+        self._collect(nest.body, batch, np.arange(batch.count), fronts)
+        points = np.zeros(batch.count, dtype=np.int64)
         for parts in fronts.values():
-            for own, values in parts:
-                points += summed(own, values, lanes.count)
+            for index, values in parts:
+                points += summed(index, values, batch.count)
         for key, parts in fronts.items():
-            for own, values in parts:
-                kept = points[own] > 0
-                self.fronts.setdefault(key, []).append((case[own[kept]], values[kept]))
+            for index, values in parts:
+                kept = points[index] > 0
+                self.fronts.setdefault(key, []).append((case[index[kept]], values[kept]))
         return points
 
-    def _collect(self, node: Statement, lanes: ParameterBatch, case: Numbers, fronts: _Parts) -> None:
+    def _collect(self, node: Statement, batch: ParameterBatch, case: Numbers, fronts: _Parts) -> None:
         nests = isinstance(node, TileNest) or any(isinstance(node, TileNest) for node in walk(node))
         if not nests or isinstance(node, TileNest):
-            values = lanes.all(total(self.counter.count(node, lanes).values()))
+            values = batch.all(total(self.counter.count(node, batch).values()))
             if nests or values.any():
                 fronts.setdefault(id(node) if nests else None, []).append((case, values))
         elif isinstance(node, Block):
-            for there, statement in declared_along(node, lanes):
-                self._collect(statement, there, case, fronts)
+            for declared, statement in declared_along(node, batch):
+                self._collect(statement, declared, case, fronts)
         elif isinstance(node, If):
-            for part, index in branches(node, lanes):
-                self._collect(part, lanes.at(index), case[index], fronts)
+            for part, index in branches(node, batch):
+                self._collect(part, batch.at(index), case[index], fronts)
         elif isinstance(node, Loop):
-            for index, child in self.counter.iterations(node, lanes):
+            for index, child in self.counter.iterations(node, batch):
                 self._collect(node.body, child, case[index], fronts)
         elif isinstance(node, PackedPanels):
-            self._collect(node.body, lanes, case, fronts)
+            self._collect(node.body, batch, case, fronts)
         else:
-            raise UncountableError("workers meet where data says so")
+            raise UncountableError("barriers of workers depend on data")
 
 
 def _joined(nest: TileNest, cases: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:
-    case = np.concatenate([one for one, _ in parts])
-    points = np.concatenate([one for _, one in parts])
+    case = np.concatenate([case_ for case_, _ in parts])
+    points = np.concatenate([points_ for _, points_ in parts])
     order = np.argsort(case, kind="stable")
     return Fronts(nest, cases, case[order], points[order])

@@ -1,9 +1,8 @@
-"""Memory traffic of large tiles, from above: boxes of subscripts instead of the elements
-themselves.
+"""An upper bound of the memory traffic of large tiles, by boxes of subscripts instead of elements.
 
-Every iterator of a tile has a range, found from the ranges of those around it; a subscript's range
-follows by interval arithmetic. Of an array the elements are at most those of the smallest box
-around all accesses, and at most the sum of the accesses' own boxes.
+Every iterator of a tile has a range, computed from the ranges of the iterators around it; a
+subscript's range follows by interval arithmetic. An array has at most the elements of the hull of
+its accesses, and at most the sum over its accesses' boxes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.launch_counts import ENTRIES, entries_of
 from tilepragma.cost.parameter_batch import Numbers, ParameterBatch
 from tilepragma.cost.tile_traffic import ArrayTraffic, GangTile, is_of_memory
-from tilepragma.cost.tile_work import MappedNest, axis_of, dealt_nest
+from tilepragma.cost.tile_work import MappedNest, axis_of, mapped_nest
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.evaluation import UncountableError, Values, maximum, minimum
 from tilepragma.ir.expressions import (
@@ -43,17 +42,17 @@ class _Range:
     low: Values
     high: Values
 
-    def around(self, other: _Range) -> _Range:
-        return _Range(minimum(self.low, other.low), maximum(self.high, other.high))
+    def around(self, range_: _Range) -> _Range:
+        return _Range(minimum(self.low, range_.low), maximum(self.high, range_.high))
 
-    def plus(self, other: _Range) -> _Range:
-        return _Range(self.low + other.low, self.high + other.high)
+    def plus(self, range_: _Range) -> _Range:
+        return _Range(self.low + range_.low, self.high + range_.high)
 
     def negative(self) -> _Range:
         return _Range(-self.high, -self.low)
 
-    def times(self, other: _Range) -> _Range:
-        corners = [one * another for one in (self.low, self.high) for another in (other.low, other.high)]
+    def times(self, range_: _Range) -> _Range:
+        corners = [left * right for left in (self.low, self.high) for right in (range_.low, range_.high)]
         low, high = corners[0], corners[0]
         for corner in corners[1:]:
             low, high = minimum(low, corner), maximum(high, corner)
@@ -63,27 +62,27 @@ class _Range:
 def boxed_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
     """The traffic of each array, at most. Raises UncountableError."""
     of_launches, of_tiles = tile.order[0]
-    nest = dealt_nest(tile.place.launch, entries_of(tile.place, ENTRIES).at_part(*of_launches))
+    nest = mapped_nest(tile.place.launch, entries_of(tile.place, ENTRIES).at_part(*of_launches))
     if nest is None:
         raise UncountableError(f"{tile.place.launch.name} has no tiles")
-    found = _Boxes()
-    found.visit(nest.body, _Ranges(nest.at_part(*of_tiles), _gang(nest, tile, of_tiles)))
-    return tuple(found.traffic(tile.cases))
+    boxes = _Boxes()
+    boxes.visit(nest.body, _Ranges(nest.at_part(*of_tiles), _gang(nest, tile, of_tiles)))
+    return tuple(boxes.traffic(tile.cases))
 
 
 def _gang(nest: MappedNest, tile: GangTile, of_tiles: tuple[int, int]) -> dict[str, _Range | None]:
     """The iterators that the workers of a gang take together."""
     ranges: dict[str, _Range | None] = {}
-    there = nest.at_part(*of_tiles)
+    batch = nest.at_part(*of_tiles)
     for tiled in nest.loops:
         dimension, with_workers, points = axis_of(tiled)
         if with_workers:
-            evaluation, name = there.evaluation, tiled.loop.iterator.name
-            first, step = there.get(name), evaluation.value(tiled.loop.step)
+            evaluation, name = batch.evaluation, tiled.loop.iterator.name
+            first, step = batch.get(name), evaluation.value(tiled.loop.step)
             assert first is not None
             last = evaluation.value(tiled.loop.lower) + step * (evaluation.trips(tiled.loop) - 1)
-            own = first + step * (tile.workers.get(dimension, 1) * points - 1)
-            reached = minimum(own, last) if not tiled.loop.decreasing else maximum(own, last)
+            extent = first + step * (tile.workers.get(dimension, 1) * points - 1)
+            reached = minimum(extent, last) if not tiled.loop.decreasing else maximum(extent, last)
             ranges[name] = _Range(minimum(first, reached), maximum(first, reached))
     return ranges
 
@@ -92,20 +91,20 @@ def _gang(nest: MappedNest, tile: GangTile, of_tiles: tuple[int, int]) -> dict[s
 class _Ranges:
     """What is known of names inside a tile; of others the cases know the values."""
 
-    lanes: ParameterBatch
+    batch: ParameterBatch
     known: dict[str, _Range | None]
 
-    def with_range(self, name: str, own: _Range | None) -> _Ranges:
-        return _Ranges(self.lanes, {**self.known, name: own})
+    def with_range(self, name: str, range_: _Range | None) -> _Ranges:
+        return _Ranges(self.batch, {**self.known, name: range_})
 
     def of(self, node: Expression) -> _Range:
         """Raises UncountableError."""
         match node:
             case Access(subscripts=(), path=()) if node.object.name in self.known:
-                found = self.known[node.object.name]
-                if found is None:
+                range_ = self.known[node.object.name]
+                if range_ is None:
                     raise UncountableError(f"'{node.object.host}' depends on data")
-                return found
+                return range_
             case Cast(type=ScalarType(is_integer=True)):
                 return self.of(node.operand)
             case Unary(operator="-"):
@@ -120,7 +119,7 @@ class _Ranges:
                 return self.of(node.then).around(self.of(node.otherwise))
             case Call(arguments=(_, _)):
                 return self._helper(node)
-        value = self.lanes.evaluation.value(node)
+        value = self.batch.evaluation.value(node)
         return _Range(value, value)
 
     def _helper(self, node: Call) -> _Range:
@@ -143,7 +142,7 @@ class _Ranges:
         return _Range(lower.low, upper.high - inside)
 
     def never(self, condition: Expression) -> bool:
-        """Whether the condition surely holds nowhere in any case's tile."""
+        """Whether the condition is false in the tile of every case."""
         match condition:
             case Binary(operator="&&"):
                 return self.never(condition.left) or self.never(condition.right)
@@ -160,7 +159,7 @@ class _Ranges:
         return False
 
     def where(self, condition: Expression) -> _Ranges:
-        """With the ranges of names that a side of an inequality is, as far as the other one lets them be."""
+        """With the ranges narrowed by the condition's inequalities."""
         match condition:
             case Binary(operator="&&"):
                 return self.where(condition.left).where(condition.right)
@@ -175,54 +174,54 @@ class _Ranges:
     def _limited(self, node: Expression, limit: Expression, strict: int, *, below: bool) -> _Ranges:
         while isinstance(node, Cast):
             node = node.operand
-        own = self.known.get(node.object.name) if isinstance(node, Access) and not node.subscripts else None
-        if own is None or not isinstance(node, Access):
+        range_ = self.known.get(node.object.name) if isinstance(node, Access) and not node.subscripts else None
+        if range_ is None or not isinstance(node, Access):
             return self
         try:
-            other = self.of(limit)
+            bound = self.of(limit)
         except UncountableError:
             return self
         if below:
-            return self.with_range(node.object.name, _Range(own.low, minimum(own.high, other.high - strict)))
-        return self.with_range(node.object.name, _Range(maximum(own.low, other.low + strict), own.high))
+            return self.with_range(node.object.name, _Range(range_.low, minimum(range_.high, bound.high - strict)))
+        return self.with_range(node.object.name, _Range(maximum(range_.low, bound.low + strict), range_.high))
 
 
 @dataclass
 class _Boxes:
-    """The boxes of accesses: by array, and whether it is written."""
+    """The boxes of accesses, by array and by whether it is written."""
 
-    found: dict[tuple[DataObject, bool], list[tuple[_Range, ...]]] = field(default_factory=dict)
+    boxes: dict[tuple[DataObject, bool], list[tuple[_Range, ...]]] = field(default_factory=dict)
 
-    def visit(self, node: Statement, at: _Ranges) -> None:
+    def visit(self, node: Statement, ranges: _Ranges) -> None:
         if isinstance(node, Block):
             for statement in node.statements:
-                self._touch(statement, at) if not _has_parts(statement) else self.visit(statement, at)
+                self._touch(statement, ranges) if not _has_parts(statement) else self.visit(statement, ranges)
                 if isinstance(statement, Declaration):
-                    at = _declared(statement, at)
+                    ranges = _declared(statement, ranges)
         elif isinstance(node, If):
-            if not at.never(node.condition):
-                self.visit(node.then, at.where(node.condition))
+            if not ranges.never(node.condition):
+                self.visit(node.then, ranges.where(node.condition))
             if node.otherwise is not None:
-                self.visit(node.otherwise, at)
+                self.visit(node.otherwise, ranges)
         elif isinstance(node, (Loop, TileNest)):
             for loop in (node,) if isinstance(node, Loop) else (tiled.loop for tiled in node.loops):
-                at = at.with_range(loop.iterator.name, at.of_loop(loop))
-            self.visit(node.body, at)
+                ranges = ranges.with_range(loop.iterator.name, ranges.of_loop(loop))
+            self.visit(node.body, ranges)
         elif isinstance(node, PackedPanels):
-            self.visit(node.body, at)
+            self.visit(node.body, ranges)
 
-    def _touch(self, statement: Statement, at: _Ranges) -> None:
+    def _touch(self, statement: Statement, ranges: _Ranges) -> None:
         for use in uses(statement):
             if is_of_memory(use):
-                box = tuple(at.of(subscript) for subscript in use.subscripts)
+                box = tuple(ranges.of(subscript) for subscript in use.subscripts)
                 for writes, done in ((False, use.reads), (True, use.writes)):
                     if done:
-                        self.found.setdefault((use.object, writes), []).append(box)
+                        self.boxes.setdefault((use.object, writes), []).append(box)
 
     def traffic(self, cases: int) -> Iterator[ArrayTraffic]:
-        """How many elements and rows these have at most."""
-        for array in dict.fromkeys(array for array, _ in self.found):
-            read, written = (self.found.get((array, writes), []) for writes in (False, True))
+        """Upper bounds of the elements and rows."""
+        for array in dict.fromkeys(array for array, _ in self.boxes):
+            read, written = (self.boxes.get((array, writes), []) for writes in (False, True))
             rows = [[box[:-1] for box in boxes] for boxes in (read, written)]
             yield ArrayTraffic(
                 array,
@@ -241,31 +240,31 @@ def _has_parts(statement: Statement) -> bool:
     ) or isinstance(statement, (Block, TileNest))
 
 
-def _declared(declaration: Declaration, at: _Ranges) -> _Ranges:
+def _declared(declaration: Declaration, ranges: _Ranges) -> _Ranges:
     for declarator in declaration.declarators:
-        own: _Range | None = None
+        range_: _Range | None = None
         if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
             try:
-                own = at.of(declarator.initializer)
+                range_ = ranges.of(declarator.initializer)
             except UncountableError:
-                own = None
-        at = at.with_range(declarator.object.name, own)
-    return at
+                range_ = None
+        ranges = ranges.with_range(declarator.object.name, range_)
+    return ranges
 
 
 def _elements(boxes: list[tuple[_Range, ...]], cases: int) -> Numbers:
-    """Elements of the union of boxes, at most."""
+    """An upper bound of the elements in the union of boxes."""
     if not boxes:
         return np.zeros(cases, dtype=np.int64)
     around = boxes[0]
     for box in boxes[1:]:
-        around = tuple(one.around(other) for one, other in zip(around, box, strict=True))
+        around = tuple(left.around(right) for left, right in zip(around, box, strict=True))
     every = np.sum([_size(box, cases) for box in boxes], axis=0)
     return np.asarray(np.minimum(_size(around, cases), every), dtype=np.int64)
 
 
 def _size(box: tuple[_Range, ...], cases: int) -> Numbers:
     size = np.ones(cases, dtype=np.int64)
-    for one in box:
-        size = size * np.maximum(one.high - one.low + 1, 0)
+    for side in box:
+        size = size * np.maximum(side.high - side.low + 1, 0)
     return size

@@ -1,8 +1,7 @@
-"""The pipeline: a C file in, a C file with launches out. `PASSES` is the whole of it, in order
-(docs/ARCHITECTURE.md).
+"""The pipeline: a C file in, a C file with launches out. `PASSES` lists all passes in order.
 
-Each pass reads the state and fills in one part of it; `tilepragma translate --dump-after NAME`
-prints that part.
+Each pass reads the state and adds one part to it (docs/ARCHITECTURE.md); `tilepragma translate
+--dump-after NAME` prints that part.
 """
 
 from __future__ import annotations
@@ -35,18 +34,16 @@ PASSES = (
 
 
 def translate(request: TranslateRequest) -> TranslateResult:
-    """Run the passes up to `request.last`; where there are errors, only the passes that collect
-    more.
-
-    Raises OSError where the source cannot be read or a kernel not be written. Errors in the source
-    are in the result.
+    """Run the passes up to `request.last`; after errors, only the passes that collect more. Raises
+    OSError where the source cannot be read or a kernel cannot be written. Errors in the source are
+    in the result.
     """
     try:
         return _translated(request, PASSES)
     except Exception as error:
         if not is_too_deep(error):
             raise
-    # Python 3.12 counts calls through C by a limit that no program can raise.
+    # Python 3.12 limits calls through C, and no program can raise the limit.
     return _translated(replace(request, last=""), (PASSES[0], Pass(_too_deep, lambda state: "")))
 
 
@@ -57,7 +54,7 @@ def _too_deep(state: State) -> State:
 
 @on_deep_stack
 def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateResult:
-    """What the passes make of a request."""
+    """The passes' result for a request."""
     state = State(request)
     dumps: list[tuple[str, str]] = []
     for step in steps:
@@ -90,5 +87,5 @@ def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateRe
 
 
 def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:
-    """Without a leading `./`, as C compilers name them: to make, `./k.h` and `k.h` are two files."""
+    """Without a leading `./`, as C compilers print them: make tells `./k.h` from `k.h`."""
     return tuple(path.removeprefix("./") for path in paths)

@@ -1,8 +1,6 @@
-"""The passes of a translation, in their order: each takes the state and returns it with its own
-part filled in.
+"""The passes of a translation, in order: each returns the state with its own part added.
 
-Heavy modules (libclang, isl, jinja2) are imported by the pass that needs them: a file without
-directives costs nothing.
+A pass imports its heavy modules (libclang, isl, jinja2): a file without directives costs nothing.
 """
 
 from __future__ import annotations
@@ -30,28 +28,28 @@ if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion, RegisterCounts
     from tilepragma.planner.assembly import Planned
 
-#: Tiles of time steps, where a request says nothing of them: a value of TemporalTiles.
+#: The default for tiles of time steps: a value of TemporalTiles.
 TEMPORAL_VARIABLE = "TILEK_TILES"
 
 
 def scan(state: State) -> State:
-    """Read the source; a source that nowhere mentions tilek is passed through as it is. Raises OSError."""
+    """Read the source; a source that does not mention tilek passes unchanged. Raises OSError."""
     request = state.request
     text = request.text if request.text is not None else Path(request.source).read_bytes()
     if request.text is None and not Path(request.source).is_file():
         request = replace(request, text=text)  # a pipe or a device can be read only once
     if request.language != C:
         return _other_language(state, request, text)
-    found = scan_source(request.source, request.quote_folders, request.folders, text)
+    scanned = scan_source(request.source, request.quote_folders, request.folders, text)
     marked = any("tilek" in option for option in request.options)
-    return replace(state, request=request, text=text, scanned=found.files, plain=not found.mentions and not marked)
+    return replace(state, request=request, text=text, scanned=scanned.files, plain=not scanned.mentions and not marked)
 
 
 def _other_language(state: State, request: TranslateRequest, text: bytes) -> State:
-    """A source that is not C may go through, but holds no directive: that is one error, where nobody tries to read it as C."""
-    found = directive_in_text(request.source, text)
-    if found is not None:
-        place = Position(request.source, found.line, found.column, 0)
+    """A source that is not C passes, but a directive in it is one error, without parsing."""
+    directive = directive_in_text(request.source, text)
+    if directive is not None:
+        place = Position(request.source, directive.line, directive.column, 0)
         language = name_of(request.language) or request.language
         state.diagnostics.error(
             SourceRange(place, place),
@@ -74,19 +72,17 @@ def parse(state: State) -> State:
 
 
 def read_records(state: State) -> State:
-    """Read the tile sizes that `tilepragma tune` has kept beside the source, or, in a build of a
-    tuning run, the versions that are tried. Raises OSError where these cannot be read.
-    """
+    """Read the tuning records beside the source, or a tuning run's versions. Raises OSError."""
     request = state.request
-    if state.unit is None or not state.unit.kernels or not request.kept:
+    if state.unit is None or not state.unit.kernels or not request.use_records:
         return state
     from tilepragma.planner.multi_versions import candidates_for
-    from tilepragma.sizes.records import kept_file, read_kept
+    from tilepragma.sizes.records import parse_records, records_file
 
     trials = candidates_for(request.source, os.environ)
     if trials is not None or request.text is not None:
         return replace(state, trials=trials)
-    path = kept_file(request.source)
+    path = records_file(request.source)
     try:
         text = file_bytes(path).decode("utf-8", "replace")
     except FileNotFoundError:
@@ -95,27 +91,27 @@ def read_records(state: State) -> State:
         place = Position(str(path), 1, 1, 0)
         state.diagnostics.warning(SourceRange(place, place), f"kept tile sizes are ignored: {error.strerror}")
         return state
-    records = read_kept(text, str(path), state.diagnostics)
+    records = parse_records(text, str(path), state.diagnostics)
     return replace(state, records=records, measured=(*state.measured, str(path)))
 
 
 def plan(state: State) -> State:
-    """Decide launches, mapping and data of every region; the errors of all regions are collected."""
+    """Decide launches, mapping and data of every region; collect the errors of all regions."""
     if state.unit is None or not state.unit.kernels:
         return state
     from tilepragma.ir.directives import TemporalTiles
     from tilepragma.planner.planner import make_plan
     from tilepragma.planner.region_splitting import plan_region
-    from tilepragma.sizes.records import kept_tiles
+    from tilepragma.sizes.records import recorded_tiles
 
     defaults = plan_defaults(state, state.unit)
     floating = state.unit.floating
 
     def made(kernel: Kernel, diagnostics: Diagnostics) -> Planned | None:
-        said = defaults
+        region_defaults = defaults
         if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
-            said = replace(defaults, host_temporal=kept_tiles(kernel.name, state.records))
-        return make_plan(kernel, floating, diagnostics, said)
+            region_defaults = replace(defaults, host_temporal=recorded_tiles(kernel.name, state.records))
+        return make_plan(kernel, floating, diagnostics, region_defaults)
 
     regions = []
     for kernel in state.unit.kernels:
@@ -133,7 +129,7 @@ def plan(state: State) -> State:
 
 
 def apply_records(state: State) -> State:
-    """Give each plan the versions and tile sizes that were measured for it, or those that are tried."""
+    """Give each plan its measured versions and tile sizes, or those that are tried."""
     if state.unit is None or state.defaults is None:
         return state
     from tilepragma.planner.applied_records import with_kept_sizes
@@ -153,7 +149,7 @@ def apply_records(state: State) -> State:
 
 
 def measure_registers(state: State) -> State:
-    """Ask NVRTC's ptxas what a thread takes of the GPU that is planned for, and coarsen threads accordingly."""
+    """Ask NVRTC's ptxas for the threads' registers on the planned GPU, and coarsen threads."""
     from tilepragma.model.device import Gpu
 
     gpu = state.request.device
@@ -161,16 +157,18 @@ def measure_registers(state: State) -> State:
         return state
     from tilepragma.planner.thread_coarsening import with_measured_points
 
-    measured = tuple(with_measured_points(each, gpu, lambda plan: _registers(plan, gpu)) for each in state.planned)
+    measured = tuple(
+        with_measured_points(planned, gpu, lambda plan: _registers(plan, gpu)) for planned in state.planned
+    )
     return replace(state, planned=measured)
 
 
 def choose_sizes(state: State) -> State:
-    """Choose tile sizes on cores by the model: for the processor that is planned for, else for this
-    machine where it is calibrated; its calibration is then among what was measured. A plan's proof
-    holds for all tile sizes.
+    """Choose tile sizes on cores by the model. The processor is the planned one, else this machine
+    where it is calibrated; its calibration is then in `measured`. A plan's proof holds for all tile
+    sizes.
     """
-    if not any(each.plan.sizes for each in state.planned):
+    if not any(planned.plan.sizes for planned in state.planned):
         return state
     from tilepragma.model.device import Processor
 
@@ -181,18 +179,18 @@ def choose_sizes(state: State) -> State:
         return state
     from tilepragma.sizes.model_pick import with_model_choices
 
-    chosen = tuple(replace(each, plan=with_model_choices(each.plan, processor)) for each in state.planned)
+    chosen = tuple(replace(planned, plan=with_model_choices(planned.plan, processor)) for planned in state.planned)
     measured = state.measured if named else (*state.measured, str(calibration_file("threads")))
     return replace(state, planned=chosen, measured=measured)
 
 
 def verify(state: State) -> State:
-    """Check every plan by rules of their own; none that breaks one is emitted. Raises PlanFault, a fault of ours."""
+    """Check every plan by independent rules before it is emitted. Raises PlanFault, our fault."""
     if not state.planned:
         return state
     from tilepragma.verify.rules import verify as verify_plan
 
-    return replace(state, proven=tuple(verify_plan(one.plan, one.proof) for one in state.planned))
+    return replace(state, proven=tuple(verify_plan(planned.plan, planned.proof) for planned in state.planned))
 
 
 def rewrite(state: State) -> State:
@@ -204,14 +202,14 @@ def rewrite(state: State) -> State:
         )
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 
-    plans = [one.plan for one in state.proven]
+    plans = [proven.plan for proven in state.proven]
     return replace(
         state, output=rewrite_unit(state.unit, plans, request.output_name, _targets(request.targets), state.held)
     )
 
 
 def write_kernels(state: State) -> State:
-    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu, and those of versions."""
+    """Write readable kernels if asked: FILE.KERNEL.cl, .cpu.cl and .cu, also those of versions."""
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
@@ -226,19 +224,19 @@ def write_kernels(state: State) -> State:
     )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    plans = [(each.plan, True) for each in state.proven]
-    versions = [(version.plan, version.on_devices) for each in state.proven for version in each.plan.versions]
-    for one, on_devices in (*plans, *versions):
+    plans = [(proven.plan, True) for proven in state.proven]
+    versions = [(version.plan, version.on_devices) for proven in state.proven for version in proven.plan.versions]
+    for plan, on_devices in (*plans, *versions):
         for target, suffix, program in programs:
             is_taken = on_devices or program is processor_program
-            if is_taken and one.device and target in {allowed.value for allowed in one.targets}:
-                text = program(one, number(one)).text
-                write_atomically(folder / f"{stem}.{one.kernel.name}.{suffix}", text.encode())
+            if is_taken and plan.device and target in {allowed.value for allowed in plan.targets}:
+                text = program(plan, number(plan)).text
+                write_atomically(folder / f"{stem}.{plan.kernel.name}.{suffix}", text.encode())
     return state
 
 
 def plan_defaults(state: State, unit: TranslationUnit) -> PlanDefaults:
-    """What the command line and the environment say to the planner."""
+    """The planner's defaults from the command line and the environment."""
     from tilepragma.plan.defaults import PlanDefaults
 
     return PlanDefaults(_targets(state.request.targets), _temporal(state), state.request.device, unit.vectors)
@@ -257,14 +255,14 @@ def plan_version(
     from tilepragma.frontend.pragma.version_text import parse_version
     from tilepragma.planner import versions
 
-    name, known = f"{kernel.name}_version{number}", {kernel.name for kernel in unit.kernels}
-    while name in known:
+    name, taken = f"{kernel.name}_version{number}", {kernel.name for kernel in unit.kernels}
+    while name in taken:
         name += "_"
     return versions.plan_version(usual, kernel, parse_version(text, place), name, unit.floating, defaults)
 
 
 def _registers(plan: KernelPlan, gpu: Gpu) -> RegisterCounts:
-    """What NVRTC makes of a plan's CUDA program, or why it does not."""
+    """NVRTC's registers for a plan's CUDA program, or why it has none."""
     from tilepragma.codegen.device_program import cuda_program
     from tilepragma.codegen.likely_numbers import likely_definitions
     from tilepragma.codegen.numbering import number
@@ -281,10 +279,10 @@ def _registers(plan: KernelPlan, gpu: Gpu) -> RegisterCounts:
     try:
         compiler = open_nvrtc()
         definitions = likely_definitions(plan, numbering, program, gpu.threads_per_block)
-        found = compiler.compiled(program.text, 10 * major + minor, (*options, *definitions))
+        compiled = compiler.compiled(program.text, 10 * major + minor, (*options, *definitions))
     except NvrtcError as error:
         return RegisterCounts(f"estimated: {error}")
-    uses = (RegisterUse(name, one.registers, one.spilled) for name, one in found.items())
+    uses = (RegisterUse(name, usage.registers, usage.spilled) for name, usage in compiled.items())
     return RegisterCounts(f"ptxas of NVRTC {compiler.version} for sm_{major}{minor}", tuple(uses))
 
 
@@ -295,15 +293,15 @@ def _targets(names: tuple[str, ...]) -> tuple[Target, ...]:
 
 
 def _temporal(state: State) -> TemporalTiles:
-    """What the request says, else the environment; a value that is none of those meant is warned of and ignored."""
+    """The request's value, else the environment's; an unknown value is ignored with a warning."""
     from tilepragma.ir.directives import TemporalTiles
 
-    said = state.request.temporal or os.environ.get(TEMPORAL_VARIABLE, "")
+    value = state.request.temporal or os.environ.get(TEMPORAL_VARIABLE, "")
     names = [mode.value for mode in TemporalTiles]
-    if said and said not in names and state.unit is not None:
+    if value and value not in names and state.unit is not None:
         place = state.unit.kernels[0].directive.range
-        state.diagnostics.warning(place, f"{TEMPORAL_VARIABLE}={said} is ignored: it is none of {', '.join(names)}")
-    return TemporalTiles(said) if said in names else TemporalTiles.AUTOMATIC
+        state.diagnostics.warning(place, f"{TEMPORAL_VARIABLE}={value} is ignored: it is none of {', '.join(names)}")
+    return TemporalTiles(value) if value in names else TemporalTiles.AUTOMATIC
 
 
 def unit_text(state: State) -> str:

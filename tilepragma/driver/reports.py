@@ -1,4 +1,4 @@
-"""What is said of a translation: reports of its kernels, advice, and the page of pictures."""
+"""Reports on a translation: its kernels, advice, and the page of pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @on_deep_stack
 def explain(reports: Sequence[KernelFacts]) -> str:
-    """What became of each kernel, in words, and what the engine knows of its loops."""
+    """The outcome of each kernel in words, and the engine's facts of its loops."""
     from tilepragma.report.text import report_text
 
     return report_text(reports) or "No kernel regions: the program runs as it was written.\n"
@@ -29,10 +29,8 @@ def explain(reports: Sequence[KernelFacts]) -> str:
 def kernel_reports(
     result: TranslateResult, sizes: Sizes | None = None, device: Device | None = None
 ) -> tuple[KernelFacts, ...]:
-    """What a report says of each kernel; `sizes` are numbers for the kernels' parameters, and times
-    are predicted for the device.
-
-    Raises SizeError where they name no parameter of any kernel.
+    """The facts of each kernel; `sizes` are numbers for the kernels' parameters. Predicted times
+    are for the device. Raises SizeError for names that are no kernel's parameter.
     """
     from tilepragma.report.facts import kernel_facts
     from tilepragma.report.size_values import Sizes, check_sizes
@@ -46,20 +44,20 @@ def kernel_reports(
 
 @on_deep_stack
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
-    """Notes that `check` adds: the kernels that run as written, methods that might be asked for and, with `loops`, what every loop is."""
+    """The notes of `check`: kernels that run as written, faster methods, kinds of `loops`."""
     from tilepragma.report.advice import as_written_notes, device_notes, loop_notes, order_notes
 
-    found = [
+    notes = [
         *as_written_notes(result.plans, result.diagnostics),
         *device_notes(result.plans, result.diagnostics),
         *order_notes(result.plans),
     ]
-    return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
+    return (*notes, *(loop_notes(kernel_reports(result)) if loops else ()))
 
 
 @on_deep_stack
 def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
-    """Warnings of the kernels that run as written, on one core, each with a hint."""
+    """Warnings for the kernels that run as written, on one core, each with a hint."""
     from tilepragma.report.advice import as_written_notes
 
     hint = "'tilepragma check' says what would change that; -Wno-tilek-serial turns this warning off"
@@ -71,7 +69,7 @@ def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
 
 @on_deep_stack
 def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:
-    """Draw every nest of every kernel; `reports` are the kernels' of `result`, in order."""
+    """Draw every nest of every kernel; `reports` are those of `result`, in order."""
     from tilepragma import __version__
     from tilepragma.report.explain_page import explain_page as page
 

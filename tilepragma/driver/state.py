@@ -1,4 +1,4 @@
-"""What a translation is asked for, what its passes hand on, and what comes of it."""
+"""The request, the state that the passes share, and the result of a translation."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
 class TranslateRequest:
     """What to translate.
 
-    `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content
-    where it is not to be read from there. `output_name` is how the output is named in its own
-    `#line`s (empty: its generated lines are the directives'). `language` is the source's: only C
-    may hold directives. `options` are the compiler's options, raw; `quote_folders` and `folders`
-    those of -iquote and -I among them. `targets` are those to build for (empty: all). `temporal` is
-    a value of TemporalTiles (empty: what TILEK_TILES says). `device` is the one to plan for
-    (`device_named`). `kernel_folder` receives the readable kernels. `kept`: whether tile sizes that
-    are kept beside the source are taken. `last` is the pass after which to stop; `dump` names
-    passes whose result is handed to the caller as text.
+    `source` is the path as the user names it (for diagnostics and `#line`); `text` its content, if
+    not to be read from there. `output_name` is the output's name in its `#line`s (empty: generated
+    lines get the directives' lines). `language` is the source's: only C may hold directives.
+    `options` are the compiler's raw options; `quote_folders` and `folders` those of -iquote and -I
+    among them. `targets` are those to build for (empty: all). `temporal` is a value of
+    TemporalTiles (empty: TILEK_TILES decides). `device` is the one to plan for (`device_named`).
+    `kernel_folder` receives the readable kernels. `use_records`: whether tuning records beside the
+    source are used. `last` is the last pass to run; `dump` names passes whose result the caller
+    wants as text.
     """
 
     source: str
@@ -50,7 +50,7 @@ class TranslateRequest:
     temporal: str = ""
     device: Device | None = None
     kernel_folder: Path | None = None
-    kept: bool = True
+    use_records: bool = True
     last: str = "write_kernels"
     dump: frozenset[str] = frozenset()
     language: str = C
@@ -58,14 +58,13 @@ class TranslateRequest:
 
 @dataclass(frozen=True)
 class TranslateResult:
-    """What came of it. `output` is None where there are errors, or where the request stopped
-    earlier.
+    """The result. `output` is None where there are errors, or where the request stopped earlier.
 
-    `dependencies` are the files that the output depends on, the source first; `system_dependencies`
-    the headers of the system, known where a region was parsed; `inlined` those that compilers of
-    the output do not see any more: headers whose text stands in it, and `measured`: tile sizes that
-    were kept, and this machine's calibration where it was asked. The output can be made without
-    these. `unit` and `plans` are for explaining. `dumps` are (pass, text).
+    `dependencies` are the files that the output depends on, the source first. `system_dependencies`
+    are system headers, known where a region was parsed. Compilers of the output do not see two
+    groups: `inlined` headers, whose text it contains, and `measured` files: tuning records, and
+    this machine's calibration. The output can be made without these. `unit` and `plans` are for
+    explaining. `dumps` are (pass, text).
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -82,7 +81,7 @@ class TranslateResult:
 
 @dataclass(frozen=True)
 class State:
-    """What the passes have made so far; each returns it with its own part filled in. Only `diagnostics` collects."""
+    """The passes' results so far. Each pass adds one part; only `diagnostics` collects."""
 
     request: TranslateRequest
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
@@ -102,13 +101,13 @@ class State:
     @property
     def plans(self) -> tuple[KernelPlan, ...]:
         """The plans of all regions, proven or not."""
-        return tuple(one.plan for one in self.planned)
+        return tuple(planned.plan for planned in self.planned)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One step of the pipeline. `show` prints what it made, for `--dump-after`. A pass that
-    `collects` errors runs in spite of earlier ones, so that all errors of a file come in one run.
+    """One step of the pipeline; `show` prints its result, for `--dump-after`. A pass that
+    `collects` errors runs despite earlier ones, so that one run gives all errors.
     """
 
     run: Callable[[State], State]

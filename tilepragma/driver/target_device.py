@@ -1,4 +1,4 @@
-"""The devices that a translation may plan for: described by name or file, or measured on this machine."""
+"""The devices to plan for: described by name or file, or measured on this machine."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ if TYPE_CHECKING:
 
 
 def device_named(name: str) -> Device:
-    """The device of a name, or of the path of its descriptor (docs/DEVICES.md).
-
-    Raises LookupError for an unknown name, with those that are known; OSError where a file cannot
-    be read; LocatedError where it is no descriptor.
+    """The device of a name, or of its descriptor's path (docs/DEVICES.md). Raises LookupError for
+    an unknown name, with the known ones; OSError where a file cannot be read; LocatedError where it
+    is no descriptor.
     """
     from tilepragma.model.descriptor_files import named_device
 
@@ -23,15 +22,15 @@ def device_named(name: str) -> Device:
 
 
 def known_devices() -> Iterable[KnownDevice]:
-    """Every descriptor that can be named. Raises OSError where one cannot be read."""
+    """Every descriptor that has a name. Raises OSError where one cannot be read."""
     from tilepragma.model.descriptor_files import known_devices as known
 
     return known()
 
 
 def calibrated_device(key: str = "threads") -> Device | None:
-    """What is here as `tilepragma devices --calibrate` has measured it, by the name of its
-    descriptor; None where it has not, or its file was broken since.
+    """This machine's device, as `tilepragma devices --calibrate` measured it, by descriptor name.
+    None where it was not measured, or its file is broken.
     """
     from tilepragma.base.diagnostics import LocatedError
     from tilepragma.model.descriptor_files import read_descriptor
@@ -43,7 +42,7 @@ def calibrated_device(key: str = "threads") -> Device | None:
 
 
 def calibration_file(key: str) -> Path:
-    """Where `tilepragma devices --calibrate` keeps what it has measured."""
+    """The file in which `tilepragma devices --calibrate` keeps its measurements."""
     from tilepragma.model.descriptor_files import users_descriptors
 
     return users_descriptors() / f"{key}.json"

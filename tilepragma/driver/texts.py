@@ -1,5 +1,6 @@
-"""A translated source as text, and its kernels as the user wrote them: what programs are made of
-that measure versions, and what is said of a source that no pass can follow.
+"""A translated source and its kernels as text, for programs that measure versions.
+
+Also the diagnostic for a source that no pass can follow.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram:
-    """A program that calls the function around a kernel on random numbers. Raises RefusalError."""
+    """A program that calls the kernel's function on random numbers. Raises RefusalError."""
     from tilepragma.codegen.calling_program import calling_program as made
 
     enclosing = as_written(result, plan).enclosing
@@ -30,7 +31,7 @@ def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram
 
 
 def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
-    """What tells a kernel from another one, whatever its formatting."""
+    """A digest that identifies a kernel, whatever its formatting."""
     from tilepragma.sizes.digest import kernel_digest as digest
 
     return digest(as_written(result, plan), result.unit.files if result.unit is not None else ())
@@ -42,7 +43,7 @@ def source_text(result: TranslateResult) -> bytes:
 
 
 def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
-    """The source with other clauses for the machine's counts and for the tiles of a kernel's two outermost loops. Raises RefusalError."""
+    """The source with new clauses for counts and the two outermost loops. Raises RefusalError."""
     from tilepragma.host.retiling import Tiles
     from tilepragma.host.retiling import retiled as text
 
@@ -58,7 +59,7 @@ def outermost_iterators(result: TranslateResult, plan: KernelPlan) -> tuple[str,
 
 
 def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
-    """The source with other clauses for the machine's counts of a kernel. Raises RefusalError."""
+    """The source with other clauses for a kernel's counts. Raises RefusalError."""
     from tilepragma.host.retiling import recounted as text
 
     return text(source_text(result), as_written(result, plan), counts)
@@ -83,9 +84,9 @@ def as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
 def trying_environment(
     file: Path, source: str, kernel: str, versions: Sequence[str], on_devices: bool
 ) -> dict[str, str]:
-    """What a build has in its environment that is to try versions of a kernel of a source, by their
-    texts and in this order, on devices or else on hosts. It finds them in the `file`, which is
-    written. Raises OSError.
+    """The environment of a build that tries versions of a kernel, by their texts, in this order.
+    They run on devices or else on hosts. The build reads them from `file`, which is written. Raises
+    OSError.
     """
     from tilepragma.planner.multi_versions import CANDIDATES_VARIABLE, Candidates, candidates_text
 
@@ -95,7 +96,7 @@ def trying_environment(
 
 @on_deep_stack
 def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
-    """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
+    """The kernel's version that a text names, as in a tuning record. Raises RefusalError."""
     from tilepragma.base.source_ranges import NOWHERE
     from tilepragma.driver.passes import plan_defaults, plan_version
 
@@ -106,9 +107,9 @@ def planned_version(request: TranslateRequest, result: TranslateResult, plan: Ke
 
 
 def too_deep(source: str, text: bytes) -> Diagnostic:
-    """An error at the first directive, for expressions or statements that are nested deeper than this Python goes."""
-    found = directive_in_text(source, text)
-    place = Position(source, found.line if found else 1, found.column if found else 1, 0)
+    """An error at the first directive, for expressions or statements too deep for this Python."""
+    directive = directive_in_text(source, text)
+    place = Position(source, directive.line if directive else 1, directive.column if directive else 1, 0)
     remedy = (
         "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python"
     )

@@ -1,4 +1,4 @@
-"""Parsed directives: every clause of LANGUAGE.md's grammar, with expressions as located text.
+"""Parsed directives: every clause of docs/LANGUAGE.md, with expressions as located text.
 
 The grammar knows C expressions only as balanced tokens. The host code prints a `ClauseExpression`
 as the user wrote it, where the user's names, macros and types are in scope. So no second parser of
@@ -197,6 +197,13 @@ class SorClause:
     subdomain: int = 0
 
 
+@dataclass(frozen=True)
+class OtherClause:
+    """A clause of a kernel without a field of its own: a derived class says what it means."""
+
+    range: SourceRange
+
+
 class TemporalTiles(Enum):
     """Time tiles of stencils, for all kernels of a translation: `TILEK_TILES`, no clause.
 
@@ -262,6 +269,7 @@ class KernelDirective:
     privates: tuple[PrivateClause, ...] = ()
     independent: bool = False
     sor: SorClause | None = None
+    others: tuple[OtherClause, ...] = ()
     temporal: TemporalTiles = TemporalTiles.AUTOMATIC
     host_temporal: TemporalTiles | None = None
     local_bytes: int = LOCAL_BYTES

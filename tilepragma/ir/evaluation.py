@@ -61,7 +61,7 @@ class Evaluation:
         return np.asarray(self.value(condition) != 0)
 
     def trips(self, loop: Loop) -> Values:
-        """The number of iterations of a loop that ends (LANGUAGE.md). Raises UncountableError."""
+        """The number of iterations of a loop that ends. Raises UncountableError."""
         lower, upper, step = (self.value(bound) for bound in (loop.lower, loop.upper, loop.step))
         if loop.comparison == "!=":
             return maximum(_floor_quotient(upper - lower, step), 0)

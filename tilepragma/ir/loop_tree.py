@@ -85,8 +85,8 @@ class If:
 class Loop:
     """A canonical loop: `iterator` runs from `lower` by `step` while `iterator comparison upper`.
 
-    Trip count (LANGUAGE.md): N = max(0, ceil((upper - lower) / step)) for `<` and `>`, one more if
-    `<=` or `>=` is reached exactly, exact division for `!=`. The iterator stands on the left of
+    Trip count: N = max(0, ceil((upper - lower) / step)) for `<` and `>`, one more if `<=` or
+    `>=` is reached exactly, exact division for `!=`. The iterator stands on the left of
     `comparison` (the front end turns `n > i` round), one of < <= > >= !=. `step` is signed: `i -=
     s` gives the expression `-s`; `decreasing` is true if the loop counts down (by the comparison,
     or for != by the step, ±1). `declares_iterator`: `for (int i = …`. `index` numbers the loops of

@@ -1,16 +1,14 @@
-"""Polyhedral code generation: loops that visit every instance of some statements once, in the order
-of a schedule.
+"""AST generation: loops that visit every statement instance once, in the order of a schedule.
 
-    { S[i] -> [t_0, ..., t_n] } for each statement S  ->  for (t_0 ...) ... { const int i = i(t); S }
+    { S[i] -> [t_0, ..., t_n] } for each S  ->  for (t_0 ...) ... { const int i = i(t); S }
 
-`scan` is the entry. isl's AstBuild makes the loops, over the images of the instances in
-lexicographic order; here they become LoopTree. Instances with one image run in any order. Loops
-that run at most once vanish: what they set becomes part of the expressions below. Loops run from
-their least to their greatest value, unless what they count is a user's iterator negated, which then
-counts down under the user's name.
+`generate_loops` is the entry. isl's AstBuild makes the loops, over the images of the instances in
+lexicographic order, and this module turns them into LoopTree. Instances with equal images run in
+any order. Loops that run at most once vanish: their values become part of the expressions below.
+Loops count up, except over the negative of a user's iterator, which then counts down by its name.
 
-Each leaf is the statement's `node`, its iterators declared anew where no loop has them as they are.
-In generated code all iterators have scope LOCAL and are declared by their loops, so nothing of it
+Each leaf is the statement's `node`, with declarations of the iterators that no loop has unchanged.
+All iterators of generated code have scope LOCAL and are declared by their loops, so no name
 outlives its block.
 """
 
@@ -27,47 +25,47 @@ from tilepragma.ir.expressions import DataObject, Scope, access_to, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.lower.loop_names import LoopName, LoopNames, ScannedStatement, Symbols
+from tilepragma.lower.loop_names import LoopName, LoopNames, ScheduledStatement, Symbols
 from tilepragma.poly.ast_expressions import AstReader, increased, negated, short_expression
 from tilepragma.poly.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes, leaves_of
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
 SPLIT_LIMIT = 1_000_000
-"""isl's operations on splitting loops; some tenths of a second, which no loops are worth"""
+"""isl's limit for splitting loops: some tenths of a second, which is all that they are worth."""
 
 MOST_COPIES = 1.5
-"""of a statement, on average, in split loops; a few statements may have two copies more, if no condition is left in innermost loops"""
+"""Copies of a statement, on average, in split loops; two more where inner conditions vanish."""
 
 
 @dataclass(frozen=True)
-class Scanned:
-    """`block` visits the instances; `next_index` is the first index after those of its loops."""
+class GeneratedLoops:
+    """Generated loops, which visit the instances; `next_index` is the first free loop index."""
 
     block: Block
     next_index: int
 
 
-def scan(
-    statements: tuple[ScannedStatement, ...],
+def generate_loops(
+    statements: tuple[ScheduledStatement, ...],
     symbols: Symbols,
     first_index: int,
     context: isl.Set | None = None,
-) -> Scanned:
-    """The loops that visit the instances of `statements` in the lexicographic order of their times.
+) -> GeneratedLoops:
+    """The loops that visit the instances of `statements` in lexicographic order of their times.
 
-    New loops are numbered from `first_index`, in textual order. `context`, { : facts on parameters
-    }, is what is known to hold; bounds that it implies are left out. Raises OperationLimitError.
+    New loops have the numbers from `first_index` on, in textual order. `context`, { : facts on
+    parameters }, spares the bounds that it implies. Raises OperationLimitError.
     """
     nodes = _nodes(statements, context)
     by_name = {each.statement.name: each for each in statements}
     values = {name: polynomial(value) for name, value in symbols.parameters.items()}
     writer = _Writer(by_name, LoopNames(by_name, symbols), first_index)
     block = Block(tuple(writer.statements(nodes, _Inside(values, {}))))
-    return Scanned(block, writer.next_index)
+    return GeneratedLoops(block, writer.next_index)
 
 
-def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None) -> tuple[AstNode, ...]:
-    """Loops are split where that spares conditions inside them, in reason: else the outermost are compact, as few as will do."""
+def _nodes(statements: tuple[ScheduledStatement, ...], context: isl.Set | None) -> tuple[AstNode, ...]:
+    """isl's loops, split where that cheaply removes inner conditions; else compact outer loops."""
     dimensions = statements[0].times.dim(isl.dim_type.out)
     for compact in range(dimensions):
         nodes = _split(statements, context, compact, None)
@@ -81,9 +79,9 @@ def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None) ->
 
 
 def _split(
-    statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, option: str | None
+    statements: tuple[ScheduledStatement, ...], context: isl.Set | None, compact: int, option: str | None
 ) -> tuple[AstNode, ...] | None:
-    """As `_generated`; None where that takes long or makes too many copies of statements, or isl cannot do it."""
+    """As `_generated`; None where that takes long, copies statements too often, or isl fails."""
     most = MOST_COPIES * len(statements)
     if option is not None:
         most = max(most, len(statements) + 2)
@@ -95,15 +93,15 @@ def _split(
 
 
 def _asks_innermost(nodes: tuple[AstNode, ...]) -> bool:
-    """Whether a loop without loops in it has conditions, which keep compilers from vectorising it."""
+    """Whether an innermost loop has conditions, which keep compilers from vectorising it."""
     for node in nodes:
         if isinstance(node, AstIf):
             if _asks_innermost((*node.then, *node.otherwise)):
                 return True
         elif isinstance(node, AstLoop):
             below = tuple(_below(node.body))
-            loops = any(isinstance(one, AstLoop) and not one.once for one in below)
-            asks = any(isinstance(one, AstIf) for one in below)
+            loops = any(isinstance(node_, AstLoop) and not node_.once for node_ in below)
+            asks = any(isinstance(node_, AstIf) for node_ in below)
             if _asks_innermost(node.body) if loops else asks and not node.once:
                 return True
     return False
@@ -119,25 +117,24 @@ def _below(nodes: tuple[AstNode, ...]) -> Iterator[AstNode]:
 
 
 def _generated(
-    statements: tuple[ScannedStatement, ...],
+    statements: tuple[ScheduledStatement, ...],
     context: isl.Set | None,
     compact: int,
     option: str | None,
     limit: int,
     most: int | None = None,
 ) -> tuple[AstNode, ...]:
-    """isl's loops; the outermost `compact` dimensions are one loop each in each loop around, those
-    below have isl's `option`.
-
-    More than `most` copies of statements are not waited for. Raises OperationLimitError.
+    """isl's loops. The outermost `compact` dimensions are one loop each in each surrounding loop;
+    inner ones have isl's `option`. Gives up beyond `most` copies of statements. Raises
+    OperationLimitError.
     """
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, limit, "generating loops"):
         executed = [each.times.intersect_domain(each.statement.domain) for each in statements]
         dimensions = executed[0].dim(isl.dim_type.out)
         union = isl.UnionMap.from_map(executed[0])
-        for one in executed[1:]:
-            union = union.union(isl.UnionMap.from_map(one))
+        for executed_map in executed[1:]:
+            union = union.union(isl.UnionMap.from_map(executed_map))
         names = isl.IdList.alloc(isl_context, dimensions)
         for place in range(dimensions):
             names = names.add(isl.Id(_time(place), context=isl_context))
@@ -155,14 +152,14 @@ def _generated(
                 generated = build.node_from_schedule_map(union)
             return ast_nodes(generated)
         except isl.Error as error:
-            # isl says so of parts of some sets with divisions, which are bounded all the same.
+            # isl says so of parts of some sets with divisions, although they are bounded.
             if "unbounded optimum" in str(error):
                 raise OperationLimitError("isl found no bound for a loop.") from error
             raise
 
 
 def _stop_after(most: int, context: isl.Context) -> Callable[[isl.AstNode, isl.AstBuild], isl.AstNode]:
-    """What isl calls with each copy of a statement: beyond `most` of them nothing is left of its operations."""
+    """A callback for each copy of a statement: beyond `most` it ends isl's operations."""
     left = most
 
     def count(node: isl.AstNode, _: isl.AstBuild) -> isl.AstNode:
@@ -180,7 +177,7 @@ def _time(place: int) -> str:
 
 
 def _has_loop(node: AstNode) -> bool:
-    """Whether a loop stands here."""
+    """Whether the node is or contains a loop."""
     if isinstance(node, AstIf):
         return any(map(_has_loop, (*node.then, *node.otherwise)))
     return isinstance(node, AstLoop) and (not node.once or any(map(_has_loop, node.body)))
@@ -193,7 +190,7 @@ def _place(name: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Inside:
-    """What holds at a place in the new loops: `values` of isl's identifiers, and the loops around, by isl's iterator."""
+    """A place in the new loops: `values` of isl's identifiers, and loops by isl's iterator."""
 
     values: Mapping[str, Polynomial]
     loops: Mapping[str, LoopName]
@@ -204,44 +201,44 @@ class _Inside:
 
 @dataclass
 class _Writer:
-    """Turns isl's tree to LoopTree."""
+    """Turns isl's AST into LoopTree."""
 
-    by_name: Mapping[str, ScannedStatement]
+    by_name: Mapping[str, ScheduledStatement]
     names: LoopNames
     next_index: int
 
-    def statements(self, nodes: tuple[AstNode, ...], at: _Inside) -> Iterator[Statement]:
+    def statements(self, nodes: tuple[AstNode, ...], outer: _Inside) -> Iterator[Statement]:
         for node in nodes:
             if isinstance(node, AstLoop):
-                yield from self._loop(node, at)
+                yield from self._loop(node, outer)
             elif isinstance(node, AstIf):
-                then = Block(tuple(self.statements(node.then, at)))
-                otherwise = Block(tuple(self.statements(node.otherwise, at))) if node.otherwise else None
-                yield If(at.read().condition(node.condition), then, otherwise)
+                then = Block(tuple(self.statements(node.then, outer)))
+                otherwise = Block(tuple(self.statements(node.otherwise, outer))) if node.otherwise else None
+                yield If(outer.read().condition(node.condition), then, otherwise)
             else:
-                yield self._leaf(node, at)
+                yield self._leaf(node, outer)
 
-    def _loop(self, node: AstLoop, at: _Inside) -> Iterator[Statement]:
-        start = at.read().value(node.start)
+    def _loop(self, node: AstLoop, outer: _Inside) -> Iterator[Statement]:
+        start = outer.read().value(node.start)
         if node.once:
-            yield from self.statements(node.body, replace(at, values={**at.values, node.iterator: start}))
+            yield from self.statements(node.body, replace(outer, values={**outer.values, node.iterator: start}))
             return
-        around = frozenset(name.object.name for name in at.loops.values())
+        around = frozenset(name.object.name for name in outer.loops.values())
         place = _place(node.iterator)
         name = self.names.choose(tuple(leaves_of(node.body)), place, around)
         index = self.next_index
         self.next_index += 1
-        end = at.read().value(node.end)
+        end = outer.read().value(node.end)
         comparison = node.comparison
-        # Of `j <= end` clang does not know that it ends, `end` being perhaps the greatest long: it
-        # takes no vectors.
+        # clang cannot tell that `j <= end` ends, as `end` may be the greatest long: it then
+        # vectorises nothing.
         if comparison == "<=" and not any(map(_has_loop, node.body)):
             comparison, end = "<", increased(end)
         if name.negated:
             start, end, comparison = negated(start), negated(end), comparison.replace("<", ">")
         value = of_atom(access_to(name.object))
         inside = _Inside(
-            {**at.values, node.iterator: -value if name.negated else value}, {**at.loops, node.iterator: name}
+            {**outer.values, node.iterator: -value if name.negated else value}, {**outer.loops, node.iterator: name}
         )
         yield Loop(
             index,
@@ -256,36 +253,34 @@ class _Writer:
             None,
         )
 
-    def _leaf(self, node: AstLeaf, at: _Inside) -> Statement:
-        """The statement, each of its iterators replaced by the loop's that is it, or declared with
-        its value.
-
-        Those that it does not mention too: which instance this is can then be read from the code.
+    def _leaf(self, node: AstLeaf, outer: _Inside) -> Statement:
+        """The statement, with each iterator replaced by an equal loop iterator, or declared with
+        its value, also where unused: the code then shows which instance runs.
         """
         statement = self.by_name[node.statement].statement
-        read = at.read()
+        read = outer.read()
         iterators = [loop.iterator for loop in statement.loops]
         declared: list[Statement] = []
         instead: dict[DataObject, DataObject] = {}
         for place, (iterator, argument) in enumerate(zip(iterators, node.arguments, strict=True)):
-            # An inner loop may reuse an outer one's iterator: the innermost is meant.
+            # Where an inner loop reuses an outer one's iterator, the name means the innermost.
             if iterator in iterators[place + 1 :]:
                 continue
-            own = self._loop_over(node.statement, place, at)
-            if own is None:
-                own = replace(iterator, scope=Scope.LOCAL, const=True)
-                declared.append(Declaration((Declarator(own, short_expression(read.value(argument))),)))
-            if own != iterator:
-                instead[iterator] = own
+            local = self._loop_over(node.statement, place, outer)
+            if local is None:
+                local = replace(iterator, scope=Scope.LOCAL, const=True)
+                declared.append(Declaration((Declarator(local, short_expression(read.value(argument))),)))
+            if local != iterator:
+                instead[iterator] = local
         body = with_objects(statement.node, instead)
         if not declared:
             return body
         return Block((*declared, *(body.statements if isinstance(body, Block) else (body,))))
 
-    def _loop_over(self, statement: str, place: int, at: _Inside) -> DataObject | None:
-        """The iterator of the loop around that has the name and the values of the statement's iterator at `place`."""
+    def _loop_over(self, statement: str, place: int, outer: _Inside) -> DataObject | None:
+        """The iterator of a loop with name and values of the statement's iterator at `place`."""
         user = self.by_name[statement].statement.loops[place].iterator
-        for counted, name in at.loops.items():
+        for counted, name in outer.loops.items():
             sign = self.names.is_iterator(statement, _place(counted), place)
             if name.object.name == user.name and sign == (-1 if name.negated else 1):
                 return name.object

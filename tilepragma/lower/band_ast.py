@@ -1,9 +1,8 @@
-"""Loops over the points of a part that some tile of its rows holds, and the values that a row takes
-there.
+"""AST generation for a tile of a band: loops over its points, and the values of band members there.
 
     [o_l, s_l, ...] -> { S[i] : o_l <= phi_S^l(i) < o_l + s_l for the restricted levels l }
 
-Origins and sizes are parameters, so these sets are affine though an origin s_l t_l is not.
+Origins and sizes are parameters: so these sets are affine, although an origin s_l t_l is not.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
-from tilepragma.lower.ast_generation import Scanned, scan
+from tilepragma.lower.ast_generation import GeneratedLoops, generate_loops
 from tilepragma.lower.context import KnownFacts, between_corners, in_rows
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.lower.tile_bounds import (
     Range,
     TileRow,
@@ -39,8 +38,8 @@ from tilepragma.poly.scop import Scop, ScopStatement
 
 
 @dataclass(frozen=True)
-class Restriction:
-    """origin <= phi^level < origin + size; phi^level = origin where `size` is None. Both are of integer type."""
+class TileConstraint:
+    """origin <= phi^level < origin + size; phi^level = origin without `size`. Both are integers."""
 
     level: int
     origin: Expression
@@ -48,18 +47,18 @@ class Restriction:
 
     @property
     def row(self) -> TileRow:
-        """The names of isl's parameters; no identifier of the user begins like them."""
+        """The names of isl's parameters; no user's identifier begins like them."""
         origin = "value" if self.size is None else "origin"
         return TileRow(self.level, f"tilek_{origin}{self.level}", f"tilek_size{self.level}")
 
 
-Restrictions = tuple[Restriction, ...]
+TileConstraints = tuple[TileConstraint, ...]
 Schedules = tuple[StatementSchedule, ...]
 
 
 @dataclass(frozen=True)
 class BandCode:
-    """What loops over parts are made of: the Scop and its Program."""
+    """Generates loops over bands, from the Scop and its Program."""
 
     scop: Scop
     program: Program
@@ -68,81 +67,80 @@ class BandCode:
         self,
         part: Part,
         order: Order,
-        restrictions: Restrictions,
+        constraints: TileConstraints,
         first_index: int,
         taken: frozenset[str],
         known: KnownFacts,
-    ) -> Scanned:
-        """Loops over the points of the part that satisfy the restrictions, in an order that keeps
-        what depends on each other.
+    ) -> GeneratedLoops:
+        """Loops over the band's points under the constraints, in an order that keeps dependences.
 
-        No new iterator is called one of `taken`; what is `known` is not asked. Raises
+        No new iterator has a name in `taken`, and no loop tests what `known` says. Raises
         OperationLimitError.
         """
         ordered = tuple(
-            replace(one, times=self.times(each, order[each.statement.name]).intersect_domain(one.times.domain()))
-            for each, one in zip(part.statements, self.inside(part.statements, restrictions), strict=True)
+            replace(inside, times=self.times(each, order[each.statement.name]).intersect_domain(inside.times.domain()))
+            for each, inside in zip(part.statements, self.inside(part.statements, constraints), strict=True)
         )
-        return scan(ordered, self.symbols(restrictions, taken), first_index, self.facts(restrictions, known))
+        return generate_loops(ordered, self.symbols(constraints, taken), first_index, self.facts(constraints, known))
 
     def row_range(
-        self, statements: Schedules, level: int, restrictions: Restrictions, known: KnownFacts | None = None
+        self, statements: Schedules, level: int, constraints: TileConstraints, known: KnownFacts | None = None
     ) -> Range | None:
-        """The least and greatest value of a row inside the tile, for what is `known`. Raises OperationLimitError."""
-        facts = None if known is None else self.facts(restrictions, known)
-        return row_range(self.inside(statements, restrictions), level, self.symbols(restrictions), facts)
+        """The least and greatest value of a member in the tile. Raises OperationLimitError."""
+        facts = None if known is None else self.facts(constraints, known)
+        return row_range(self.inside(statements, constraints), level, self.symbols(constraints), facts)
 
     def tile_range(
-        self, statements: Schedules, level: int, size: Expression, restrictions: Restrictions
+        self, statements: Schedules, level: int, size: Expression, constraints: TileConstraints
     ) -> Range | None:
-        """The tiles of this size of a row, by their numbers, inside the tile of other rows. Raises OperationLimitError."""
-        own = Restriction(level, size, size)
-        symbols = self.symbols((*restrictions, own))
-        return tile_range(self.inside(statements, restrictions), (own.row,), 0, symbols)
+        """The numbers of tiles of this size in an outer tile. Raises OperationLimitError."""
+        tile = TileConstraint(level, size, size)
+        symbols = self.symbols((*constraints, tile))
+        return tile_range(self.inside(statements, constraints), (tile.row,), 0, symbols)
 
     def wavefronts(
-        self, statements: Schedules, sizes: Mapping[int, Expression], restrictions: Restrictions
+        self, statements: Schedules, sizes: Mapping[int, Expression], constraints: TileConstraints
     ) -> Wavefronts:
-        """The wavefronts of tiles of these sizes of rows, by their levels, inside the tile of other rows."""
-        own = tuple(Restriction(level, size, size) for level, size in sizes.items())
-        symbols = self.symbols((*restrictions, *own))
-        inside = self.inside(statements, restrictions)
-        return Wavefronts(inside, tuple(each.row for each in own), tuple(range(len(own))), symbols)
+        """The wavefronts of tiles of these sizes, by level, in an outer tile."""
+        tiles = tuple(TileConstraint(level, size, size) for level, size in sizes.items())
+        symbols = self.symbols((*constraints, *tiles))
+        inside = self.inside(statements, constraints)
+        return Wavefronts(inside, tuple(each.row for each in tiles), tuple(range(len(tiles))), symbols)
 
     def has_points(
-        self, statements: Schedules, restrictions: Restrictions, bounded: frozenset[int], known: KnownFacts
+        self, statements: Schedules, constraints: TileConstraints, bounded: frozenset[int], known: KnownFacts
     ) -> tuple[Expression | None, KnownFacts]:
-        """A condition that is false for tiles without points, and what holds where it does; None
-        where it would be always true.
+        """A condition that is false for tiles without points, None for no condition, and the facts
+        that follow from it.
 
-        What is `known` is not asked. The tiles of the rows at the levels `bounded` are in their
-        `tile_range`. Raises OperationLimitError.
+        It does not test `known`. The tiles at the levels `bounded` are in their `tile_range`.
+        Raises OperationLimitError.
         """
-        inside = self.inside(statements, tuple(each for each in restrictions if each.size is None))
-        rows = _tiles(restrictions)
+        inside = self.inside(statements, tuple(each for each in constraints if each.size is None))
+        rows = _tiles(constraints)
         within = tuple(row for row in rows if row.level in bounded)
-        condition = has_points(inside, rows, self.symbols(restrictions), known.facts, within)
+        condition = has_points(inside, rows, self.symbols(constraints), known.facts, within)
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the tiles that have points"):
             return condition, known.also(KnownFacts(with_points(inside, rows)))
 
     @property
     def nothing_known(self) -> KnownFacts:
-        """What is known where no generated loop stands around."""
+        """The facts outside all generated loops: none."""
         return KnownFacts(isl.Set.universe(isl.Space.params_alloc(self.scop.context, 0)))
 
     def known_sum(
-        self, statements: Schedules, levels: Iterable[int], outside: Restrictions, value: Restriction
+        self, statements: Schedules, levels: Iterable[int], outside: TileConstraints, value: TileConstraint
     ) -> KnownFacts:
-        """Of a `value` between the sums of the rows' least and greatest values. Raises OperationLimitError."""
+        """Facts of a `value` between sums of least and greatest. Raises OperationLimitError."""
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a loop"):
             return in_rows(self.inside(statements, outside), levels, value.row.origin)
 
-    def facts(self, restrictions: Restrictions, known: KnownFacts) -> isl.Set:
-        """What is `known`, and that tiles have sizes."""
-        return sizes_are_positive(self.scop.context, _tiles(restrictions)).intersect(known.facts)
+    def facts(self, constraints: TileConstraints, known: KnownFacts) -> isl.Set:
+        """`known`, and that sizes of tiles are positive."""
+        return sizes_are_positive(self.scop.context, _tiles(constraints)).intersect(known.facts)
 
-    def known_tile(self, statements: Schedules, outside: Restrictions, tile: Restriction) -> KnownFacts:
-        """Of the origin and size of a tile in the `tile_range` inside the tile of other rows. Raises OperationLimitError."""
+    def known_tile(self, statements: Schedules, outside: TileConstraints, tile: TileConstraint) -> KnownFacts:
+        """Facts of a tile's origin and size from its `tile_range`. Raises OperationLimitError."""
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a tile"):
             points = with_points(self.inside(statements, outside), (tile.row,))
             origin = points.find_dim_by_name(isl.dim_type.param, tile.row.origin)
@@ -150,8 +148,8 @@ class BandCode:
                 return self.nothing_known
             return KnownFacts(points.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
 
-    def known_in_tiles(self, tiles: Restrictions, value: Restriction) -> KnownFacts:
-        """Of a `value` between the sums of the first and of the last points of the tiles."""
+    def known_in_tiles(self, tiles: TileConstraints, value: TileConstraint) -> KnownFacts:
+        """Facts of a `value` between the sums of the first and the last points of the tiles."""
         return between_corners(self.scop.context, _tiles(tiles), value.row.origin)
 
     def times(self, each: StatementSchedule, rows: tuple[Row, ...]) -> isl.Map:
@@ -159,7 +157,7 @@ class BandCode:
         return self.program.in_the_scop(each.statement.name, affine_map(each.statement, rows))
 
     def user_rows(self, each: StatementSchedule) -> tuple[ScopStatement, tuple[Row, ...]]:
-        """The statement, and its rows in the user's iterators: the search counts those of decreasing loops the other way."""
+        """The statement, and its rows in the user's iterators, where decreasing ones count down."""
         statement = next(statement for statement in self.scop.statements if statement.name == each.statement.name)
         signs = tuple(-1 if loop.decreasing else 1 for loop in statement.loops)
         return statement, tuple(
@@ -169,28 +167,28 @@ class BandCode:
             for row in each.rows
         )
 
-    def inside(self, statements: Schedules, restrictions: Restrictions) -> tuple[ScannedStatement, ...]:
-        """{ S[i] -> [phi(i) for all rows] } of the points that satisfy the restrictions."""
+    def inside(self, statements: Schedules, constraints: TileConstraints) -> tuple[ScheduledStatement, ...]:
+        """{ S[i] -> [phi(i) for all rows] } of the points that satisfy the constraints."""
         by_name = {each.name: each for each in self.scop.statements}
-        scanned = tuple(
-            ScannedStatement(
+        scheduled = tuple(
+            ScheduledStatement(
                 by_name[each.statement.name],
                 self.times(each, each.rows).intersect_domain(by_name[each.statement.name].domain),
             )
             for each in statements
         )
-        fixed = {each.level: each.row.origin for each in restrictions if each.size is None}
-        return points_of_tile(at_values(scanned, fixed), _tiles(restrictions))
+        fixed = {each.level: each.row.origin for each in constraints if each.size is None}
+        return points_of_tile(at_values(scheduled, fixed), _tiles(constraints))
 
-    def symbols(self, restrictions: Restrictions, taken: frozenset[str] = frozenset()) -> Symbols:
-        """What isl's parameters stand for inside the restrictions."""
+    def symbols(self, constraints: TileConstraints, taken: frozenset[str] = frozenset()) -> Symbols:
+        """The expressions for isl's parameters inside the constraints."""
         parameters = dict(self.scop.parameters)
-        for each in restrictions:
+        for each in constraints:
             parameters[each.row.origin] = each.origin
             if each.size is not None:
                 parameters[each.row.size] = each.size
         return Symbols(parameters, taken)
 
 
-def _tiles(restrictions: Restrictions) -> tuple[TileRow, ...]:
-    return tuple(each.row for each in restrictions if each.size is not None)
+def _tiles(constraints: TileConstraints) -> tuple[TileRow, ...]:
+    return tuple(each.row for each in constraints if each.size is not None)

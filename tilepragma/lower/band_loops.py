@@ -1,4 +1,4 @@
-"""New loops over rows of a schedule and over tiles of them: names, bounds, tile sizes, and the points below."""
+"""Loops over band members and their tiles: names, bounds, tile sizes, and the points below."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import BandCode, Restrictions
+    from tilepragma.lower.band_ast import BandCode, TileConstraints
     from tilepragma.lower.context import KnownFacts
     from tilepragma.lower.tile_bounds import Range
     from tilepragma.lower.tile_wavefronts import Wavefronts
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from tilepragma.poly.schedule import StatementSchedule
 
 
-#: Numbers that a sum of type INDEX may have.
+#: The greatest number in a sum of type INDEX.
 _SHORT = 1 << 24
 
 
 class UnboundedRowError(Exception):
-    """A row has no least or no greatest value that the host could evaluate."""
+    """A band member has no bound that the host could evaluate."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ def clauses(*kinds: TileKind, dimension: int = 0) -> tuple[TileClause, ...]:
 
 @dataclass
 class TileSizes:
-    """The tile sizes of a plan, shared by what host and devices run: one for each row of each part that has tiles."""
+    """The tile sizes of a plan, for hosts and devices: one for each tiled member of each band."""
 
     names: Names
-    found: dict[tuple[int, int], TileSize] = field(default_factory=dict)
+    sizes: dict[tuple[int, int], TileSize] = field(default_factory=dict)
 
     def of(
         self,
@@ -94,17 +94,17 @@ class TileSizes:
         unit: int = 0,
         processor: tuple[tuple[int | None, int], ...] = (),
     ) -> DataObject:
-        """The symbol for a row's tile size; the first that asks says what it is by default, and `unit` and `processor` (TileSize)."""
-        if (part, level) not in self.found:
-            self.found[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device, unit, processor)
-        return self.found[part, level].object
+        """The symbol of a band member's tile size; the first call decides its defaults."""
+        if (part, level) not in self.sizes:
+            self.sizes[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device, unit, processor)
+        return self.sizes[part, level].object
 
 
 @dataclass(frozen=True)
 class PlannedBand:
-    """A part, its number among the plan's, and the order of the points of its tiles.
+    """A band, its number in the plan, and its intra-tile schedule.
 
-    `concurrent`: how its tiles begin together, if they do; `part` is then the one with such rows.
+    `concurrent`: the concurrent start of its tiles, if any; `part` then has the skewed rows.
     """
 
     part: Part
@@ -113,33 +113,33 @@ class PlannedBand:
     concurrent: ConcurrentStart | None = None
 
     @property
-    def found(self) -> Part:
-        """The part with Algorithm 4.1's own rows."""
+    def before_skewing(self) -> Part:
+        """The part with the rows of Algorithm 4.1."""
         return self.part if self.concurrent is None else self.concurrent.skewed
 
     @property
     def pair(self) -> tuple[int, ...]:
-        """The levels of the two rows whose tiles of one sum begin together; none where there are no such rows."""
+        """The levels of the two members with concurrent start of tiles of one sum, if any."""
         return () if self.concurrent is None else self.concurrent.pair
 
     @cached_property
     def registers(self) -> dict[str, RegisterRows]:
-        """By the names of the deepest statements: the rows of the register tiles that one has where it runs alone, if it has any."""
+        """Register-tile rows of the deepest statements, by name, for where one runs alone."""
         from tilepragma.poly.register_bands import register_rows
 
         part = self.part
         deepest = max(each.statement.depth for each in part.statements)
-        found = {
+        rows_of = {
             each.statement.name: register_rows(each, part.outer, part.band)
             for each in part.statements
             if each.statement.depth == deepest
         }
-        return {name: rows for name, rows in found.items() if rows is not None}
+        return {name: rows for name, rows in rows_of.items() if rows is not None}
 
 
 @dataclass
 class BandLoops:
-    """Makes the loops for one kind of target; `next_index` numbers them, `vectors` are the host's."""
+    """Makes loops for one kind of target, numbered from `next_index`; `vectors`: the host's."""
 
     code: BandCode
     names: Names
@@ -152,24 +152,24 @@ class BandLoops:
         self,
         statements: tuple[StatementSchedule, ...],
         level: int,
-        inside: Restrictions,
+        inside: TileConstraints,
         known: KnownFacts | None = None,
     ) -> Bounds:
-        """The least and greatest value of a row inside a tile of which something may be `known`.
-        Raises UnboundedRowError, OperationLimitError.
+        """The least and greatest value of a band member inside a tile, by `known`. Raises
+        UnboundedRowError, OperationLimitError.
         """
         return bounds_of(self.code.row_range(statements, level, inside, known))
 
     def tile_range(
-        self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions
+        self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: TileConstraints
     ) -> Bounds:
-        """The numbers of a row's tiles inside a tile of other rows. Raises UnboundedRowError, OperationLimitError."""
+        """The tile numbers in an outer tile. Raises UnboundedRowError, OperationLimitError."""
         return bounds_of(self.code.tile_range(statements, level, access_to(size), inside))
 
     def wavefronts(
-        self, statements: tuple[StatementSchedule, ...], sizes: Mapping[int, DataObject], inside: Restrictions
+        self, statements: tuple[StatementSchedule, ...], sizes: Mapping[int, DataObject], inside: TileConstraints
     ) -> Wavefronts:
-        """The wavefronts of tiles of rows, by their levels, inside a tile of other rows."""
+        """The wavefronts of tiles, by level, in an outer tile."""
         return self.code.wavefronts(statements, {level: access_to(size) for level, size in sizes.items()}, inside)
 
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
@@ -177,18 +177,20 @@ class BandLoops:
         self.next_index += 1
         return counted_loop(self.next_index - 1, iterator, lower, upper, body)
 
-    def points(self, part: Part, order: Order, restrictions: Restrictions, known: KnownFacts) -> tuple[Statement, ...]:
-        """Loops over the points of the part that the restrictions leave; what is `known` is not asked. Raises OperationLimitError."""
+    def points(
+        self, part: Part, order: Order, constraints: TileConstraints, known: KnownFacts
+    ) -> tuple[Statement, ...]:
+        """Loops over the band's points under the constraints. Raises OperationLimitError."""
         taken = frozenset(self.names.taken)
-        scanned = self.code.points(part, order, restrictions, self.next_index, taken, known)
-        self.next_index = scanned.next_index or self.next_index
-        return scanned.block.statements
+        generated = self.code.points(part, order, constraints, self.next_index, taken, known)
+        self.next_index = generated.next_index or self.next_index
+        return generated.block.statements
 
 
 def counted_loop(
     index: int, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()
 ) -> Loop:
-    """`for (long iterator = lower; iterator <= upper; ++iterator)`, or of the iterator's type, the loop of this index."""
+    """`for (long iterator = lower; iterator <= upper; ++iterator)`, or in the iterator's type."""
     first, last = _of_type(iterator, lower), _of_type(iterator, upper)
     return Loop(index, iterator, True, first, "<=", last, integer(1), False, Block(tuple(body)), None)
 
@@ -199,7 +201,7 @@ def declared(object_: DataObject, number: Polynomial) -> Declaration:
 
 
 def short_or_long(*values: Polynomial) -> ScalarType:
-    """INDEX where all atoms are of that type and numbers are small, so that sums of a few of them are; else LONG."""
+    """INDEX where all atoms have that type and small factors, so that sums fit; else LONG."""
     small = all(abs(factor) < _SHORT for value in values for _, factor in value.terms)
     short = small and all(getattr(atom, "type", None) == INDEX for value in values for atom in value.atoms)
     return INDEX if short else LONG
@@ -210,7 +212,7 @@ def _of_type(object_: DataObject, value: Polynomial) -> Expression:
 
 
 def base_name(statements: tuple[StatementSchedule, ...], level: int) -> str:
-    """The iterators that the row of the deepest statement is made of, joined."""
+    """The iterators in the row of the deepest statement, joined."""
     deepest = max(statements, key=lambda each: each.statement.depth)
     pairs = zip(deepest.statement.iterators, deepest.rows[level].coefficients, strict=True)
     return "_".join(iterator for iterator, factor in pairs if factor) or "row"
@@ -218,22 +220,22 @@ def base_name(statements: tuple[StatementSchedule, ...], level: int) -> str:
 
 @dataclass(frozen=True)
 class Around:
-    """The host's loops around, outermost first: their rows at the values of their iterators, and what their bounds say."""
+    """The host loops around, outermost first: rows at their iterators, and known facts."""
 
-    rows: Restrictions
+    rows: TileConstraints
     known: KnownFacts
 
     def inside(self, loops: BandLoops, row: OuterLoop, iterator: DataObject) -> Around:
-        """The same with one more loop: over `row`, by `iterator`. Raises OperationLimitError."""
-        from tilepragma.lower.band_ast import Restriction
+        """The same with an inner loop over `row`, by `iterator`. Raises OperationLimitError."""
+        from tilepragma.lower.band_ast import TileConstraint
 
-        own = Restriction(row.level, access_to(iterator))
-        within = loops.code.known_sum(row.statements, (row.level,), self.rows, own)
-        return Around((*self.rows, own), self.known.also(within))
+        constraint = TileConstraint(row.level, access_to(iterator))
+        within = loops.code.known_sum(row.statements, (row.level,), self.rows, constraint)
+        return Around((*self.rows, constraint), self.known.also(within))
 
 
-def bounds_of(found: Range | None) -> Bounds:
-    """A range as polynomials. Raises UnboundedRowError where there is none."""
-    if found is None:
+def bounds_of(range_: Range | None) -> Bounds:
+    """A range as polynomials. Raises UnboundedRowError without a range."""
+    if range_ is None:
         raise UnboundedRowError
-    return Bounds(polynomial(found.lower), polynomial(found.upper))
+    return Bounds(polynomial(range_.lower), polynomial(range_.upper))

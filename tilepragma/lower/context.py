@@ -1,10 +1,10 @@
-"""What holds where generated loops and conditions stand around, so that no condition inside asks it
-again.
+"""The context of generated loops: facts from surrounding loops and conditions, which inner
+conditions need not test.
 
     [o, s, p, ...] -> { : o <= p < o + s, least value of a row <= p, ... }
 
-A fact is one that the text around says: the bounds of a loop whose iterator p is, a condition on
-the tile. It says so of any values of the other parameters, those at which there is no instance too.
+The text around implies each fact: the bounds of the loop over p, a condition on the tile. Facts
+hold for all values of the other parameters, also where no instance runs.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from collections.abc import Iterable
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.lower.loop_names import ScannedStatement
+from tilepragma.lower.loop_names import ScheduledStatement
 from tilepragma.lower.tile_bounds import TileRow, convex_images
 
 
 @dataclass(frozen=True)
 class KnownFacts:
-    """{ : what holds }, over the parameters of restrictions and of the Scop."""
+    """{ : facts }, over the parameters of constraints and of the Scop."""
 
     facts: isl.Set
 
-    def also(self, other: KnownFacts) -> KnownFacts:
-        """Both hold."""
-        return KnownFacts(self.facts.intersect(other.facts))
+    def also(self, added: KnownFacts) -> KnownFacts:
+        """These facts and others."""
+        return KnownFacts(self.facts.intersect(added.facts))
 
 
 def between_corners(context: isl.Context, tiles: Iterable[TileRow], value: str) -> KnownFacts:
@@ -38,11 +38,9 @@ def between_corners(context: isl.Context, tiles: Iterable[TileRow], value: str) 
     return KnownFacts(isl.Set(f"[{', '.join(names)}] -> {{ : {first} <= {value} <= {last} }}", context=context))
 
 
-def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], value: str) -> KnownFacts:
+def in_rows(statements: tuple[ScheduledStatement, ...], levels: Iterable[int], value: str) -> KnownFacts:
     """[p] -> { : sum of the least values of the rows at `levels` <= p <= sum of their greatest },
-    as `row_range` has them.
-
-    No fact where these values are no linear bounds.
+    as in `row_range`. No fact where the bounds are not linear.
     """
     rows = [_bounds(statements, level) for level in levels]
     context = statements[0].times.get_ctx()
@@ -59,8 +57,8 @@ def in_rows(statements: tuple[ScannedStatement, ...], levels: Iterable[int], val
     return KnownFacts(named.set_dim_name(isl.dim_type.param, place, value).params())
 
 
-def _bounds(statements: tuple[ScannedStatement, ...], level: int) -> isl.Set | None:
-    """{ [t_level] } by its constraints on t_level alone; None where these are not those of one convex set."""
+def _bounds(statements: tuple[ScheduledStatement, ...], level: int) -> isl.Set | None:
+    """{ [t_level] } by its constraints on t_level alone; None unless one convex set gives them."""
     images = convex_images(statements, (level,))
     if len(images) != 1:
         return None
@@ -68,7 +66,7 @@ def _bounds(statements: tuple[ScannedStatement, ...], level: int) -> isl.Set | N
 
 
 def _sum(first: isl.Set, second: isl.Set) -> isl.Set:
-    """{ [x + y] : x in first, y in second }, whether or not there are any."""
+    """{ [x + y] : x in first, y in second }, also where both are empty."""
     pairs = first.flat_product(second)
     added = isl.Map("{ [x, y] -> [x + y] }", context=first.get_ctx())
     return _on_values(pairs.apply(added).remove_divs())

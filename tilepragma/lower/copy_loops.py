@@ -1,4 +1,4 @@
-"""Loops that copy cells of one array to another: every element of { [x] : cell } once, in any order."""
+"""Copy loops between arrays: each element of { [x] : cell } once, in any order."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, Loo
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
-from tilepragma.lower.ast_generation import Scanned, scan
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.ast_generation import GeneratedLoops, generate_loops
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.scop import Scop, ScopStatement
@@ -35,7 +35,7 @@ CellSet = isl.Set
 
 
 def iterator(name: str) -> DataObject:
-    """An iterator for loops that no user wrote."""
+    """An iterator for generated loops."""
     return DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL)
 
 
@@ -46,29 +46,27 @@ def copy_loops(
     assignment: Assignment,
     around: tuple[Loop, ...],
     first_index: int,
-) -> Scanned:
-    """Loops over { [o, x] : cell }, o being the iterators of the loops `around`, that make
-    `assignment`, which names x by `iterators`.
-
-    Raises OperationLimitError.
+) -> GeneratedLoops:
+    """Loops over { [o, x] : cell }, o being the iterators of the loops `around`, that run
+    `assignment`, which names x by `iterators`. Raises OperationLimitError.
     """
     with operation_limit(scop.context, DEFAULT_LIMIT, "writing loops that copy"):
         symbols: dict[str, Expression] = dict(scop.parameters)
         known: isl.Set | None = None
         if around:
-            known, cells, own = _inside(scop, cells, around)
-            symbols |= own
+            known, cells, origin_values = _inside(scop, cells, around)
+            symbols |= origin_values
         cells = cells.set_tuple_name(_COPY)
         times = isl.Map.identity(cells.get_space().map_from_set()).reset_tuple_id(isl.dim_type.out)
         node = ExpressionStatement(assignment)
         loops = tuple(_loop(iterator) for iterator in iterators)
         statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, node)
-        made = scan((ScannedStatement(statement, times),), Symbols(symbols), first_index, known)
+        made = generate_loops((ScheduledStatement(statement, times),), Symbols(symbols), first_index, known)
         return replace(made, block=_inlined(made.block))
 
 
 def _inlined(block: Block) -> Block:
-    """The block with the values of the constants that it declares in their place: there may be several of one name."""
+    """The block with its constants' values substituted: several constants may share a name."""
     values = {
         declarator.object: declarator.initializer
         for statement in block.statements
@@ -92,7 +90,7 @@ def _inlined(block: Block) -> Block:
 
 
 def _inside(scop: Scop, cells: isl.Set, around: tuple[Loop, ...]) -> tuple[isl.Set, isl.Set, Mapping[str, Expression]]:
-    """[o] -> { : o is an iteration of the loops around }, [o] -> { [x] : cell }, and what the parameters o stand for."""
+    """The iterations of the loops around and the cells, with parameters o, and the values of o."""
     names = [f"around {loop.iterator.name} {place}" for place, loop in enumerate(around)]
     known = _as_parameters(_domain(scop, around), names).params()
     values = {name: access_to(loop.iterator) for name, loop in zip(names, around, strict=True)}
@@ -100,14 +98,14 @@ def _inside(scop: Scop, cells: isl.Set, around: tuple[Loop, ...]) -> tuple[isl.S
 
 
 def _domain(scop: Scop, around: tuple[Loop, ...]) -> isl.Set:
-    """{ [o] : an iteration of the loops, whatever conditions stand between them }"""
+    """{ [o] : an iteration of the loops, ignoring conditions between them }"""
     marker = DataObject("tilek_marker", "tilek_marker", LONG, Storage.SCALAR, Scope.LOCAL)
     write = Assignment("=", Access(marker, (), (), LONG), integer(0, LONG), LONG)
     body = Block((ExpressionStatement(write),))
     for loop in reversed(around):
         body = Block((replace(loop, body=body),))
-    found = extract_scop(body.statements, (), scop.written | {marker}, context=scop.context)
-    (statement,) = found.statements
+    extracted = extract_scop(body.statements, (), scop.written | {marker}, context=scop.context)
+    (statement,) = extracted.statements
     return statement.domain
 
 
@@ -121,6 +119,6 @@ def _as_parameters(cells: isl.Set, names: Sequence[str]) -> isl.Set:
     return cells
 
 
-def _loop(own: DataObject) -> Loop:
+def _loop(iterator_: DataObject) -> Loop:
     zero = integer(0, LONG)
-    return Loop(-1, own, True, zero, "<", zero, integer(1, LONG), False, Block(()), None)
+    return Loop(-1, iterator_, True, zero, "<", zero, integer(1, LONG), False, Block(()), None)

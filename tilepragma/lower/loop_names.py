@@ -1,4 +1,4 @@
-"""What the iterators of new loops are called: as the user's where they are them, else after what they count."""
+"""Names of new iterators: the user's name for an equal iterator, else a name for the values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tilepragma.poly.scop import ScopStatement
 
 
 @dataclass(frozen=True)
-class ScannedStatement:
-    """{ S[i] -> [t] }: when the instances of a statement run. Those of its domain that have a time
-    are visited.
+class ScheduledStatement:
+    """{ S[i] -> [t] }: a statement with the times of its instances; those without a time do not
+    run.
 
-    All statements of one scan have as many dimensions of time. `times` may restrict the domain and
-    may have parameters of its own.
+    All statements of one call have equally many time dimensions. `times` may restrict the
+    domain and may have more parameters.
     """
 
     statement: ScopStatement
@@ -33,11 +33,10 @@ class ScannedStatement:
 
 @dataclass(frozen=True)
 class Symbols:
-    """What stands in generated code for isl's parameters, by their names, and which identifiers no
-    new iterator may have.
+    """Expressions for isl's parameters, by name, and identifiers that new iterators must not have.
 
-    Parameters are expressions of integer type: a Scop's own (`Scop.parameters`), sizes and origins
-    of tiles, iterators of loops around.
+    Parameters are integers: a Scop's (`Scop.parameters`), sizes and origins of tiles, iterators of
+    loops around.
     """
 
     parameters: Mapping[str, Expression]
@@ -46,7 +45,7 @@ class Symbols:
 
 @dataclass(frozen=True)
 class LoopName:
-    """`object` is the loop's iterator; `negated` where it holds the negative of what isl counts, so that the loop counts down."""
+    """A loop's iterator; `negated` where it is the negative of isl's and counts down."""
 
     object: DataObject
     negated: bool
@@ -54,17 +53,17 @@ class LoopName:
 
 @dataclass(frozen=True)
 class _Row:
-    """One dimension of a statement's time, sum of factor * iterator + constant: `terms` are the (factor, iterator's place)."""
+    """A time dimension, sum of factor * iterator + constant; `terms`: (factor, place)."""
 
     terms: tuple[tuple[int, int], ...]
     plain: bool
-    """there is neither a constant nor a parameter in it"""
+    """without constants and parameters"""
 
 
 class LoopNames:
-    """Chooses iterators for the loops of one scan."""
+    """Chooses iterators for the loops of one call."""
 
-    def __init__(self, statements: Mapping[str, ScannedStatement], symbols: Symbols) -> None:
+    def __init__(self, statements: Mapping[str, ScheduledStatement], symbols: Symbols) -> None:
         self._statements = statements
         self._rows = {name: _rows(each.times) for name, each in statements.items()}
         self._mentioned = {name: mentioned(each.statement.node) for name, each in statements.items()}
@@ -76,7 +75,7 @@ class LoopNames:
         )
 
     def choose(self, leaves: tuple[AstLeaf, ...], dimension: int | None, around: frozenset[str]) -> LoopName:
-        """The iterator of a loop over a dimension of time; `around` are the names of the iterators of loops around it."""
+        """The iterator of a loop over a time dimension; `around`: names of outer iterators."""
         for name in dict.fromkeys(self._candidates(leaves, dimension)):
             if name.object.name not in around and self._fits(name, leaves, dimension):
                 return name
@@ -86,7 +85,7 @@ class LoopNames:
         return LoopName(DataObject(chosen, chosen, LONG, Storage.SCALAR, Scope.LOCAL), False)
 
     def is_iterator(self, statement: str, dimension: int | None, place: int) -> int:
-        """1 where that dimension of the statement's time is its iterator at `place`, -1 where it is the negative, else 0."""
+        """1 where that time dimension is the iterator at `place`, -1 for its negative, else 0."""
         row = self._row(statement, dimension)
         if row is None or not row.plain or len(row.terms) != 1:
             return 0
@@ -98,16 +97,16 @@ class LoopNames:
         return None if dimension is None or rows is None else rows[dimension]
 
     def _candidates(self, leaves: tuple[AstLeaf, ...], dimension: int | None) -> Iterator[LoopName]:
-        """The user's iterators that are, in some leaf, what the loop counts or its negative."""
+        """The user's iterators that equal the loop's value, or its negative, in some leaf."""
         for leaf in leaves:
             for place, user in enumerate(self._iterators(leaf)):
                 sign = self.is_iterator(leaf.statement, dimension, place)
-                # Values one step beyond a loop's end must fit.
+                # The value one step after a loop's end must fit.
                 if sign and is_signed_int(user.element):
                     yield LoopName(replace(user, scope=Scope.LOCAL, const=False), sign < 0)
 
     def _fits(self, name: LoopName, leaves: tuple[AstLeaf, ...], dimension: int | None) -> bool:
-        """Whether in every leaf the name means what the loop counts, if it means anything."""
+        """Whether the name, where a leaf uses it, means the loop's value in all leaves."""
         if name.object.name in self._of_parameters:
             return False
         for leaf in leaves:
@@ -119,9 +118,9 @@ class LoopNames:
             if not same and name.object.name in self._mentioned[leaf.statement]:
                 return False
             if any(
-                one.element != name.object.element
+                iterator.element != name.object.element
                 or self.is_iterator(leaf.statement, dimension, place) != (-1 if name.negated else 1)
-                for place, one in same
+                for place, iterator in same
             ):
                 return False
         return True
@@ -146,22 +145,22 @@ class LoopNames:
 
 
 def mentioned(node: Statement | Expression) -> frozenset[str]:
-    """The names of all objects that stand in `node`."""
-    found = set()
-    for one in walk(node):
-        if isinstance(one, (Access, Declarator)):
-            found.add(one.object.name)
-            found |= {inner for length in one.object.lengths if length is not None for inner in mentioned(length)}
-        elif isinstance(one, Loop):
-            found.add(one.iterator.name)
-    return frozenset(found)
+    """The names of all objects in `node`."""
+    names = set()
+    for part in walk(node):
+        if isinstance(part, (Access, Declarator)):
+            names.add(part.object.name)
+            names |= {inner for length in part.object.lengths if length is not None for inner in mentioned(length)}
+        elif isinstance(part, Loop):
+            names.add(part.iterator.name)
+    return frozenset(names)
 
 
 def _rows(times: isl.Map) -> tuple[_Row, ...] | None:
-    """The dimensions of time, where all are affine."""
+    """The time dimensions, if all are affine."""
     if not times.is_single_valued():
         return None
-    # Restrictions of the domain, a tile's say, would be used to write the function otherwise.
+    # Else isl would use constraints of the domain, such as a tile's, to write the function.
     function = isl.PwMultiAff.from_map(times.gist_domain(times.domain()))
     pieces: list[isl.MultiAff] = []
     with signals_held_back():

@@ -1,16 +1,16 @@
-"""Tiles whose elements stay in registers: a few rows by a few vectors of an array's elements, while
-what remains runs through.
+"""AST generation for register tiles: a few rows by a few vectors of elements stay in registers
+while the remaining dimensions run.
 
-    { S[i] -> [r, c, k] }      the element X[f(r, c)] that S updates depends on the rows r and c of a permutable band alone
-    { S[i] -> [r, k] }         X[f(r)], a sum that each value of r has of its own: there are no columns
+    { S[i] -> [r, c, k] }   S updates X[f(r, c)]; r and c are two members of a permutable band
+    { S[i] -> [r, k] }      S updates X[f(r)], a sum for each value of r, without columns
 
-A tile is R values of r by C of c, from the origin [r_0, c_0] on. Of all k, those are `full` at
-which S runs for the whole tile:
+A tile is R values of r by C of c, from the origin [r_0, c_0] on. Those k are `full` at which S runs
+for the whole tile:
 
     { [k] : for all 0 <= a < R, 0 <= b < C : S runs at [r_0 + a, c_0 + b, k] }
 
-There the loops over a and b have constant bounds. What is left of the tile runs before and after;
-every order of a permutable band is right, and elements see their own instances in the order of k.
+There the loops over a and b have constant bounds. The rest of the tile runs before and after: every
+order of a permutable band is legal, and each element sees its instances in the order of k.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
-from tilepragma.lower.ast_generation import Scanned, scan
-from tilepragma.lower.band_ast import BandCode, Restrictions
+from tilepragma.lower.ast_generation import GeneratedLoops, generate_loops
+from tilepragma.lower.band_ast import BandCode, TileConstraints
 from tilepragma.lower.context import KnownFacts, in_rows
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.lower.tile_bounds import row_range, symbol_reader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.register_bands import RegisterRows
 from tilepragma.poly.schedule import StatementSchedule
 
 _FEW = 8
-"""Values of a row that tiles have unless somebody asks for fewer."""
+"""The extents of tiles, by default."""
 _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
 
 
 @dataclass(frozen=True)
 class RegisterBox:
-    """The tile: its origins in the rows of tiles, expressions of integer type, and its extents in
-    each. `padded`: columns are known to be alike, the first to be there, and others may not be.
+    """The tile: its integer origins in the tiled rows, and its extents. `padded`: all columns of
+    the tile that exist are alike; the first exists, others may not.
     """
 
     rows: RegisterRows
@@ -49,35 +49,31 @@ class RegisterBox:
 
     @property
     def limits(self) -> tuple[tuple[str, int, int], ...]:
-        """The names of isl's parameters for the origins, the levels of their rows, and the extents."""
+        """isl's parameters for the origins, the levels of their rows, and the extents."""
         return tuple(zip(_ORIGINS, self.rows.tile, self.extents, strict=False))
 
 
 @dataclass(frozen=True)
-class RegisterScan:
-    """Loops over the points of a register tile. `condition`: there is something full; None where
-    there always is.
+class RegisterLoops:
+    """Loops over the points of a register tile. `condition`: some k is full; None where always so.
 
-    `through` are the loops over the full k, around the instance at the tile's origin. `before` and
-    `after` are what surrounds it, `otherwise` is all of a tile with nothing full; None where there
-    is none.
+    `through`: loops over the full k, around the instance at the tile's origin. `before` and
+    `after`: the rest around it. `otherwise`: a whole tile without full k, or None.
     """
 
     condition: Expression | None
-    before: Scanned | None
-    through: Scanned
-    after: Scanned | None
-    otherwise: Scanned | None
+    before: GeneratedLoops | None
+    through: GeneratedLoops
+    after: GeneratedLoops | None
+    otherwise: GeneratedLoops | None
 
 
 @dataclass(frozen=True)
-class PanelScan:
-    """Inside tiles of the rows that run through, and of columns: `condition`: each column is there
-    at all of their values, from `lower` to `upper`; None where they always are. `known` is what
-    holds then.
+class PanelLoops:
+    """A panel of columns in tiles of the through row. `condition`: each column exists at all its
+    values, from `lower` to `upper`; None where always so. `known` then holds.
 
-    Of a `padded` one that holds of the columns up to `last`, the first of them included, and all
-    rows have the same columns.
+    For a `padded` one, this is so for the columns up to `last`, and all rows have equal columns.
     """
 
     condition: Expression | None
@@ -88,17 +84,17 @@ class PanelScan:
 
 
 @dataclass(frozen=True)
-class PanelScans:
-    """The panel that is full, the one that is padded where that is not, and loops over all points where neither is; None where there is no such."""
+class PanelVariants:
+    """The full panel, the padded one for other tiles, and loops over all points for the rest."""
 
-    full: PanelScan
-    padded: PanelScan | None
-    otherwise: Scanned | None
+    full: PanelLoops
+    padded: PanelLoops | None
+    otherwise: GeneratedLoops | None
 
 
 @dataclass(frozen=True)
-class AloneScan:
-    """Tiles in which a statement runs alone: the `condition` for them, None where all are such; `known` is what holds there."""
+class AloneTiles:
+    """Tiles in which a statement runs alone: their `condition`, None if always so, and facts."""
 
     condition: Expression | None
     known: KnownFacts
@@ -106,7 +102,7 @@ class AloneScan:
 
 @dataclass(frozen=True)
 class _Pieces:
-    """Of a tile the points { [t] } before, at and after what is full, and those of a tile where nothing is."""
+    """The points { [t] } of a tile before, at and after the full k, and all points without any."""
 
     condition: isl.Set
     before: isl.Set
@@ -116,14 +112,13 @@ class _Pieces:
 
 
 def known_origin(
-    code: BandCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions, place: int
+    code: BandCode, each: StatementSchedule, rows: RegisterRows, constraints: TileConstraints, place: int
 ) -> KnownFacts:
-    """Of the origin of register tiles in the tile's row at `place`: it is between the least and the
-    greatest value of that row inside the restrictions, so that there are such. Raises
-    OperationLimitError.
+    """Facts of the origin of register tiles in the row at `place`: it lies between the least and
+    the greatest value of that row inside the constraints. Raises OperationLimitError.
     """
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
-        inside = code.inside((each,), restrictions)
+        inside = code.inside((each,), constraints)
         return in_rows(inside, (rows.tile[place],), _ORIGINS[place])
 
 
@@ -132,53 +127,52 @@ def alone_in_tiles(
     statements: tuple[StatementSchedule, ...],
     each: StatementSchedule,
     array: str,
-    restrictions: Restrictions,
+    constraints: TileConstraints,
     known: KnownFacts,
-) -> AloneScan | None:
-    """[o, s] -> { : S has points in the tile, no other of the statements has, and no element of the
-    array that S updates is read as another }
+) -> AloneTiles | None:
+    """[o, s] -> { : only S has points in the tile, and the array elements that S updates are read
+    as no others }
 
-    There the order of S's points is that of each element's updates alone. None where that has no
-    simple form. Raises OperationLimitError.
+    There only the updates of each element order S's points. None without a simple form. Raises
+    OperationLimitError.
     """
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding the tiles in which a statement runs alone"):
-        scanned = code.inside(statements, restrictions)
-        context = code.facts(restrictions, known)
-        mine = next(one for one in scanned if one.statement.name == each.statement.name)
-        points = mine.times.intersect_domain(mine.statement.domain).range()
-        condition = points.params().subtract(_elements(mine, array).clash(points))
-        for other in scanned:
-            if other is not mine:
-                condition = condition.subtract(other.times.intersect_domain(other.statement.domain).params())
+        scheduled = code.inside(statements, constraints)
+        context = code.facts(constraints, known)
+        alone = next(candidate for candidate in scheduled if candidate.statement.name == each.statement.name)
+        points = alone.times.intersect_domain(alone.statement.domain).range()
+        condition = points.params().subtract(_elements(alone, array).clash(points))
+        for statement in scheduled:
+            if statement is not alone:
+                condition = condition.subtract(statement.times.intersect_domain(statement.statement.domain).params())
         simple = _simple_part(
             condition.intersect(context),
             context,
-            [restriction.row.size for restriction in restrictions if restriction.size],
+            [constraint.row.size for constraint in constraints if constraint.size],
         )
         if simple is None:
             return None
         always = context.is_subset(simple)
         test = None if always else isl.AstBuild.from_context(context).expr_from_set(simple.gist(context))
-    told = None if test is None else symbol_reader(code.symbols(restrictions)).condition(test)
-    return AloneScan(told, KnownFacts(known.facts.intersect(simple)))
+    told = None if test is None else symbol_reader(code.symbols(constraints)).condition(test)
+    return AloneTiles(told, KnownFacts(known.facts.intersect(simple)))
 
 
-def scan_register_tile(
+def register_tile_loops(
     code: BandCode,
     each: StatementSchedule,
     box: RegisterBox,
-    restrictions: Restrictions,
+    constraints: TileConstraints,
     known: KnownFacts,
     first_index: int,
     taken: frozenset[str],
-) -> RegisterScan | None:
-    """The loops over one tile, inside the restrictions, of whose origin something may be `known`;
-    new ones are numbered from `first_index`, no new iterator is called one of `taken`. None where
-    what is full has no simple form. Raises OperationLimitError.
+) -> RegisterLoops | None:
+    """The loops over one tile inside the constraints, numbered from `first_index`; new iterators
+    avoid `taken`. None where full k have no simple form. Raises OperationLimitError.
     """
-    (inside,) = code.inside((each,), restrictions)
-    context = code.facts(restrictions, known)
-    symbols = _with_origins(code.symbols(restrictions, taken), box)
+    (inside,) = code.inside((each,), constraints)
+    context = code.facts(constraints, known)
+    symbols = _with_origins(code.symbols(constraints, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
         pieces = _pieces(inside, box, _elements(inside, box.rows.array), context)
         if pieces is None:
@@ -198,45 +192,44 @@ def scan_register_tile(
         (None if always else pieces.otherwise, across, context),
     )
     index = first_index
-    parts: list[Scanned | None] = []
+    parts: list[GeneratedLoops | None] = []
     for points, order, facts in wanted:
         if points is None or points.intersect_params(facts).is_empty():
             parts.append(None)
             continue
         times = code.times(each, tuple(each.rows[level] for level in order))
-        own = replace(inside, times=times.intersect_domain(inside.times.intersect_range(points).domain()))
-        scanned = scan((own,), symbols, index, facts)
-        index = scanned.next_index
-        parts.append(scanned)
+        part = replace(inside, times=times.intersect_domain(inside.times.intersect_range(points).domain()))
+        generated = generate_loops((part,), symbols, index, facts)
+        index = generated.next_index
+        parts.append(generated)
     before, through, after, otherwise = parts
     if through is None:
         return None
-    return RegisterScan(
+    return RegisterLoops(
         None if test is None else symbol_reader(symbols).condition(test), before, through, after, otherwise
     )
 
 
-def scan_panel(
+def panel_loops(
     code: BandCode,
     each: StatementSchedule,
     box: RegisterBox,
-    restrictions: Restrictions,
+    constraints: TileConstraints,
     known: KnownFacts,
     first_index: int,
     taken: frozenset[str],
     least: int,
-) -> PanelScans | None:
-    """The panel that tiles below each other have in common: the columns of the box, at the values
-    of the one row that runs through.
+) -> PanelVariants | None:
+    """The panel that tiles below each other share: the box's columns at the through row's values.
 
-    Arguments as for `scan_register_tile`; one that is padded has `least` columns at least, 0: there
-    is to be none. None where the panel has no simple form. Raises OperationLimitError.
+    Arguments as for `register_tile_loops`; a padded panel has `least` columns or more, none for 0.
+    None where the panel has no simple form. Raises OperationLimitError.
     """
-    (inside,) = code.inside((each,), restrictions)
+    (inside,) = code.inside((each,), constraints)
     (_, column), (through,) = box.rows.tile, box.rows.through
-    symbols = _with_origins(code.symbols(restrictions, taken), box)
+    symbols = _with_origins(code.symbols(constraints, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
-        context = code.facts(restrictions, known)
+        context = code.facts(constraints, known)
         domain = inside.times.intersect_domain(inside.statement.domain).range()
         whole = _columns(domain, box)
         points = domain.intersect(whole)
@@ -248,7 +241,7 @@ def scan_panel(
         left = rest if padded is None else rest.subtract(padded)
     narrow = replace(inside, times=inside.times.intersect_range(points))
 
-    def panel(condition: isl.Set, facts: isl.Set, *, padded: bool) -> PanelScan | None:
+    def panel(condition: isl.Set, facts: isl.Set, *, padded: bool) -> PanelLoops | None:
         given = facts.intersect(condition)
         through_range = row_range((narrow,), through, symbols, given)
         last = row_range((narrow,), column, symbols, given) if padded else None
@@ -259,7 +252,7 @@ def scan_panel(
             test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
         told = None if test is None else symbol_reader(symbols).condition(test)
         within = KnownFacts(given if given.n_basic_set() == 1 else known.facts.intersect(condition))
-        return PanelScan(told, through_range.lower, through_range.upper, within, None if last is None else last.upper)
+        return PanelLoops(told, through_range.lower, through_range.upper, within, None if last is None else last.upper)
 
     first = panel(full, context, padded=False)
     if first is None:
@@ -270,13 +263,13 @@ def scan_panel(
     if not points.intersect_params(left).is_empty():
         across = (*box.rows.outside, box.rows.row, *box.rows.through, column)
         times = code.times(each, tuple(each.rows[level] for level in across))
-        own = replace(inside, times=times.intersect_domain(narrow.times.domain()))
-        otherwise = scan((own,), symbols, first_index, context)
-    return PanelScans(first, second, otherwise)
+        remaining = replace(inside, times=times.intersect_domain(narrow.times.domain()))
+        otherwise = generate_loops((remaining,), symbols, first_index, context)
+    return PanelVariants(first, second, otherwise)
 
 
 def _full_columns(points: isl.Set, whole: isl.Set, box: RegisterBox) -> isl.Set:
-    """[p] -> { : what some column of the panel has, of the values that run through, all columns of it have }"""
+    """[p] -> { : all columns of the panel have the through values that some column has }"""
     (row, column) = box.rows.tile
     used = points.project_out(isl.dim_type.set, row, 1)
     every = _without(points, (row, column))
@@ -285,13 +278,13 @@ def _full_columns(points: isl.Set, whole: isl.Set, box: RegisterBox) -> isl.Set:
 
 
 def _alike_columns(points: isl.Set, box: RegisterBox, least: int) -> isl.Set:
-    """[p] -> { : the first `least` columns are there, and each that is has all rows, at all values that run through, that any of them has }"""
+    """[p] -> { : `least` columns exist, and all columns have the same rows and through values }"""
     _, column = box.rows.tile
     others = tuple(level for level in range(points.dim(isl.dim_type.set)) if level != column)
     alike = _with(_without(points, others), others).intersect(_with(_without(points, (column,)), (column,)))
     there = points.params()
     for count in {1, least}:
-        # The last of so many columns.
+        # Whether the last of `count` columns exists.
         before = points.intersect(_columns(points, replace(box, extents=(box.extents[0], count - 1))))
         there = there.intersect(
             points.intersect(_columns(points, replace(box, extents=(box.extents[0], count)))).subtract(before).params()
@@ -300,7 +293,7 @@ def _alike_columns(points: isl.Set, box: RegisterBox, least: int) -> isl.Set:
 
 
 def _simple_condition(condition: isl.Set, context: isl.Set) -> isl.Set | None:
-    """The condition as one convex set without integers of its own, in that context; None where it is none."""
+    """The condition as one convex set without existential integers, in that context; else None."""
     wanted = _joined(condition)
     if wanted.is_empty() or wanted.n_basic_set() != 1:
         return None
@@ -308,12 +301,12 @@ def _simple_condition(condition: isl.Set, context: isl.Set) -> isl.Set | None:
 
 
 def _with_origins(symbols: Symbols, box: RegisterBox) -> Symbols:
-    """The symbols, and the box's origins."""
+    """The symbols with the box's origins."""
     return Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=False))}, symbols.taken)
 
 
 def _within(like: isl.Set, limits: Iterable[tuple[str, int, int]]) -> isl.Set:
-    """[o, ...] -> { [t] : o <= t_l < o + s, ... } for (o, l, s) of the limits, in the space of such points"""
+    """[o, ...] -> { [t] : o <= t_l < o + s, ... } for (o, l, s) of the limits, in such a space."""
     names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
     triples = tuple(limits)
     origins = ", ".join(origin for origin, _, _ in triples)
@@ -321,31 +314,33 @@ def _within(like: isl.Set, limits: Iterable[tuple[str, int, int]]) -> isl.Set:
     return isl.Set(f"[{origins}] -> {{ [{', '.join(names)}] : {conditions} }}", context=like.get_ctx())
 
 
-def _elements(inside: ScannedStatement, array: str) -> _Elements:
+def _elements(inside: ScheduledStatement, array: str) -> _Elements:
     references = [reference for reference in inside.statement.references if reference.object.name == array]
     target = next(reference for reference in references if reference.writes)
-    at = inside.times.intersect_domain(inside.statement.domain).reverse()
+    by_time = inside.times.intersect_domain(inside.statement.domain).reverse()
     others = [reference for reference in references if not reference.relation.is_equal(target.relation)]
-    return _Elements(at.apply_range(target.relation), tuple(at.apply_range(one.relation) for one in others))
+    return _Elements(
+        by_time.apply_range(target.relation), tuple(by_time.apply_range(reference.relation) for reference in others)
+    )
 
 
 @dataclass(frozen=True)
 class _Elements:
-    """{ [t] -> X[x] }: the element that is updated, and the others of its array that are read."""
+    """{ [t] -> X[x] }: the updated element, and the array's other elements that S reads."""
 
     updated: isl.Map
     others: tuple[isl.Map, ...]
 
     def clash(self, points: isl.Set) -> isl.Set:
-        """[p] -> { : an element updated at some of the points is read as another one at some of them }"""
+        """[p] -> { : some points update an element that some points read as another one }"""
         updated = points.apply(self.updated)
         clashes = isl.Set.empty(points.params().get_space())
-        for other in self.others:
-            clashes = clashes.union(updated.intersect(points.apply(other)).params())
+        for reads in self.others:
+            clashes = clashes.union(updated.intersect(points.apply(reads)).params())
         return clashes
 
 
-def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements, context: isl.Set) -> _Pieces | None:
+def _pieces(inside: ScheduledStatement, box: RegisterBox, elements: _Elements, context: isl.Set) -> _Pieces | None:
     domain = inside.times.intersect_domain(inside.statement.domain).range()
     whole = _box(domain, box)
     points = domain.intersect(whole)
@@ -384,7 +379,7 @@ def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements, con
 
 
 def _joined(points: isl.Set) -> isl.Set:
-    """The same as one convex set where it is one."""
+    """The same set as one convex set where possible."""
     points = points.remove_redundancies().coalesce()
     if points.n_basic_set() > 1:
         for hull in (points.unshifted_simple_hull(), points.simple_hull()):
@@ -395,15 +390,14 @@ def _joined(points: isl.Set) -> isl.Set:
 
 
 def _in_parameters(condition: isl.Set, context: isl.Set) -> isl.Set | None:
-    """The condition without integers of its own ("there is an e0 such that"), in a `context` where that says the same; None in others."""
+    """The condition without existential integers, where equivalent in the `context`; else None."""
     plain = condition.remove_divs()
     return plain if plain.intersect(context).is_subset(condition) else None
 
 
 def _simple_part(condition: isl.Set, context: isl.Set, sizes: list[str]) -> isl.Set | None:
-    """The condition as one convex set, or most of it: the tiles of a few values in each row, of
-    which `sizes` are the parameters, and none of those that are there for one value of a parameter
-    alone.
+    """The condition, or most of it, as one convex set: the tiles of several values in each row
+    (`sizes` are their parameters), without parts that hold at one value of a parameter only.
     """
     whole = _joined(condition)
     if whole.is_empty() or whole.n_basic_set() == 1:

@@ -1,14 +1,14 @@
-"""Tiles whose sizes are symbols: the points of one tile, and which tiles there are.
+"""Tile bounds for symbolic sizes: the points of one tile, and which tiles exist.
 
-A band of rows phi_1, ..., phi_m with sizes s_k is cut into the tiles t_k = floor(phi_k / s_k)
-(thesis (3.14)). While s_k is a symbol that is not affine, but the tile's origin o_k = s_k t_k is
-one more parameter and
+Sizes s_k cut a band of rows phi_1, ..., phi_m into the tiles t_k = floor(phi_k / s_k) (thesis
+(3.14)). That is not affine for a symbol s_k. But the tile's origin o_k = s_k t_k is one more
+parameter, and
 
     [o, s] -> { S[i] -> [phi(i)] : o_k <= phi_k(i) < o_k + s_k }
 
-is: its points are scanned exactly, at borders too (`points_of_tile`). Which tiles there are is
-over-approximated by projection (`tile_range`); what it has too many of are tiles without points.
-`Symbols.parameters` must say what the parameters o_k and s_k stand for.
+is affine: loops over its points are exact, also at borders (`points_of_tile`). Projection
+over-approximates the existing tiles (`tile_range`) by tiles without points. `Symbols.parameters`
+must define the parameters o_k and s_k.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, polynomial
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.poly.ast_expressions import AstReader, helper, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
 
 @dataclass(frozen=True)
 class TileRow:
-    """A row of a band: phi_k is the dimension `level` of time, `origin` and `size` are the names of isl's parameters o_k and s_k."""
+    """A tiled row phi_k: its time dimension `level`, and the names of parameters o_k and s_k."""
 
     level: int
     origin: str
@@ -37,75 +37,74 @@ class TileRow:
 
 @dataclass(frozen=True)
 class Range:
-    """lower, ..., upper: both belong to it; empty where lower > upper. Expressions of integer type."""
+    """lower, ..., upper, both included; empty where lower > upper. Integer expressions."""
 
     lower: Expression
     upper: Expression
 
 
-def points_of_tile(statements: tuple[ScannedStatement, ...], rows: tuple[TileRow, ...]) -> tuple[ScannedStatement, ...]:
-    """{ S[i] -> [t] : o_k <= t_k < o_k + s_k for the rows given }; the order of the points is the one of before."""
+def points_of_tile(
+    statements: tuple[ScheduledStatement, ...], rows: tuple[TileRow, ...]
+) -> tuple[ScheduledStatement, ...]:
+    """{ S[i] -> [t] : o_k <= t_k < o_k + s_k for the rows given }; keeps the order of points."""
     return tuple(replace(each, times=each.times.intersect_range(_box(each.times, rows))) for each in statements)
 
 
-def at_values(statements: tuple[ScannedStatement, ...], fixed: Mapping[int, str]) -> tuple[ScannedStatement, ...]:
-    """{ S[i] -> [t] : t_level = p } for parameters p, by dimension: what runs in one iteration of loops around."""
+def at_values(statements: tuple[ScheduledStatement, ...], fixed: Mapping[int, str]) -> tuple[ScheduledStatement, ...]:
+    """{ S[i] -> [t] : t_level = p } for parameters p by dimension: one iteration of outer loops."""
     return tuple(replace(each, times=each.times.intersect_range(_fixed(each.times, fixed))) for each in statements)
 
 
 def sizes_are_positive(context: isl.Context, rows: tuple[TileRow, ...]) -> isl.Set:
-    """{ : s_k >= 1 }, a fact for `scan`."""
+    """{ : s_k >= 1 }, a fact for `generate_loops`."""
     sizes = [row.size for row in rows]
     conditions = " and ".join(f"{name} >= 1" for name in sizes) or "true"
     return isl.Set(f"[{', '.join(sizes)}] -> {{ : {conditions} }}", context=context)
 
 
 def row_range(
-    statements: tuple[ScannedStatement, ...], level: int, symbols: Symbols, context: isl.Set | None = None
+    statements: tuple[ScheduledStatement, ...], level: int, symbols: Symbols, context: isl.Set | None = None
 ) -> Range | None:
-    """The least and the greatest value of one dimension of time over all instances; None where
-    there is no instance.
+    """The least and greatest value of a time dimension over all instances; None without instances.
 
-    May be larger, where the statements' values have no common form. Raises OperationLimitError.
+    The range may be larger, where statements have no common form. Raises OperationLimitError.
     """
-    found = _extremes(statements, level, symbols, context)
-    return None if found is None else Range(short_expression(found[0]), short_expression(found[1]))
+    extremes = _extremes(statements, level, symbols, context)
+    return None if extremes is None else Range(short_expression(extremes[0]), short_expression(extremes[1]))
 
 
 def tile_range(
-    statements: tuple[ScannedStatement, ...],
+    statements: tuple[ScheduledStatement, ...],
     rows: tuple[TileRow, ...],
     place: int,
     symbols: Symbols,
     context: isl.Set | None = None,
 ) -> Range | None:
     """floor(min phi_k / s_k), ..., floor(max phi_k / s_k) for the row k at `place`, over the points
-    of the tiles given by rows before it.
+    of the tiles given by the rows before it.
 
-    Pass rows[place:] alone for bounds that depend on no other row. None where there is no instance
-    at all. The range may be larger than that of the tiles that have points, never smaller. Raises
-    OperationLimitError.
+    With rows[place:], bounds depend on no other row. None without instances. The range has all
+    tiles with points, and may have more. Raises OperationLimitError.
     """
     row = rows[place]
-    found = _extremes(points_of_tile(statements, rows[:place]), row.level, symbols, context)
-    if found is None:
+    extremes = _extremes(points_of_tile(statements, rows[:place]), row.level, symbols, context)
+    if extremes is None:
         return None
     size = symbols.parameters[row.size]
-    return Range(_quotient(found[0], size), _quotient(found[1], size))
+    return Range(_quotient(extremes[0], size), _quotient(extremes[1], size))
 
 
 def has_points(
-    statements: tuple[ScannedStatement, ...],
+    statements: tuple[ScheduledStatement, ...],
     rows: tuple[TileRow, ...],
     symbols: Symbols,
     context: isl.Set | None = None,
     bounded: tuple[TileRow, ...] = (),
 ) -> Expression | None:
-    """A condition on o and s that is false for tiles without points, and cheap; None where it would
-    be always true.
+    """A cheap condition on o and s that is false for tiles without points; None if always true.
 
-    It may be true for a tile without points. The tile numbers of the rows `bounded` are known to be
-    within the `tile_range` that depends on no other row. Raises OperationLimitError.
+    It may be true for a tile without points. Tile numbers of the rows `bounded` are within the
+    `tile_range` that depends on no other row. Raises OperationLimitError.
     """
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, DEFAULT_LIMIT, "finding the tiles that have points"):
@@ -114,10 +113,10 @@ def has_points(
         inside = with_points(statements, rows)
         given = known
         for row in bounded:
-            own = with_points(statements, (row,))
-            origin = own.find_dim_by_name(isl.dim_type.param, row.origin)
+            row_points = with_points(statements, (row,))
+            origin = row_points.find_dim_by_name(isl.dim_type.param, row.origin)
             if origin >= 0:
-                given = given.intersect(own.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
+                given = given.intersect(row_points.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
         inside = inside.gist(given)
         if given.is_subset(inside):
             return None
@@ -125,12 +124,12 @@ def has_points(
     return symbol_reader(symbols).condition(condition)
 
 
-def with_points(statements: tuple[ScannedStatement, ...], rows: tuple[TileRow, ...]) -> isl.Set:
+def with_points(statements: tuple[ScheduledStatement, ...], rows: tuple[TileRow, ...]) -> isl.Set:
     """[o, s] -> { : exists S[i] : o_k <= phi_k(i) < o_k + s_k }, or a convex set around it."""
     inside = None
     for each in points_of_tile(statements, rows):
-        own = each.times.intersect_domain(each.statement.domain).params().remove_divs()
-        inside = own if inside is None else inside.union(own)
+        points = each.times.intersect_domain(each.statement.domain).params().remove_divs()
+        inside = points if inside is None else inside.union(points)
     assert inside is not None
     inside = inside.coalesce()
     return isl.Set.from_basic_set(inside.unshifted_simple_hull()) if inside.n_basic_set() > 1 else inside
@@ -160,25 +159,23 @@ def _set(times: isl.Map, parameters: list[str], names: list[str], conditions: li
 
 
 def _extremes(
-    statements: tuple[ScannedStatement, ...], level: int, symbols: Symbols, context: isl.Set | None
+    statements: tuple[ScheduledStatement, ...], level: int, symbols: Symbols, context: isl.Set | None
 ) -> tuple[Polynomial, Polynomial] | None:
     """The least and greatest value of a dimension of time, over all statements."""
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, DEFAULT_LIMIT, "finding the bounds of a loop"):
-        found = [_bounds(image, symbols) for image in convex_images(statements, (level,), context)]
-    bounds = [one for one in found if one is not None]
+        image_bounds = [_bounds(image, symbols) for image in convex_images(statements, (level,), context)]
+    bounds = [pair for pair in image_bounds if pair is not None]
     if not bounds:
         return None
     return minimum(lower for lower, _ in bounds), maximum(upper for _, upper in bounds)
 
 
 def convex_images(
-    statements: tuple[ScannedStatement, ...], levels: tuple[int, ...], context: isl.Set | None = None
+    statements: tuple[ScheduledStatement, ...], levels: tuple[int, ...], context: isl.Set | None = None
 ) -> list[isl.BasicSet]:
-    """{ [t_l for the levels l] } of all instances, or more: one convex set where that is bounded as
-    they are, else several.
-
-    What `context` implies may be left out.
+    """{ [t_l for the levels l] } of all instances, or more: one convex set where that is as
+    bounded, else several. Omits what `context` implies.
     """
     images = None
     for each in statements:
@@ -214,7 +211,7 @@ class ConvexRow:
 
 
 def convex_rows(piece: isl.BasicSet, symbols: Symbols) -> Iterator[ConvexRow]:
-    """The constraints of a set { [t] } without divisions that some t stands in; an equality gives two."""
+    """The constraints with some t of a set { [t] } without divisions; an equality gives two."""
     for constraint in piece.remove_redundancies().get_constraints():
         coefficients = tuple(
             int(constraint.get_coefficient_val(isl.dim_type.set, place).to_python())
@@ -235,7 +232,7 @@ def convex_rows(piece: isl.BasicSet, symbols: Symbols) -> Iterator[ConvexRow]:
 
 
 def _bounds(values: isl.BasicSet, symbols: Symbols) -> tuple[Polynomial, Polynomial] | None:
-    """lower, upper with { [x] } = { [x] : lower <= x <= upper }, as far as parameters admit any x; None where none do."""
+    """(lower, upper) with { [x] : lower <= x <= upper } the set; None where it is empty."""
     if values.is_empty():
         return None
     lower, upper = [], []

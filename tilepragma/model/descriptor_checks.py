@@ -1,4 +1,4 @@
-"""From the text of a descriptor to the device: every field there, of its kind, and all of them making sense together."""
+"""Reads a descriptor's text: checks that all fields are present, valid and consistent."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ _KINDS = {"gpu": GPU, "processor": PROCESSOR}
 
 
 def device_of(text: str, file: str) -> Device:
-    """The device that a descriptor describes; `file` is its name in errors. Raises LocatedError with all that is wrong in it."""
-    found = Diagnostics()
+    """The device that a descriptor describes; `file` is its name in errors. Raises LocatedError."""
+    diagnostics = Diagnostics()
     try:
-        device = _device(_Reader(read_located(text, file), found))
+        device = _device(_Reader(read_located(text, file), diagnostics))
     except SourceError as error:
         raise LocatedError((error.diagnostic,)) from None
-    if device is None or found.has_errors:
-        raise LocatedError(tuple(found))
+    if device is None or diagnostics.has_errors:
+        raise LocatedError(tuple(diagnostics))
     return device
 
 
 @dataclass
 class _Reader:
-    """Reads objects by their fields. What is wrong is reported and left out of the result; nothing is guessed."""
+    """Reads objects by their fields. Faults are reported and left out of the result."""
 
     json: LocatedJson
-    found: Diagnostics
+    diagnostics: Diagnostics
     faulty: set[Path] = field(default_factory=set)
 
     def error(self, path: Path, message: str, *remedies: str) -> None:
         """Report a fault of the value at `path`."""
         self.faulty.add(path)
-        self.found.error(self.json.place(path), message, *remedies)
+        self.diagnostics.error(self.json.place(path), message, *remedies)
 
     def record(self, value: object, path: Path, fields: tuple[Field, ...]) -> dict[str, Any]:
-        """The values of an object's fields that are right, and complaints of the others."""
+        """The valid fields of an object; reports the others."""
         if not isinstance(value, dict):
             self.error(path, f"{_called(path)} is {_shown(value)}", f"it must be an object with {_names(fields)}")
             return {}
-        known = {one.name: one for one in fields}
+        known = {field_.name: field_ for field_ in fields}
         for name in value:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
@@ -69,14 +69,16 @@ class _Reader:
                 )
         return result
 
-    def value(self, value: object, path: Path, one: Field) -> Any:
-        """The value of a field, or a complaint."""
-        if one.value is Value.MEMORIES:
+    def value(self, value: object, path: Path, field_: Field) -> Any:
+        """The value of a field; reports an invalid one."""
+        if field_.value is Value.MEMORIES:
             return self._memories(value, path)
-        if one.value is Value.OVERHEADS:
+        if field_.value is Value.OVERHEADS:
             return None if value is None else self.record(value, path, OVERHEADS)
-        if not _RULES[one.value](value):
-            self.error(path, f"'{one.name}' is {_shown(value)}", f"it must be {one.value.value}: {one.meaning}")
+        if not _RULES[field_.value](value):
+            self.error(
+                path, f"'{field_.name}' is {_shown(value)}", f"it must be {field_.value.value}: {field_.meaning}"
+            )
             return None
         if isinstance(value, list):
             return tuple(tuple(each) if isinstance(each, list) else each for each in value)
@@ -86,24 +88,24 @@ class _Reader:
         if not isinstance(value, list) or not value:
             self.error(path, f"'memories' is {_shown(value)}", f"it must be {Value.MEMORIES.value}")
             return ()
-        records = [self.record(one, (*path, number), MEMORY) for number, one in enumerate(value)]
+        records = [self.record(record, (*path, number), MEMORY) for number, record in enumerate(value)]
         return tuple(Memory(**record) for record in records if len(record) == len(MEMORY))
 
 
 def _device(reader: _Reader) -> Device | None:
-    """The device, or None after complaints."""
+    """The device, or None after reports."""
     whole = reader.json.value
     kind = whole.get("kind") if isinstance(whole, dict) else None
     if not isinstance(whole, dict) or not isinstance(kind, str) or kind not in _KINDS:
-        said = "there is no 'kind'" if kind is None else f"'kind' is {_shown(kind)}"
+        problem = "there is no 'kind'" if kind is None else f"'kind' is {_shown(kind)}"
         reader.error(
             ("kind",),
-            f"{said}: what the device is, is not said",
+            f"{problem}: what the device is, is not said",
             'write "kind": "gpu" or "kind": "processor" in an object',
         )
         return None
     values = reader.record(whole, (), TOP + _KINDS[kind])
-    if reader.found.has_errors:
+    if reader.diagnostics.has_errors:
         return None
     for name in ("kind", "source"):
         values.pop(name, None)
@@ -121,7 +123,7 @@ def _device(reader: _Reader) -> Device | None:
 
 
 def _contradictions(gpu: Gpu) -> Iterator[tuple[str, str, str]]:
-    """What cannot be true of one device at once: the field, what is wrong, and what would be right."""
+    """Contradictions between fields: the field, what is wrong, and what would be right."""
     ordered = (
         ("warp", "threads_per_block"),
         ("threads_per_block", "threads_per_multiprocessor"),
@@ -131,11 +133,11 @@ def _contradictions(gpu: Gpu) -> Iterator[tuple[str, str, str]]:
         ("registers_per_thread", "registers_per_block"),
         ("registers_per_block", "registers_per_multiprocessor"),
     )
-    for less, more in ordered:
-        if getattr(gpu, less) > getattr(gpu, more):
+    for less, greater in ordered:
+        if getattr(gpu, less) > getattr(gpu, greater):
             yield (
                 less,
-                f"'{less}' is {getattr(gpu, less)}, more than '{more}', {getattr(gpu, more)}",
+                f"'{less}' is {getattr(gpu, less)}, more than '{greater}', {getattr(gpu, greater)}",
                 "one of the two is wrong",
             )
     if gpu.threads_per_multiprocessor % gpu.warp:
@@ -203,8 +205,8 @@ def _is_ascending(value: object, of: Callable[[Any], bool]) -> bool:
 def _is_costs(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
-    pairs = all(isinstance(one, list) and len(one) == 2 and _is_number(one[1], 0) for one in value)
-    return pairs and _is_ascending([one[0] for one in value], _is_count)
+    pairs = all(isinstance(pair, list) and len(pair) == 2 and _is_number(pair[1], 0) for pair in value)
+    return pairs and _is_ascending([pair[0] for pair in value], _is_count)
 
 
 _RULES: dict[Value, Callable[[object], bool]] = {
@@ -228,7 +230,7 @@ def _names(fields: tuple[Field, ...]) -> str:
 
 def _called(path: Path) -> str:
     return (
-        "the descriptor" if not path else "/".join(f"{each}" if isinstance(each, str) else f"[{each}]" for each in path)
+        "the descriptor" if not path else "/".join(f"{step}" if isinstance(step, str) else f"[{step}]" for step in path)
     )
 
 

@@ -1,4 +1,4 @@
-"""The fields of device descriptors: what each means, in which unit, and which values make sense (docs/DEVICES.md lists the same)."""
+"""The fields of device descriptors: meaning, unit and valid values (as in docs/DEVICES.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Value(Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """One field: its unit and meaning in words. One that is not `required` may be left out."""
+    """One field: its unit and meaning in words. It may be left out unless it is `required`."""
 
     name: str
     value: Value
@@ -64,7 +64,8 @@ GPU = (
     Field(
         "warps_unit",
         Value.POWER,
-        "warps: where registers go to warps, the partitions of a multiprocessor that warps are dealt to; where they go to "
+        "warps: where registers go to warps, the partitions of a multiprocessor that warps are mapped to; "
+        "where they go to "
         "blocks, a block's warps are rounded up to a multiple of it",
     ),
     Field("transaction", Value.POWER, "bytes that an access to global memory moves at least"),
@@ -109,7 +110,7 @@ OVERHEADS = (
     Field("copy_in", Value.RATE_OR_NULL, "bytes a second of long copies to the device", required=False),
     Field("copy_out", Value.RATE_OR_NULL, "bytes a second of long copies from the device", required=False),
 )
-#: What a file says besides, at its top.
+#: Further fields at the top of a file.
 TOP = (
     Field("kind", Value.TEXT, "`gpu` or `processor`"),
     Field("source", Value.TEXT, "where the figures are from, for people", required=False),

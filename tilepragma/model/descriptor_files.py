@@ -1,4 +1,4 @@
-"""Where descriptors lie, and how they are found by name: those that the user's machine was measured for first, then ours."""
+"""Where descriptors lie, and how names find them: the user's first, then the package's."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SUFFIX = ".json"
 
 @dataclass(frozen=True)
 class KnownDevice:
-    """A descriptor that can be named: `own` where it is the user's. `device` is None where the file is faulty, and `faults` say why."""
+    """A named descriptor. `device` is None for a faulty file, and `faults` say why."""
 
     name: str
     path: Path
-    own: bool
+    is_users: bool
     device: Device | None
     faults: tuple[Diagnostic, ...] = ()
 
     @property
     def figures(self) -> str:
-        """What kind of device it is, its main figures, and whether its overheads were measured, in one line."""
+        """The kind of device, its main figures, and whether it was calibrated, in one line."""
         if self.device is None:
             return f"faulty: {self.path}"
         measured = "not calibrated" if self.device.overheads is None else "calibrated"
@@ -55,20 +55,20 @@ def _figures(device: Device) -> Iterator[str]:
 
 
 def users_descriptors() -> Path:
-    """The folder of the user's own descriptors, `devices` in the data folder; it need not be there yet."""
+    """The folder of the user's descriptors, `devices` in the data folder; it may not exist yet."""
     return data_folder() / "devices"
 
 
 def our_descriptors() -> Path:
-    """The folder of those that ship with the package."""
+    """The folder of the descriptors that ship with the package."""
     return Path(__file__).parent / "descriptors"
 
 
 def named_device(name: str) -> Device:
     """The device of a name, or of a path (which ends in .json or has a slash).
 
-    Raises LookupError for a name that nobody knows, with those that are known; OSError where the
-    file cannot be read; LocatedError where it is no descriptor.
+    Raises LookupError for an unknown name (the message lists the known ones), OSError if the file
+    cannot be read, LocatedError if it is no descriptor.
     """
     if _is_path(name):
         return device_of(Path(name).read_bytes().decode("utf-8", "replace"), name)  # a pipe will do
@@ -85,15 +85,13 @@ def named_device(name: str) -> Device:
 
 
 def read_descriptor(path: Path) -> Device:
-    """The device that a file describes. Raises OSError where it cannot be read and LocatedError where it is no descriptor."""
+    """The device that a file describes. Raises OSError, and LocatedError if it is no descriptor."""
     return device_of(file_bytes(path).decode("utf-8", "replace"), str(path))
 
 
 def write_descriptor(device: Device, name: str, source: str) -> Path:
-    """Keep a descriptor in the user's folder, under a name; `source` says where the figures are
-    from. Returns its path.
-
-    Raises OSError where it cannot be written.
+    """Store a descriptor in the user's folder under a name; `source` is the origin of the figures.
+    Returns its path. Raises OSError.
     """
     path = users_descriptors() / f"{name.lower()}{_SUFFIX}"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,21 +106,21 @@ def descriptor_text(device: Device, source: str) -> str:
 
 
 def known_devices() -> Iterator[KnownDevice]:
-    """All descriptors that can be named, by name; one of the user's hides one of ours. Raises OSError where one cannot be read."""
-    own = users_descriptors()
+    """All named descriptors, sorted; the user's hide the package's. Raises OSError."""
+    folder = users_descriptors()
     for name, path in sorted(_paths().items()):
         try:
-            yield KnownDevice(name, path, path.parent == own, read_descriptor(path))
+            yield KnownDevice(name, path, path.parent == folder, read_descriptor(path))
         except LocatedError as faults:
-            yield KnownDevice(name, path, path.parent == own, None, faults.diagnostics)
+            yield KnownDevice(name, path, path.parent == folder, None, faults.diagnostics)
 
 
 def _paths() -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for folder in (our_descriptors(), users_descriptors()):
         if folder.is_dir():
-            found |= {path.stem.lower(): path for path in folder.iterdir() if path.suffix == _SUFFIX}
-    return found
+            paths |= {path.stem.lower(): path for path in folder.iterdir() if path.suffix == _SUFFIX}
+    return paths
 
 
 def _is_path(name: str) -> bool:

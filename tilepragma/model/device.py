@@ -1,9 +1,9 @@
 """What the model knows of a device. Sizes are in bytes, rates in bytes or operations per second,
 times in seconds.
 
-A descriptor has what a data sheet says; `Overheads` are measured on the machine at hand
-(`tilepragma devices --calibrate`), None where nobody has. GPUs and processors answer the same
-questions: units that run blocks of work at once, lanes that run in step, and memories in levels.
+A descriptor has a data sheet's figures; `Overheads` are measured on the machine (`tilepragma
+devices --calibrate`), else None. GPUs and processors have a common form: units that run blocks of
+work in parallel, lanes that run in step, and memories in levels.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from tilepragma.base.frozen_values import dataclass
 @dataclass(frozen=True)
 class Memory:
     """One level of the memories: `sharers` units (multiprocessors, cores) share one of `size`
-    bytes, and `bandwidth` is the bytes per second that all units get from all of them together;
-    None where nobody has measured that.
+    bytes. `bandwidth`: bytes per second of all units from all of them together; None if unmeasured.
     """
 
     name: str
@@ -28,14 +27,13 @@ class Memory:
 
 @dataclass(frozen=True)
 class Overheads:
-    """What things cost apart from work, in seconds (thesis 5.3.3.1).
+    """Costs apart from work, in seconds (thesis 5.3.3.1).
 
-    `kernel`: sigma_ker, a launch that does nothing. `barrier`: sigma_thd, one barrier of a block,
-    by its number of threads. `wavefront`: sigma_blk, from one inter-tile wavefront to the next, by
-    the number of blocks. Both tables are in ascending order of the number; between two numbers the
-    cost is interpolated, outside them it is that of the nearest. `copy`: a copy of no bytes to or
-    from the device; `copy_in` and `copy_out` are the bytes per second that a long one to and from
-    it moves, None where there is no copying or nobody has measured it.
+    `kernel`: sigma_ker, an empty launch. `barrier`: sigma_thd, one barrier of a block, by its
+    number of threads. `wavefront`: sigma_blk, from one inter-tile wavefront to the next, by the
+    number of blocks. Both tables ascend; costs are interpolated, and constant outside. `copy`: an
+    empty copy to or from the device; `copy_in` and `copy_out`: bytes per second of long copies to
+    and from it, None if unmeasured or without copies.
     """
 
     kernel: float
@@ -48,16 +46,14 @@ class Overheads:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU. `memories` are listed from the nearest: shared memory (of one multiprocessor), L2,
-    DRAM.
+    """A GPU. `memories` from the nearest: shared memory (of one multiprocessor), L2, DRAM.
 
-    `compute_capability` is None where it is no NVIDIA device; the limits are then those of OpenCL.
-    Registers are 32 bits wide. `shared_per_block` is what a block may have that asks for nothing,
-    `shared_opt_in` what it may ask for (0: no more), `shared_reserved` bytes of each block are the
-    system's besides. `shared_carve_outs` are the amounts of shared memory, ascending, that a
-    multiprocessor can be split into beside its L1 cache (none: it is always all). `transaction` is
-    what a warp's accesses to global memory are served in; each of the `banks` serves `bank_width`
-    bytes.
+    `compute_capability` is None for other makers than NVIDIA; the limits are then those of OpenCL.
+    Registers are 32 bits wide. A block gets `shared_per_block` bytes by default, up to
+    `shared_opt_in` on request (0: no more), and `shared_reserved` bytes are the system's besides.
+    `shared_carve_outs`: the ascending amounts of shared memory that a multiprocessor can have
+    beside its L1 cache (none: always all). `transaction`: the bytes in which global memory serves a
+    warp; each of the `banks` serves `bank_width` bytes.
     """
 
     name: str
@@ -76,7 +72,7 @@ class Gpu:
     registers_per_thread: int
     register_unit: int
     register_scope: str
-    """`warp` or `block`: what registers are given out to, in multiples of `register_unit`"""
+    """`warp` or `block`: the unit that gets registers, in multiples of `register_unit`"""
     warps_unit: int
     transaction: int
     banks: int
@@ -92,9 +88,8 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Processor:
-    """The cores of a host, for threads and for OpenCL devices that are processors. `vector` bytes
-    are computed at once; rates are those of all cores. `memories` are listed from the nearest: L1,
-    L2, L3 where there is one, DRAM.
+    """The cores of a host, for threads and for OpenCL processors. A core computes `vector` bytes at
+    a time; rates are those of all cores. `memories` from the nearest: L1, L2, L3 if any, DRAM.
     """
 
     name: str
@@ -109,11 +104,11 @@ class Processor:
 
     @property
     def is_opencl(self) -> bool:
-        """Whether it is an OpenCL device, whose launches are queued one by one: data are copied to it, as calibration has measured."""
+        """Whether it is an OpenCL device, with a launch queue and measured copies."""
         return self.overheads is not None and self.overheads.copy_in is not None
 
     def with_cores(self, cores: int) -> Processor:
-        """The same where only so many of its cores have work: rates and bandwidths of memories that each core has for itself are theirs."""
+        """The processor with so many busy cores: rates and private bandwidths scale with them."""
         part = cores / self.cores
         memories = tuple(
             replace(memory, bandwidth=memory.bandwidth * part)

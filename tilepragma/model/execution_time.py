@@ -1,10 +1,9 @@
-"""The execution-time model of tiled loop nests: thesis equations (5.2)-(5.11), over many layouts at
-once.
+"""The execution-time model of tiled loop nests: thesis equations (5.2)-(5.11), over many layouts.
 
 A layout is a tile size and a thread organisation. Every array has one entry a layout, or a shape
 that numpy broadcasts to that; times are in seconds. Multiprocessors are called units, so that a
-processor's cores can stand for them: a unit runs a tile at a time, its lanes (a warp, a vector) run
-points in step. On cores a tile has no barriers between threads, hence barriers that cost nothing.
+processor's cores can take their role: a unit runs a tile at a time, its lanes (a warp, a vector)
+run points in step. On cores a tile has no barriers between threads, hence barriers cost nothing.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
 HALF_A_TILE = 0.5
-"""What a border tile is of a full one where nobody has counted (thesis 5.3.4)."""
+"""A border tile's share of a full one if nobody has counted (thesis 5.3.4)."""
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What a program costs on a device, in seconds: `alpha` a warp of points, `beta` a point (often
-    below zero, thesis 5.5.3), `gamma` an element moved between device memory and shared memory.
+    """A program's costs on a device, in seconds: `alpha` a warp of points, `beta` a point (often
+    negative, thesis 5.5.3), `gamma` an element moved between device memory and shared memory.
     Numbers for all layouts or one for each.
     """
 
@@ -38,7 +37,7 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class Work:
-    """What there is to do at each layout.
+    """The work of each layout.
 
     Of a full tile: `steps` is its number of intra-tile wavefronts (U_e - L_e + 1), `warps` the sum
     of their G (warps that have points), `points` the sum of their H (L_tile), `transfers` N_mem
@@ -58,7 +57,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Parts:
-    """Where the time of a layout goes, in seconds; the five parts add up to `total`. `tile` is the time of one full tile."""
+    """The parts of a layout's time in seconds, which sum to `total`; `tile` is a full tile's."""
 
     tile: Numbers
     compute: Numbers
@@ -75,11 +74,11 @@ class Parts:
 
 @dataclass(frozen=True)
 class TileWavefronts:
-    """The inter-tile wavefronts of each layout, those with the same numbers written once.
+    """The inter-tile wavefronts of each layout, equal ones stored once.
 
-    Those of layout k begin at `starts[k]` and end where the next layout's begin (each has one at
-    least). An entry stands for `repeats` wavefronts of `tiles` tiles, of which `full` are full.
-    `share`, one a layout, is what the others are of a full tile, on average.
+    Those of layout k begin at `starts[k]` and end where the next layout's begin (each has at least
+    one). An entry stands for `repeats` wavefronts of `tiles` tiles, of which `full` are full.
+    `share`: the mean size of a layout's other tiles relative to a full one.
     """
 
     starts: Integers
@@ -89,26 +88,26 @@ class TileWavefronts:
     share: Numbers
 
     def rounds(self, units: int) -> Numbers:
-        """How many full tiles' time each layout's tiles take on the slowest of the units."""
+        """The time of the slowest unit for each layout's tiles, in full tiles."""
         every = sums(self.repeats * slowest_unit(self.tiles, units), self.starts)
         full = sums(self.repeats * slowest_unit(self.full, units), self.starts)
         return np.asarray(full + self.share * (every - full), dtype=np.float64)
 
 
 def sums(values: Integers, starts: Integers) -> Integers:
-    """The sum of each group of values, where one begins at each of `starts`; none is empty."""
+    """The sum of each group of values; a non-empty group begins at each of `starts`."""
     return np.add.reduceat(values, starts) if len(starts) else np.zeros(0, dtype=np.int64)
 
 
 def slowest_unit(tiles: Integers, units: int) -> Integers:
-    """Tiles that the slowest of the units runs in a wavefront of that many: (5.9)-(5.11) in closed
-    form, ceil(tiles / P).
+    """Tiles that the slowest unit runs in a wavefront of `tiles`: (5.9)-(5.11) in closed form,
+    ceil(tiles / P).
 
     (5.9) makes I = ceil(tiles / (B P)) rounds, (5.11) takes B tiles' time for each but the last,
     and ceil((tiles mod B P) / P) for that. With tiles = q B P + r and 0 < r <= B P that is q B +
-    ceil(r / P) = ceil(tiles / P), whatever B is. (For r = B P, where (5.11) as printed says 0, the
-    last round is a whole one: B.) Of n tiles of which f are full, the ceil(f / P) rounds that full
-    ones need take a full tile's time; in the others there are border tiles alone.
+    ceil(r / P) = ceil(tiles / P), for any B. (For r = B P, where (5.11) as printed says 0, the last
+    round is a whole one: B.) Of n tiles with f full ones, the ceil(f / P) rounds of full tiles take
+    a full tile's time; the others have border tiles alone.
     """
     return -(-tiles // units)
 
@@ -117,8 +116,8 @@ def tile_time(work: Work, coefficients: Coefficients, barrier: float | Numbers) 
     """(5.7): T_tile = alpha sum G + (U - L + 3) sigma_thd + beta L_tile + gamma N_mem, as
     computation, barriers and memory.
 
-    The sums over wavefronts of (5.2)-(5.4) stand in `work`: (5.3) is linear in G and H. `barrier`
-    is sigma_thd: one follows each intra-tile wavefront, one the loads and one the stores. T_mem is
+    The sums over wavefronts of (5.2)-(5.4) are in `work`: (5.3) is linear in G and H. `barrier` is
+    sigma_thd: one follows each intra-tile wavefront, one the loads and one the stores. T_mem is
     (5.5); the sum of H is L_tile (5.6).
     """
     compute = np.asarray(coefficients.alpha * work.warps + coefficients.beta * work.points, dtype=np.float64)
@@ -136,7 +135,7 @@ def predict(
     overheads: Overheads,
 ) -> Parts:
     """(5.8), (5.10): the time of the whole nest with `threads` a block and `blocks` resident on
-    each of the units.
+    each unit.
 
     T_total = rounds T_tile + wavefronts sigma_blk + sigma_ker, where `rounds` are summed over
     inter-tile wavefronts. Inputs broadcast.
@@ -156,7 +155,7 @@ def predict(
 
 
 def cost_at(table: Sequence[tuple[int, float]], number: int | Integers) -> Numbers:
-    """What a table of measured costs says of a number: interpolated between two, that of the nearest outside, 0 of an empty table."""
+    """A table's cost of a number: interpolated, the nearest outside, 0 for an empty table."""
     if not table:
         return np.zeros(np.shape(number))
     numbers, costs = zip(*table, strict=True)

@@ -14,9 +14,8 @@ from tilepragma.model.roofline import units_of
 class Mix:
     """Instructions of one point of a program: `operations` of floating type (a fused multiply-add
     is one), `special` ones (division, square root), `others` (integer, control), `accesses` to
-    shared memory or cache, each of them `conflicts` times as long as one without bank conflicts.
-    `chain` of them wait for the one before; None: all. `element` bytes; `double` precision. Numbers
-    for all layouts or one for each.
+    shared memory or cache, slower by a factor `conflicts`. `chain` of them wait for the one before;
+    None: all. `element` bytes; `double` precision. Numbers for all layouts or one for each.
     """
 
     operations: float | Numbers
@@ -30,20 +29,20 @@ class Mix:
 
     @property
     def instructions(self) -> float | Numbers:
-        """All of them."""
+        """All instructions."""
         return self.operations + self.special + self.others + self.accesses
 
 
-#: How many times as long as an addition a division or square root takes: special function units are
-#: a quarter to an eighth as wide as the others, and a division is several instructions (CUDA
-#: programming guide, arithmetic instructions).
+#: The time of a division or square root relative to an addition: special function units are a
+#: quarter to an eighth as wide as others, and a division is several instructions (CUDA programming
+#: guide, arithmetic instructions).
 SPECIAL = 8.0
 #: Cycles from an instruction to one that needs its result, by major compute capability: Volkov,
 #: "Understanding Latency Hiding on GPUs" (2016), to Maxwell; Jia et al., "Dissecting the NVIDIA
-#: Volta GPU Architecture" (2018), from Volta on. Unknown devices are taken for the latter.
+#: Volta GPU Architecture" (2018), from Volta on. Unknown devices count as the latter.
 LATENCY = {1: 24.0, 2: 18.0, 3: 9.0, 5: 6.0, 6: 6.0}
 LATEST = 4.0
-#: The same of an access to shared memory.
+#: The cycles of an access to shared memory.
 SHARED_LATENCY = 24.0
 
 
@@ -78,7 +77,7 @@ def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Coeff
 
 
 def _access(device: Device, mix: Mix, lanes: int) -> float | Numbers:
-    """Cycles of a warp's accesses: banks of a GPU serve a word each, a core loads two vectors (as descriptors say of the nearest level)."""
+    """Cycles of a warp's accesses: a GPU's banks serve a word each, a core loads two vectors."""
     if isinstance(device, Gpu):
         words = max(1.0, mix.element / device.bank_width)
         return mix.accesses * mix.conflicts * lanes * words / device.banks

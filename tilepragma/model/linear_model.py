@@ -1,4 +1,4 @@
-"""Times that are sums of what there is of each kind of work, each at its price: estimated, or fitted to runs (thesis 5.3.3.2)."""
+"""Times as sums over kinds of work at prices, estimated or fitted to runs (thesis 5.3.3.2)."""
 
 from __future__ import annotations
 
@@ -10,36 +10,35 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.execution_time import Numbers
 
-#: How much a factor's relative distance from that of all weighs against a run's relative error.
+#: The weight of a factor's relative distance from the common factor against a run's relative error.
 _RIDGE = 0.01
-#: Relative errors beyond which runs count less, since something else ran; and how often their
-#: weights are found anew.
+#: Runs with larger relative errors count less, since something else ran; and the number of
+#: reweightings.
 _LARGE, _ROUNDS = 0.05, 6
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Kinds of work by their `names`, and the seconds that each is estimated to take, a row for each layout."""
+    """Kinds of work by their `names`, and their estimated seconds, a row for each layout."""
 
     names: tuple[str, ...]
     seconds: Numbers
 
     @property
     def estimate(self) -> Numbers:
-        """The time of each layout, where nothing was measured."""
+        """The estimated time of each layout."""
         return np.asarray(self.seconds.sum(axis=1))
 
     def priced(self, factors: Numbers) -> Numbers:
-        """The time of each layout, where a kind of work takes so many times its estimate."""
+        """The time of each layout, with each kind of work's estimate multiplied by its factor."""
         return np.asarray(self.seconds @ factors)
 
 
 def fit(terms: Terms, times: Numbers) -> Numbers:
-    """The factors, none below 0, with the least squares of relative errors over measured times of
-    the layouts.
+    """The non-negative factors with the least squares of relative errors over measured times.
 
-    Runs seldom tell all kinds of work apart: what they leave open stays near one factor for all,
-    that by which the estimate is off on the whole. Raises ValueError for times that are none.
+    Runs rarely distinguish all kinds of work: undetermined factors stay near one common factor, the
+    estimate's overall error. Raises ValueError for invalid times.
     """
     if not len(times) or not np.all(np.isfinite(times) & (times > 0)):
         raise ValueError("a time is a number above 0")
@@ -58,13 +57,12 @@ def fit(terms: Terms, times: Numbers) -> Numbers:
 
 
 def telling(terms: Terms, measured: Sequence[int], free: Sequence[int], count: int) -> list[int]:
-    """`count` of the `free` layouts, by their rows, whose runs tell most of the prices that runs of
-    the `measured` ones leave open.
+    """`count` of the `free` layouts, by rows, whose runs best determine the prices that runs of the
+    `measured` ones leave open.
 
-    A run is an equation: the shares x that kinds of work have in its time, times their prices.
-    Behind equations X the next is the one with the largest x (X^T X + ridge)^-1 x^T, the variance
-    of its time by what they tell (a D-optimal design, one run after another). Fewer where there are
-    fewer.
+    A run is an equation: the shares x of the kinds of work in its time, times their prices. After
+    equations X the next is the one with the largest x (X^T X + ridge)^-1 x^T, the variance of its
+    time given them (a sequential D-optimal design). Fewer if there are fewer.
     """
     shares = terms.seconds / np.maximum(terms.estimate, np.finfo(np.float64).tiny)[:, None]
     left = list(free)
@@ -79,7 +77,7 @@ def telling(terms: Terms, measured: Sequence[int], free: Sequence[int], count: i
 
 
 def _nonnegative(matrix: Numbers, wanted: Numbers) -> Numbers:
-    """The least squares solution without an entry below 0: the best over all sets of entries that are not 0, of which there are few."""
+    """The non-negative least squares solution: the best over the (few) sets of non-zero entries."""
     columns = matrix.shape[1]
     best, least = np.zeros(columns), float("inf")
     for number in range(columns, 0, -1):

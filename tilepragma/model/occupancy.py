@@ -1,4 +1,4 @@
-"""How many blocks run at once on a multiprocessor of a GPU, and what limits them.
+"""How many blocks are resident on a multiprocessor of a GPU, and what limits them.
 
 By the rules of the CUDA toolkit's `cuda_occupancy.h` (12.9) from compute capability 3.0 on; by
 those of the header of CUDA 7.0, the last that knew them, for 1.x and 2.x.
@@ -16,15 +16,15 @@ from tilepragma.model.device import Gpu
 
 Numbers = NDArray[np.int64]
 
-#: A limit that a kernel does not meet: INT_MAX of the header.
+#: A limit that does not apply to a kernel: INT_MAX of the header.
 UNLIMITED = 2**31 - 1
-#: Numbers of registers that devices of compute capability 2.x give out in larger units.
+#: Numbers of registers that devices of compute capability 2.x allocate in larger units.
 _UNEVEN_REGISTERS = (21, 22, 29, 30, 37, 38, 45, 46)
 _UNEVEN_UNIT = 128
 
 
 class Limit(Enum):
-    """What keeps further blocks away, in words."""
+    """What excludes further blocks, in words."""
 
     WARPS = "threads"
     REGISTERS = "registers"
@@ -35,9 +35,9 @@ class Limit(Enum):
 
 @dataclass(frozen=True)
 class BlockUse:
-    """What a block takes: its threads, registers of a thread, bytes of shared memory that its
-    kernel declares (`shared`) and that its launch adds (`dynamic`), named barriers. `dynamic_limit`
-    is what the kernel was allowed by cuFuncSetAttribute; None where it did not ask.
+    """A block's resources: threads, registers of a thread, bytes of shared memory that its kernel
+    declares (`shared`) and its launch adds (`dynamic`), named barriers. `dynamic_limit`: the limit
+    set by cuFuncSetAttribute, None without one.
     """
 
     threads: int
@@ -50,9 +50,9 @@ class BlockUse:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What runs at once on a multiprocessor: blocks, their warps, and these as a share of those
-    that there is room for. `by` are the blocks that each limit alone would let run (UNLIMITED where
-    it does not count). `registers` and `shared` are what a block is given.
+    """The residents of a multiprocessor: blocks, their warps, and the share of its warps in use.
+    `by`: the blocks that each limit alone allows (UNLIMITED if it does not apply). `registers` and
+    `shared` are a block's allocations.
     """
 
     blocks: int
@@ -64,7 +64,7 @@ class Occupancy:
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """Those that no further block would pass."""
+        """The limits that exclude a further block."""
         return tuple(limit for limit, blocks in self.by.items() if blocks == self.blocks)
 
     @property
@@ -75,9 +75,8 @@ class Occupancy:
 
 
 def occupancy(gpu: Gpu, use: BlockUse, carve_out: int | None = None) -> Occupancy:
-    """How many blocks run at once on a multiprocessor. `carve_out` is the share of shared memory
-    that the kernel prefers, in percent; None: nothing was said, all that there is. Raises
-    ValueError for numbers that no block has.
+    """The blocks resident on a multiprocessor. `carve_out`: the kernel's preferred share of shared
+    memory in percent (None: all). Raises ValueError for impossible numbers.
     """
     if use.threads < 1 or min(use.registers, use.shared, use.dynamic, use.barriers, use.dynamic_limit or 0) < 0:
         raise ValueError(f"no block has {use}")
@@ -100,13 +99,12 @@ def occupancy(gpu: Gpu, use: BlockUse, carve_out: int | None = None) -> Occupanc
     )
 
 
-def blocks_at_once(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: ArrayLike) -> Numbers:
-    """The blocks of many layouts: `occupancy` of arrays that go together, where shared memory is
-    what kernels declare, or up to what a block may ask for, and nothing was said of carve-outs and
-    barriers.
+def resident_blocks(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: ArrayLike) -> Numbers:
+    """The resident blocks of many layouts: `occupancy` of corresponding arrays, for shared memory
+    that kernels declare or request, without preferred carve-outs or named barriers.
     """
     threads, registers, shared = np.broadcast_arrays(
-        *(np.asarray(one, np.int64) for one in (threads, registers, shared))
+        *(np.asarray(values, np.int64) for values in (threads, registers, shared))
     )
     given = _given_shared(gpu, shared)
     most = max(gpu.shared_per_block, gpu.shared_opt_in) + _reserved_beside(gpu)
@@ -125,7 +123,7 @@ def _up(value: Numbers, unit: int | Numbers) -> Numbers:
 
 
 def _warps(gpu: Gpu, threads: Numbers) -> Numbers:
-    """The warps that a block is given; where registers go to blocks, whole units of them."""
+    """The warps allocated to a block: whole units if registers go to blocks."""
     warps = -(-threads // gpu.warp)
     return _up(warps, gpu.warps_unit) if gpu.register_scope == "block" else np.asarray(warps, np.int64)
 
@@ -136,7 +134,7 @@ def _by_warps(gpu: Gpu, threads: Numbers) -> Numbers:
 
 
 def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbers, Numbers]:
-    """The blocks that registers let run, and those that a block is given."""
+    """The blocks that registers allow, and the registers allocated to a block."""
     warps = _warps(gpu, threads)
     if gpu.register_scope == "block":
         given = _up(registers * gpu.warp * warps, gpu.register_unit)
@@ -147,7 +145,7 @@ def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbe
         of_warp = _up(registers * gpu.warp, unit)
         given = of_warp * warps
         # Each partition has its part of the registers and of the warps; the device checks as though
-        # a block's warps went to all of them.
+        # a block's warps used all partitions.
         room = gpu.registers_per_multiprocessor // gpu.warps_unit // np.maximum(of_warp, 1) * gpu.warps_unit
         fits = np.asarray(room // warps, np.int64)
         refused = (of_warp * _up(warps, gpu.warps_unit) > gpu.registers_per_block) | (
@@ -166,12 +164,12 @@ def _given_shared(gpu: Gpu, used: Numbers) -> Numbers:
 
 
 def _reserved_beside(gpu: Gpu) -> int:
-    """What the system takes besides what a block may have; before 8.0 it was part of that."""
+    """The system's bytes besides a block's; before 8.0 they were part of these."""
     return 0 if gpu.compute_capability is None or gpu.compute_capability[0] < 8 else gpu.shared_reserved
 
 
 def _by_shared(gpu: Gpu, use: BlockUse, carve_out: int | None) -> tuple[int, int]:
-    """The blocks that shared memory lets run, and the bytes that a block is given."""
+    """The blocks that shared memory allows, and the bytes allocated to a block."""
     given = int(_given_shared(gpu, np.asarray(use.shared + use.dynamic)))
     most = gpu.shared_per_block
     if use.dynamic_limit is not None and use.shared + gpu.shared_reserved + use.dynamic_limit > most:
@@ -187,14 +185,14 @@ def _by_shared(gpu: Gpu, use: BlockUse, carve_out: int | None) -> tuple[int, int
 
 
 def _carved_out(gpu: Gpu, preferred: int) -> int:
-    """The least split that has so much; nothing where nothing is asked for."""
+    """The least carve-out of at least `preferred` bytes; 0 if 0 are preferred."""
     if preferred == 0 and gpu.shared_carve_outs:
         return 0
     return next((out for out in gpu.shared_carve_outs if out >= preferred), gpu.shared_per_multiprocessor)
 
 
 def _by_barriers(gpu: Gpu, used: int) -> int:
-    """Named barriers count from compute capability 9.0 on: two for each block that there is room for, on small chips one."""
+    """From compute capability 9.0 on: two named barriers a block, one on small chips."""
     if used == 0 or gpu.compute_capability is None or gpu.compute_capability < (9, 0):
         return UNLIMITED
     few = gpu.compute_capability == (10, 1) or gpu.compute_capability[0] == 12

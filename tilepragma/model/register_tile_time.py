@@ -1,13 +1,13 @@
-"""How long a GPU takes for a point of a register tile, by the registers that a compiler gives its
-workers.
+"""The time of a GPU for a point of a register tile, by the registers that a compiler allocates.
 
-A worker has several points and goes along a loop with them: at each step it reads elements from its
-gang's memory, each of which serves several of its points, and computes. More points read less, but
-take registers: fewer gangs are then at once on a multiprocessor, and what has no register is
-spilled to memory and comes back.
+A worker has several points and runs a loop with them: at each step it reads elements from shared
+memory, each of which serves several of its points, and computes. More points read less but take
+registers: fewer gangs are then resident on a multiprocessor, and registers beyond are spilled.
 
-    a point at a step   alpha (`fitting.estimate`), with the points of all resident warps hiding latencies, and the gang's copies beside it
-    all points          that, times the rounds of the busiest multiprocessor where a nest has EXTENT points along each axis (thesis (5.9))
+    a point at a step   alpha (`fitting.estimate`), with all resident warps' points hiding
+                        latencies, and the gang's copies in parallel
+    all points          that, times the rounds of the busiest multiprocessor for a nest of EXTENT
+                        points along each axis (thesis (5.9))
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import math
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Gpu
 from tilepragma.model.fitting import Mix, estimate
-from tilepragma.model.occupancy import blocks_at_once
+from tilepragma.model.occupancy import resident_blocks
 
-#: Points along each axis of the nest that stands for those of which no sizes are known.
+#: Points along each axis of a representative nest without known sizes.
 EXTENT = 2048
 
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """`axes` has (workers of a gang, points of a worker) for each axis that workers are dealt
-    along. At a step of the loop a worker reads `reads` elements of `element` bytes from its gang's
-    memory and does `operations` for each point; the gang copies `copied` bytes, while it computes
-    if `ahead`. It takes `shared` bytes of memory.
+    """`axes`: (workers of a gang, points of a worker) for each axis mapped to workers. At a step of
+    the loop a worker reads `reads` elements of `element` bytes from shared memory and does
+    `operations` for each point; the gang copies `copied` bytes, in parallel with the computation if
+    `ahead`. It takes `shared` bytes of shared memory.
     """
 
     axes: tuple[tuple[int, int], ...]
@@ -51,16 +51,15 @@ class RegisterTile:
 
 
 def least_registers(tile: RegisterTile) -> int:
-    """Registers without which no worker holds what it computes, one for each word of it."""
+    """The registers that hold a worker's results, one for each word."""
     return tile.points * tile.element // 4
 
 
 def step_seconds(gpu: Gpu, tile: RegisterTile, registers: int, spilled: int) -> float:
-    """Seconds of a step of the loop for all points of a nest of EXTENT points along each axis,
-    where a worker has so many registers and spills so many bytes of them; infinite where no gang
-    has room.
+    """Seconds of a step of the loop for all points of a nest of EXTENT points along each axis, with
+    these registers and spilled bytes of a worker; infinite if no gang fits.
     """
-    blocks = int(blocks_at_once(gpu, tile.threads, registers, tile.shared))
+    blocks = int(resident_blocks(gpu, tile.threads, registers, tile.shared))
     if blocks == 0:
         return math.inf
     gangs = math.prod(-(-EXTENT // (workers * points)) for workers, points in tile.axes)

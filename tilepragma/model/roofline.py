@@ -1,10 +1,10 @@
-"""The time of kernels that arithmetic or a memory limits: the largest of operations by their rate
+"""The time of kernels limited by arithmetic or a memory: the largest of operations by their rate
 and bytes by the bandwidth of each level.
 
-It stands beside the thesis's model where that has no ground: nests whose iterations are all
-independent, and any kernel that moves more than it computes. The form is the same for GPUs and
-processors: multiprocessors or cores are units, warps or vectors have lanes, shared memory or caches
-are the nearer levels. Arrays have an entry a layout; times are in seconds.
+It complements the thesis's model for nests of independent iterations, and for any kernel that moves
+more than it computes. The form is the same for GPUs and processors: multiprocessors or cores are
+units, warps or vectors have lanes, shared memory or caches are the nearer levels. Arrays have an
+entry a layout; times are in seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tilepragma.model.execution_time import Integers, Numbers
 
 @dataclass(frozen=True)
 class Demand:
-    """What all tiles of a kernel ask of a device.
+    """What all tiles of a kernel demand of a device.
 
     `operations` of floating type. `traffic`: for each of the device's memories, nearest first, the
     bytes that come from it or go to it, in whole transactions (`row_bytes`, `level_traffic`),
@@ -40,10 +40,10 @@ def roofline(demand: Demand, device: Device, double: bool) -> Numbers:
     """Seconds that each resource is busy for a kernel of double or of single precision: a row for
     arithmetic, then one for each memory, which is 0 where nobody has measured its bandwidth.
 
-    Units that have no tile do nothing: tiles / (units rounds) of them are busy on average.
-    Arithmetic needs busy units and filled lanes. A level gives its whole bandwidth if each of its
-    memories has a busy unit among those that share it: the nearest ones as the units are busy, the
-    last as soon as one is.
+    Units without a tile are idle: tiles / (units rounds) are busy on average. Arithmetic needs busy
+    units and filled lanes. A level gives its whole bandwidth if each of its memories has a busy
+    unit among its sharers: the nearest in proportion to busy units, the last as soon as one is
+    busy.
     """
     busy = demand.tiles / (units_of(device) * np.maximum(demand.rounds, np.finfo(np.float64).tiny))
     rate = device.double_rate if double else device.float_rate
@@ -57,14 +57,14 @@ def roofline(demand: Demand, device: Device, double: bool) -> Numbers:
 
 
 def _time(amount: Numbers, rate: Numbers) -> Numbers:
-    """amount / rate: 0 of nothing, infinite where something is left to nobody."""
+    """amount / rate: 0 for no amount, infinite for an amount at rate 0."""
     amount, rate = np.broadcast_arrays(amount, rate)
     some = amount > 0
     return np.divide(amount, rate, out=np.where(some, np.inf, 0.0), where=some & (rate > 0))
 
 
 def units_of(device: Device) -> int:
-    """Multiprocessors of a GPU, cores of a processor: P."""
+    """P: multiprocessors of a GPU, cores of a processor."""
     return device.multiprocessors if isinstance(device, Gpu) else device.cores
 
 
@@ -74,23 +74,23 @@ def lanes_of(device: Device, element: int) -> int:
 
 
 def row_bytes(length: Integers, rows: Integers, element: int, transaction: int) -> Numbers:
-    """Bytes moved for rows of neighbouring elements that begin anywhere, in whole transactions (a
-    GPU's, or lines of a cache).
+    """Bytes moved for rows of neighbouring elements at any alignment, in whole transactions (a
+    GPU's, or cache lines).
 
-    A row of x bytes whose first byte is at each multiple of the element's size e in a transaction
-    of b bytes alike meets (x + b - e) / b of them on average. Elements wider than a transaction are
-    moved as they are.
+    A row of x bytes that begins at each multiple of the element's size e in a transaction of b
+    bytes equally often touches (x + b - e) / b of them on average. Elements wider than a
+    transaction are moved as they are.
     """
     met = length * element + max(transaction - element, 0)
     return np.asarray(np.where(length > 0, rows * met, 0), dtype=np.float64)
 
 
 def scattered_bytes(stride: Integers, lanes: int | Integers, element: int, transaction: int) -> Integers:
-    """Bytes moved for one access of a warp whose lanes meet elements `stride` elements apart, the
+    """Bytes moved for one access of a warp whose lanes access elements `stride` elements apart, the
     first at the start of a transaction.
 
-    Up to a transaction's width a warp meets every transaction in its span; further apart, one for
-    each lane. Stride 0 is one element's.
+    Up to a transaction's width a warp touches every transaction in its span; further apart, one for
+    each lane. Stride 0 touches one element.
     """
     wide = max(transaction, element)
     span = (lanes - 1) * np.abs(stride) * element
@@ -100,13 +100,13 @@ def scattered_bytes(stride: Integers, lanes: int | Integers, element: int, trans
 def level_traffic(
     memories: Sequence[Memory], accesses: Numbers, footprints: Sequence[Numbers], traffics: Sequence[Numbers]
 ) -> tuple[Numbers, ...]:
-    """Bytes that come from each of the memories through caches, nearest first: the nearest serves
-    all `accesses`.
+    """Bytes from each of the memories through caches, nearest first: the nearest serves all
+    `accesses`.
 
-    A kernel is blocked in ways nested in each other: a block of way k meets `footprints[k]` bytes,
-    and all blocks together `traffics[k]` if what a block meets is fetched once for each block. A
-    further memory serves the least traffic of the ways whose blocks fit into the memory before it,
-    one for each unit that shares it; where none fits, what that memory serves itself.
+    A kernel has nested blockings: a block of level k touches `footprints[k]` bytes, and all blocks
+    together move `traffics[k]` if each block fetches its data once. A further memory serves the
+    least traffic of the levels whose blocks fit into the memory before it, one for each unit that
+    shares it; if none fits, what that memory serves itself.
     """
     served = [np.asarray(accesses, dtype=np.float64)]
     for nearer in memories[:-1]:

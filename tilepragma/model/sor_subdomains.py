@@ -1,11 +1,11 @@
-"""Which subdomains sweeps by layers take on a device (MLSOR, thesis chapter 6): the largest that
-stay in the memory nearest to what computes them.
+"""The subdomains of sweeps by layers on a device (MLSOR, thesis chapter 6): the largest that stay
+in the nearest memory.
 
-Larger subdomains need fewer sweeps (Table 6.2). On a GPU a gang has one subdomain and what lies
-around it in memory of its own (schedule/multilayer_tiles.py), of which a multiprocessor has
-several, so that one computes while another waits at a barrier. On a processor each lane of a vector
-has one: while its layers are computed a subdomain drifts by K <= P / 2 places along each dimension,
-so that lanes * (3 P / 2)^2 elements are come back to K times.
+Larger subdomains need fewer sweeps (Table 6.2). On a GPU a gang keeps one subdomain with its halo
+in shared memory (schedule/multilayer_tiles.py), and a multiprocessor has several gangs, so that one
+computes while another waits at a barrier. On a processor each lane of a vector has one: while its
+layers are computed a subdomain drifts by K <= P / 2 places along each dimension, so that lanes * (3
+P / 2)^2 elements are used K times.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from math import prod
 from tilepragma.model.device import Device, Gpu
 
 SIDES = {1: 32, 2: 32, 3: 8}
-"""Without a device, by the dimensions of the mesh: the side of Table 6.2 that takes the fewest sweeps, and in space as many points."""
+"""The default side by the mesh's dimensions: that of Table 6.2 with the fewest sweeps."""
 
 GANGS = 4
-"""How many gangs of a multiprocessor have room for a subdomain each."""
+"""Gangs of a multiprocessor that fit with a subdomain each."""
 
 _LEAST, _MOST = 4, 128
 
 
 def subdomain_side(device: Device | None, bytes_of_point: int, dimensions: int) -> int:
-    """P, a power of two from 4 to 128, where that many bytes of all arrays belong to a point of a
-    mesh of so many dimensions.
+    """P, a power of two from 4 to 128, if a point of the mesh has `bytes_of_point` bytes of all
+    arrays.
 
-    On a GPU the memory is what a gang has without asking for more; on a processor the largest that
-    a core has for itself.
+    On a GPU the memory is a gang's default shared memory; on a processor a core's largest private
+    cache.
     """
     if device is None:
         return SIDES[dimensions]

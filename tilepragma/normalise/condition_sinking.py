@@ -1,10 +1,9 @@
-"""Conditions on data around loops, moved to the statements inside: a loop in a condition that only
-data decide cannot be tiled.
+"""Condition sinking: moves data-dependent conditions around loops to the statements inside.
 
     if (mask[i]) for (j …) S;       becomes       for (j …) if (mask[i]) S;
 
-where nothing in the loop changes what the condition reads, and the loop's header can be evaluated
-whether it holds or not.
+A loop under a condition that depends on data cannot be tiled. A condition moves where nothing in
+the loop changes what it reads, and the loop's header can be evaluated whether it holds or not.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Kernel, Lo
 from tilepragma.ir.traversal import walk, with_blocks
 
 
-def with_inner_conditions(kernel: Kernel) -> Kernel:
-    """The kernel with such conditions inside the loops; the very same object where there are none."""
+def with_sunk_conditions(kernel: Kernel) -> Kernel:
+    """The kernel with such conditions moved into the loops; the same object where none moves."""
     changed = _block(kernel.body, kernel.functions)
     return kernel if changed == kernel.body else dataclasses.replace(kernel, body=changed)
 
@@ -28,17 +27,17 @@ def _block(block: Block, functions: tuple[Function, ...]) -> Block:
     statements: list[Statement] = []
     for statement in block.statements:
         statements += _inside(statement, functions)
-    inner = (with_blocks(one, lambda block: _block(block, functions)) for one in statements)
+    inner = (with_blocks(statement, lambda block: _block(block, functions)) for statement in statements)
     return dataclasses.replace(block, statements=tuple(inner))
 
 
 def _inside(statement: Statement, functions: tuple[Function, ...]) -> tuple[Statement, ...]:
-    """The statements of a condition, each under it, loops outside of it."""
+    """The statements under a condition: loops move outside, the condition inside."""
     if not isinstance(statement, If) or statement.otherwise is not None:
         return (statement,)
     parts = tuple(_flat(statement.then))
     loops = [part for part in parts if isinstance(part, Loop)]
-    if not loops or not _is_steady(statement, functions) or not all(map(_may_enter, loops)):
+    if not loops or not _is_invariant(statement, functions) or not all(map(_may_enter, loops)):
         return (statement,)
     return tuple(_guarded(part, statement) for part in parts)
 
@@ -58,19 +57,19 @@ def _guarded(statement: Statement, by: If) -> Statement:
     return If(by.condition, Block((statement,), by.range), None, by.range)
 
 
-def _is_steady(statement: If, functions: tuple[Function, ...]) -> bool:
-    """Whether the condition reads data, has no effect, and nothing under it changes its value."""
+def _is_invariant(statement: If, functions: tuple[Function, ...]) -> bool:
+    """Whether the condition reads arrays, has no effect, and stays the same under it."""
     if any(isinstance(part, (Assignment, Increment, Call)) for part in walk(statement.condition)):
         return False
-    if any(isinstance(one, Declaration) for one in _flat(statement.then)):
+    if any(isinstance(part, Declaration) for part in _flat(statement.then)):
         return False
     written = {use.object for use in uses(statement.then, functions) if use.writes}
     read = {use.object for use in uses(statement.condition)}
-    return any(one.rank for one in read) and not read & written
+    return any(object_.rank for object_ in read) and not read & written
 
 
 def _may_enter(loop: Loop) -> bool:
-    """Whether its header can be evaluated whatever the condition, and its body be guarded."""
+    """Whether the header can be evaluated under any condition, and the body guarded."""
     if leaves_early(loop.body) or loop.directive is not None:
         return False
     bounds = (loop.lower, loop.upper, loop.step)

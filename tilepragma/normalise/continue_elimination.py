@@ -1,9 +1,8 @@
-"""`continue` in loops that are dealt out: each iteration's body becomes `do { … } while (0)`, in
-which it ends the iteration.
+"""Continue elimination: an iteration's `continue` becomes control flow that tiles can hold.
 
-What an iteration's end leads to is then the tiles' matter: another tile's loop, a guard, or no loop
-at all. Elsewhere `if (c) continue; rest` becomes `if (!c) rest`, so that dependences are seen under
-the condition and the loop ends nowhere early.
+The body of a distributed loop becomes `do { … } while (0)`, which `continue` leaves. The tiles then
+decide what runs next: another tile's loop, a guard, or no loop. Elsewhere `if (c) continue; rest`
+becomes `if (!c) rest`: dependences appear under the condition, and no loop ends early.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.expressions import integer, negated
 from tilepragma.ir.loop_tree import Block, Continue, If, Kernel, Loop, Statement, While
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
-from tilepragma.user_tiles.mapping import is_vouched, top_loops, user_clauses
+from tilepragma.user_tiles.mapping import is_called_independent, top_loops, user_clauses
 from tilepragma.user_tiles.tile_nests import chain_from
 
 
-def close_iterations(kernel: Kernel) -> Kernel:
-    """The kernel, its tiled and independent loops without a `continue` of their own, unless tiled loops stand beside it."""
-    marked = frozenset((*user_clauses(kernel.body), *_vouched(kernel)))
+def with_closed_iterations(kernel: Kernel) -> Kernel:
+    """The kernel with closed bodies of tiled and independent loops; not around tiled loops."""
+    marked = frozenset((*user_clauses(kernel.body), *_called_independent(kernel)))
     if not any(loop.index in marked and leaves_early(loop.body) for loop in loops_in(kernel.body)):
         return kernel
     return dataclasses.replace(kernel, body=_block(kernel.body, marked))
 
 
-def _vouched(kernel: Kernel) -> Iterator[int]:
+def _called_independent(kernel: Kernel) -> Iterator[int]:
     for statement in kernel.body.statements:
         for nest in top_loops(statement):
-            yield from (loop.index for loop in chain_from(nest) if is_vouched(loop, kernel.directive))
+            yield from (loop.index for loop in chain_from(nest) if is_called_independent(loop, kernel.directive))
 
 
 def _block(block: Block, marked: frozenset[int]) -> Block:
@@ -47,8 +46,8 @@ def _statement(statement: Statement, marked: frozenset[int]) -> Statement:
     return dataclasses.replace(changed, body=Block((once,), changed.body.range))
 
 
-def condition_iterations(kernel: Kernel) -> Kernel:
-    """The kernel, what follows an `if (c) continue;` of a canonical loop being under the opposite condition instead."""
+def with_conditions_for_continues(kernel: Kernel) -> Kernel:
+    """The kernel with what follows `if (c) continue;` under the opposite condition."""
     if not any(isinstance(node, Continue) for node in walk(kernel.body)):
         return kernel
     return dataclasses.replace(kernel, body=_conditioned(kernel.body))
@@ -67,7 +66,7 @@ def _conditioned_loop(statement: Statement) -> Statement:
 
 
 def _after_continues(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """`statements`, which end an iteration, with what follows the first `continue` under its condition."""
+    """The statements, with what follows the first `continue` under the opposite condition."""
     for place, statement in enumerate(statements):
         if not isinstance(statement, If) or not _ends_with_continue(statement):
             continue

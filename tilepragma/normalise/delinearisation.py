@@ -1,8 +1,7 @@
-"""A kernel whose arrays of one dimension are seen by rows: `a[640*y + x]` and `a[w*y + x]` as
-a[y][x], where w is known at launch.
+"""Delinearisation: `a[640*y + x]` and `a[w*y + x]` become a[y][x], where the launch knows w.
 
-Everything behind sees arrays of several dimensions then: footprints, neighbours, tiles, panels,
-copies in memory of gangs. Sections and the runtime know the array as the user has it
+Later passes then see arrays of several dimensions: footprints, neighbours, array tiles, panels,
+copies in shared memory. Sections and the runtime know the array as the user declares it
 (`DataObject.stored`).
 """
 
@@ -25,7 +24,7 @@ from tilepragma.ir.row_strides import LEAST_ROW, row_strides
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import named_in_clauses, walk, with_blocks
 from tilepragma.ir.types import INT, ScalarType
-from tilepragma.normalise.forward_substitution import named_sums, with_sums
+from tilepragma.normalise.forward_substitution import named_sums, substituted, with_sums
 
 if TYPE_CHECKING:
     from tilepragma.poly.constant_rows import Rows
@@ -33,15 +32,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DelinearisedKernel:
-    """`kernel` is the one given where no array is seen by rows. `seen` has a clause on each array that is, `left` on each that might have been."""
+    """The new kernel; `seen` describes each delinearised array, `left` each that stays."""
 
     kernel: Kernel
     seen: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
 
-def with_rows(kernel: Kernel) -> DelinearisedKernel:
-    """The kernel with all arrays seen by rows whose accesses are proven to keep to them."""
+def with_delinearised_arrays(kernel: Kernel) -> DelinearisedKernel:
+    """The kernel with all arrays delinearised whose accesses provably stay in their rows."""
     objects = _candidates(kernel) if any(map(_suggests_rows, walk(kernel.body))) else frozenset()
     if not objects:
         return DelinearisedKernel(kernel)
@@ -53,19 +52,20 @@ def with_rows(kernel: Kernel) -> DelinearisedKernel:
     seen, left, nodes = [], [], list(walk(kernel.body))
     try:
         written = written_objects(kernel)
-        found = array_subscripts(kernel.body.statements, kernel.functions, written)
+        subscripts = array_subscripts(kernel.body.statements, kernel.functions, written)
         on_host = host_evaluable(written)
         named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
-        for object_ in (object_ for object_ in kernel.objects if object_ in objects and object_ in found):
-            one = constant_rows(found[object_], partial(with_sums, named=named))
-            if isinstance(one, Rows) and _serves(one, object_, nodes, on_host):
-                rows[object_] = one
-                lengths = "".join(f"[{plain_text(expression(length))}]" for length in one.lengths)
+        for object_ in (object_ for object_ in kernel.objects if object_ in objects and object_ in subscripts):
+            rows_or_leaving = constant_rows(subscripts[object_], partial(with_sums, named=named))
+            if isinstance(rows_or_leaving, Rows) and _serves(rows_or_leaving, object_, nodes, on_host):
+                rows[object_] = rows_or_leaving
+                lengths = "".join(f"[{plain_text(expression(length))}]" for length in rows_or_leaving.lengths)
                 seen.append(f"'{object_.host}' is seen as {object_.host}[]{lengths}: no access leaves its row")
-            elif isinstance(one, Leaving):
-                text = plain_text(one.subscript)
+            elif isinstance(rows_or_leaving, Leaving):
+                text = plain_text(rows_or_leaving.subscript)
                 left.append(
-                    f"'{object_.host}' stays one row: {object_.host}[{text}] may leave its row of {plain_text(expression(one.length))} elements"
+                    f"'{object_.host}' stays one row: {object_.host}[{text}] may leave its row of "
+                    f"{plain_text(expression(rows_or_leaving.length))} elements"
                 )
     except OperationLimitError:
         return DelinearisedKernel(kernel)
@@ -90,7 +90,7 @@ def flattened(kernel: Kernel) -> Kernel:
 
 
 def _suggests_rows(node: object) -> bool:
-    """Whether it is a product of scalars, or of one and a number as great as a row."""
+    """Whether the node is a product of scalars, or of a scalar and a number like a row length."""
     if not isinstance(node, Binary) or node.operator != "*":
         return False
     terms = polynomial(node).terms
@@ -98,8 +98,8 @@ def _suggests_rows(node: object) -> bool:
 
 
 def _candidates(kernel: Kernel) -> frozenset[DataObject]:
-    """Arrays of one dimension that the kernel accesses element by element, and no function or clause names."""
-    found = {
+    """One-dimensional arrays that no function or clause names, accessed by element."""
+    candidates = {
         object_
         for object_ in kernel.objects
         if object_.storage is Storage.CONTIGUOUS
@@ -109,16 +109,17 @@ def _candidates(kernel: Kernel) -> frozenset[DataObject]:
         and isinstance(object_.element, ScalarType)
     }
     nodes = list(walk(kernel.body))
-    found -= {use.object for use in function_uses(kernel.functions)}
-    found -= {node.target.object for node in nodes if isinstance(node, AddressOf)}
-    found -= {node.object for node in nodes if isinstance(node, Access) and len(node.subscripts) != 1}
+    candidates -= {use.object for use in function_uses(kernel.functions)}
+    candidates -= {node.target.object for node in nodes if isinstance(node, AddressOf)}
+    candidates -= {node.object for node in nodes if isinstance(node, Access) and len(node.subscripts) != 1}
     named = named_in_clauses(kernel.directive, kernel.body)
-    return frozenset(one for one in found if one.host not in named)
+    return frozenset(object_ for object_ in candidates if object_.host not in named)
 
 
 def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: Callable[[Expression], bool]) -> bool:
-    """Whether every access to the array has its parts, and the launch knows its lengths. Tables in
-    rows of a known length are read by their own names.
+    """Whether each access to the array has its parts, and the launch knows the row lengths.
+
+    Tables whose row lengths are constants keep their own names.
     """
     if object_.table and all(length.constant is not None for length in rows.lengths):
         return False
@@ -128,7 +129,7 @@ def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: C
 
 
 def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
-    instead = {object_: _object(object_, one) for object_, one in rows.items()}
+    instead = {object_: _object(object_, object_rows) for object_, object_rows in rows.items()}
 
     def change(access: Access) -> Access:
         if access.object not in rows:
@@ -148,9 +149,11 @@ def _object(object_: DataObject, rows: Rows) -> DataObject:
 
 
 def int_sum(part: Polynomial) -> Expression:
-    """C for the sum, in int where it is one of two variables of that type at most: what the user computed in int is greater."""
+    """C for the sum: in int for at most two int variables, since the user's int sum is greater."""
     varying = [monomial for monomial, _ in part.terms if monomial]
-    if len(varying) > 2 or not all(len(one) == 1 and is_scalar(one[0]) and one[0].type == INT for one in varying):
+    if len(varying) > 2 or not all(
+        len(monomial) == 1 and is_scalar(monomial[0]) and monomial[0].type == INT for monomial in varying
+    ):
         return expression(part)
     return expression(part, INT)
 
@@ -160,18 +163,13 @@ def typed_sum(value: Polynomial, iterator: DataObject) -> Expression:
     return int_sum(value) if iterator.element == INT else expression(value)
 
 
-def with_names_written_out(kernel: Kernel) -> Kernel:
-    """The kernel with what locals of whole numbers stand for in subscripts in their place: `int c = i * n + j; … a[c - n]`."""
+def with_substituted_locals(kernel: Kernel) -> Kernel:
+    """The kernel with integer locals substituted in subscripts: `int c = i * n + j; … a[c - n]`."""
     on_host = host_evaluable(written_objects(kernel))
     named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
 
     def change(access: Access) -> Access:
-        return replace(access, subscripts=tuple(map(written_out, access.subscripts)))
-
-    def written_out(subscript: Expression) -> Expression:
-        value = polynomial(subscript)
-        plain = with_sums(value, named)
-        return subscript if plain == value else expression(plain)
+        return replace(access, subscripts=tuple(substituted(subscript, named) for subscript in access.subscripts))
 
     if not named:
         return kernel
@@ -179,7 +177,7 @@ def with_names_written_out(kernel: Kernel) -> Kernel:
 
 
 def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
-    """The body without declarations of locals that only subscripts read, which are written out now."""
+    """The body without locals that only the substituted subscripts read."""
     mentioned = Counter(node.object for node in walk(after) if isinstance(node, Access))
     gone = {node.object for node in walk(before) if isinstance(node, Access)} - set(mentioned)
     written = Counter(use.object for use in uses(before, kernel.functions) if use.writes)
@@ -196,12 +194,12 @@ def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
             if not isinstance(statement, Declaration):
                 yield with_blocks(statement, inside)
                 continue
-            left = tuple(each for each in statement.declarators if not is_gone(each))
+            left = tuple(declarator for declarator in statement.declarators if not is_gone(declarator))
             if left:
                 yield statement if len(left) == len(statement.declarators) else replace(statement, declarators=left)
 
     if not gone:
         return after
     left = inside(after)
-    # Those that only such locals were made of are not read any more either.
+    # Locals that only the removed ones read are unread now too.
     return left if left == after else _without_unread(before, left, kernel)

@@ -1,4 +1,4 @@
-"""Subscripts without the locals that only name a part of them: `const size_t c = y * w + x; … a[c - w]` touches what a[y * w + x - w] does."""
+"""Forward substitution in subscripts: with `c = y * w + x`, `a[c - w]` is a[y * w + x - w]."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ from tilepragma.ir.polynomial import Polynomial, expression, polynomial
 from tilepragma.ir.traversal import children, walk
 
 
-def without_names(uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]) -> tuple[Use, ...]:
-    """The uses with what such locals stand for in their subscripts: sums of products of iterators and of values that `invariant` holds for."""
+def with_substituted_subscripts(
+    uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]
+) -> tuple[Use, ...]:
+    """The uses with locals substituted by sums of products of iterators and invariant values."""
     uses = tuple(uses)
     named = named_sums(uses, kernel, invariant)
     if not named:
         return uses
     return tuple(
-        replace(use, subscripts=tuple(_plain(subscript, named) for subscript in use.subscripts)) for use in uses
+        replace(use, subscripts=tuple(substituted(subscript, named) for subscript in use.subscripts)) for use in uses
     )
 
 
 def named_sums(
     uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]
 ) -> Mapping[DataObject, Polynomial]:
-    """What such locals stand for; `uses` are those of the kernel."""
+    """The sum that each such local stands for; `uses` are those of the kernel."""
     writes = Counter(use.object for use in uses if use.writes)
     named: dict[DataObject, Polynomial] = {}
     _collect(kernel.body, frozenset(), named, writes, invariant)
@@ -53,7 +55,7 @@ def _collect(
     writes: Mapping[DataObject, int],
     invariant: Callable[[Expression], bool],
 ) -> None:
-    """In textual order, so that a local may be made of others."""
+    """Visit the nodes in textual order, so that a local may be made of earlier locals."""
     if isinstance(node, Loop):
         iterators |= {node.iterator}
     elif isinstance(node, Declarator):
@@ -74,7 +76,7 @@ def _is_iterator(atom: Expression, iterators: frozenset[DataObject]) -> bool:
 def _follows_iterators(
     atom: Expression, iterators: frozenset[DataObject], invariant: Callable[[Expression], bool]
 ) -> bool:
-    """Whether the atom is made of iterators and invariant values alone; of choices any, affine or not: they stay as they are written."""
+    """Whether iterators and invariant values make up the atom. A choice need not be affine."""
     if isinstance(atom, Conditional):
         leaves = (node for node in walk(atom) if isinstance(node, (Access, Call, Assignment, Increment)))
         return all(_is_iterator(leaf, iterators) or invariant(leaf) for leaf in leaves)
@@ -82,15 +84,16 @@ def _follows_iterators(
 
 
 def with_sums(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:
-    """The value with what locals stand for in their place, where it is linear in them."""
-    for object_, known in named.items():
+    """The value with the locals' sums substituted where it is linear in the locals."""
+    for object_, sum_ in named.items():
         atom = access_to(object_)
         if atom in value.atoms and value.split(atom) is not None:
-            value = value.substitute(atom, known)
+            value = value.substitute(atom, sum_)
     return value
 
 
-def _plain(subscript: Expression, named: Mapping[DataObject, Polynomial]) -> Expression:
+def substituted(subscript: Expression, named: Mapping[DataObject, Polynomial]) -> Expression:
+    """The subscript with the locals' sums substituted; the same object where it has none."""
     value = polynomial(subscript)
     plain = with_sums(value, named)
     return subscript if plain == value else expression(plain)

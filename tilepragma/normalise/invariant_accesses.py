@@ -1,4 +1,4 @@
-"""Accesses that mean the same elements in all iterations of a loop: `total[2]`, or `w[k]` in a loop over k whose bounds do not change."""
+"""Loop-invariant accesses: `total[2]`, or `w[k]` in an inner loop over k with constant bounds."""
 
 from __future__ import annotations
 
@@ -13,44 +13,42 @@ from tilepragma.ir.traversal import walk
 
 
 @dataclass(frozen=True)
-class SteadyAccesses:
-    """Which accesses mean the same elements in all iterations of a loop."""
+class InvariantAccesses:
+    """Tells which accesses touch the same elements in all iterations of a loop."""
 
     loop: Loop
     kernel: Kernel
 
     def holds(self, use: Use) -> bool | None:
-        """Whether the access is to all of an array's dimensions, and nothing in it, nor in an index
-        behind a member, changes with the loop.
+        """Whether the use indexes all dimensions of its array, and no index changes with the loop.
 
-        None where that is not known, or where it goes through elements from one that does not
-        change to one that does.
+        None where that is unknown, or where the use covers a range with only one invariant end.
         """
         if len(use.subscripts) != use.object.rank:
             return False
         inside = {loop.iterator: loop for loop in use.loops}
         ahead = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
-        found: list[bool | None] = []
+        answers: list[bool | None] = []
         for value in ahead:  # grows
-            for one in {node.object for node in walk(value) if isinstance(node, Access)}:
-                if one not in inside:
-                    found.append(self._is_steady(one))
+            for object_ in {node.object for node in walk(value) if isinstance(node, Access)}:
+                if object_ not in inside:
+                    answers.append(self._is_invariant(object_))
                     continue
-                loop = inside.pop(one)
-                ends = [self._all_steady(end, inside) for end in (loop.lower, loop.upper)]
-                found.append(None if ends.count(True) == 1 else ends[0])
-        return False if False in found else None if None in found else True
+                loop = inside.pop(object_)
+                ends = [self._all_invariant(end, inside) for end in (loop.lower, loop.upper)]
+                answers.append(None if ends.count(True) == 1 else ends[0])
+        return False if False in answers else None if None in answers else True
 
-    def _all_steady(self, value: Expression, inside: Collection[DataObject]) -> bool | None:
+    def _all_invariant(self, value: Expression, inside: Collection[DataObject]) -> bool | None:
         named = {node.object for node in walk(value) if isinstance(node, Access)}
-        found = [None if one in inside else self._is_steady(one) for one in named]
-        return False if False in found else None if None in found else True
+        answers = [None if object_ in inside else self._is_invariant(object_) for object_ in named]
+        return False if False in answers else None if None in answers else True
 
-    def _is_steady(self, one: DataObject) -> bool | None:
-        if one == self.loop.iterator or one in self._changing:
+    def _is_invariant(self, object_: DataObject) -> bool | None:
+        if object_ == self.loop.iterator or object_ in self._changing:
             return False
-        # Of a function's own numbers that change in it nothing is known here.
-        return True if one in self._known else None
+        # The analysis knows nothing of a called function's locals that change.
+        return True if object_ in self._known else None
 
     @cached_property
     def _changing(self) -> frozenset[DataObject]:

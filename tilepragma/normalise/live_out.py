@@ -1,8 +1,7 @@
-"""Iterators declared outside the region keep their C value after it: lower + step * trip of their
-last loop.
+"""Live-out values of iterators: C's lower + step * trip of the last loop over each iterator.
 
-The loop's bounds are those of its last execution: iterators of the loops around it have their last
-values there.
+The loop's bounds are those of its last execution, where the iterators of the loops around it have
+their last values.
 """
 
 from __future__ import annotations
@@ -26,43 +25,43 @@ from tilepragma.poly.extents import NotExactError, last_value
 def final_values(
     kernel: Kernel, needed: frozenset[str], on_host: Callable[[Expression], bool]
 ) -> tuple[FinalValue | LastValue, ...]:
-    """Values of those iterators among `needed` that only loop headers write and the host can compute at launch."""
+    """Values of iterators in `needed` that only headers write and the host can compute."""
     plain = _of_rectangles(kernel, needed, on_host)
     rest = needed - {value.iterator.name for value in plain}
     iterators = [loop.iterator for loop in loops_in(kernel.body) if loop.iterator.name in rest]
     last = (_last_entered(kernel, iterator, on_host) for iterator in dict.fromkeys(iterators))
-    return (*plain, *(one for one in last if one is not None))
+    return (*plain, *(value for value in last if value is not None))
 
 
 def _last_entered(kernel: Kernel, iterator: DataObject, on_host: Callable[[Expression], bool]) -> LastValue | None:
-    """From the loop over the iterator that is entered last, if the engine can tell which that is."""
+    """The value that the last entered loop over the iterator leaves; None where that is unknown."""
     from tilepragma.poly.live_out_iterators import loop_end
     from tilepragma.poly.operation_limit import OperationLimitError
 
     if any(use.object == iterator for use in function_uses(kernel.functions)):
         return None
     try:
-        found = loop_end(kernel.body.statements, iterator, written_objects(kernel))
+        end = loop_end(kernel.body.statements, iterator, written_objects(kernel))
     except OperationLimitError:
         return None
-    if found is None or not on_host(found.value) or not (found.condition is None or on_host(found.condition)):
+    if end is None or not on_host(end.value) or not (end.condition is None or on_host(end.condition)):
         return None
-    return LastValue(iterator, found.value, found.condition)
+    return LastValue(iterator, end.value, end.condition)
 
 
 def _of_rectangles(
     kernel: Kernel, needed: frozenset[str], on_host: Callable[[Expression], bool]
 ) -> tuple[FinalValue, ...]:
-    """In textual order of the loops: a later one counts where its loop is reached. The loops' bounds are expressions over host objects."""
+    """Values of iterators of rectangular nests, in textual order of the loops."""
     symbols = loop_symbols(kernel)
-    found: dict[DataObject, list[FinalValue | None]] = {}
+    values_of: dict[DataObject, list[FinalValue | None]] = {}
     for path, certain in _loops(kernel.body, (), True):
         loop = path[-1]
         if loop.iterator.name in needed and not loop.declares_iterator:
             value = _value(path, symbols, on_host) if certain else None
-            found.setdefault(loop.iterator, []).append(value)
-    computable = {iterator for iterator, values in found.items() if _only_headers(kernel, iterator, values)}
-    ordered = [value for values in found.values() for value in values if value and value.iterator in computable]
+            values_of.setdefault(loop.iterator, []).append(value)
+    computable = {iterator for iterator, values in values_of.items() if _only_headers(kernel, iterator, values)}
+    ordered = [value for values in values_of.values() for value in values if value and value.iterator in computable]
     return tuple(sorted(ordered, key=lambda value: value.loop.loop.index))
 
 
@@ -72,11 +71,11 @@ def _only_headers(kernel: Kernel, iterator: DataObject, values: list[FinalValue 
 
 
 def _value(path: tuple[Loop, ...], symbols: dict[int, str], on_host: Callable[[Expression], bool]) -> FinalValue | None:
-    """The value that the last loop of `path` leaves, if the loops around it are rectangular and none ends early."""
+    """The value that the path's last loop leaves; None if bounds vary or a loop ends early."""
     *around, loop = path
-    if any(leaves_early(one.body) for one in path):
+    if any(leaves_early(loop_.body) for loop_ in path):
         return None
-    if not all(on_host(bound) for one in around for bound in (one.lower, one.upper, one.step)):
+    if not all(on_host(bound) for outer in around for bound in (outer.lower, outer.upper, outer.step)):
         return None
     try:
         bounds = [_last(bound, around) for bound in (loop.lower, loop.upper, loop.step)]
@@ -86,11 +85,11 @@ def _value(path: tuple[Loop, ...], symbols: dict[int, str], on_host: Callable[[E
         return None
     lower, upper, step = bounds
     last = dataclasses.replace(loop, lower=lower, upper=upper, step=step)
-    return FinalValue(loop.iterator, _numbered(last, symbols), tuple(_numbered(one, symbols) for one in around))
+    return FinalValue(loop.iterator, _numbered(last, symbols), tuple(_numbered(outer, symbols) for outer in around))
 
 
 def _last(bound: Expression, around: list[Loop]) -> Expression:
-    """`bound` as it is in the last iteration of the loops around it."""
+    """`bound` with the values that the surrounding iterators have in their last iterations."""
     value = polynomial(bound)
     for outer in reversed(around):
         atom = access_to(outer.iterator)
@@ -105,7 +104,7 @@ def _numbered(loop: Loop, symbols: dict[int, str]) -> TiledLoop:
 
 
 def _loops(node: Any, path: tuple[Loop, ...], certain: bool) -> Iterator[tuple[tuple[Loop, ...], bool]]:
-    """Every loop with the loops around it, itself last; `certain`: nothing but loops decides whether it is reached."""
+    """Each loop with those around it, itself last; `certain`: no condition guards it."""
     if isinstance(node, Loop):
         path = (*path, node)
         yield path, certain

@@ -1,10 +1,10 @@
-"""A kernel whose loops in steps count their iterations: behind, everything sees loops that go up by
-1.
+"""Loop normalisation: loops with steps become loops over their iterations, which go up by 1.
 
-    for (t = 1; t < n; t += 2) a[t] = t;       for (t_index = 0; t_index < ((long)n) / 2; t_index++) a[2 * t_index + 1] = 2 * t_index + 1;
+    for (t = 1; t < n; t += 2) a[t] = t;
+    for (t_index = 0; t_index < ((long)n) / 2; t_index++) a[2 * t_index + 1] = 2 * t_index + 1;
 
-Iterators keep their types: values are those that the user's had, or lie between 0 and one of these.
-That the two regions do the same is proven by verify/normalised_loops.py, whatever was meant here.
+Iterators keep their types: their values are the user's, or lie between 0 and one of these.
+verify/normalised_loops.py proves that both regions do the same.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.normalise.live_out import final_values
 from tilepragma.plan.kernel_plan import FinalValue
 
-#: Numbers of the loops that last values are computed from begin here: no plan has as many loops.
+#: The first number for loops that compute last values: no plan has as many loops.
 _FIRST_OF_FINALS = 1 << 20
 
 
 @dataclass(frozen=True)
 class NormalisedKernel:
-    """`final_values` are those of the iterators that the kernel does without, by the loops that the user wrote."""
+    """`final_values` are those of removed iterators, in terms of the user's loops."""
 
     kernel: Kernel
     final_values: tuple[FinalValue, ...]
 
 
-def with_unit_steps(kernel: Kernel) -> NormalisedKernel | None:
-    """The kernel with iterations in place of steps, in all loops where that can be; None where there are none."""
+def with_normalised_loops(kernel: Kernel) -> NormalisedKernel | None:
+    """The kernel with normalised loops where that is possible; None where no loop changes."""
     loops = [loop for loop in loops_in(kernel.body) if _steps(loop)]
     if not loops:
         return None
-    finals = finals_apart(kernel, _FIRST_OF_FINALS)
+    finals = renumbered_final_values(kernel, _FIRST_OF_FINALS)
     kept = {value.iterator for value in finals}
     chosen = [loop for loop in loops if _may_go(loop, loops, kernel, kept)]
     if not chosen:
         return None
     names = Names(set(names_in(kernel)))
-    instead = {one.index: _index_of(one.iterator, names) for one in chosen}
-    gone = {one.iterator for one in chosen}
+    instead = {loop.index: _index_of(loop.iterator, names) for loop in chosen}
+    gone = {loop.iterator for loop in chosen}
     body = _Counting(instead).block(kernel.body)
     objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
     return NormalisedKernel(
@@ -59,7 +59,7 @@ def with_unit_steps(kernel: Kernel) -> NormalisedKernel | None:
 
 
 def _steps(loop: Loop) -> bool:
-    """Whether the loop may be one that counts its iterations: its values and theirs stay within the iterator's type."""
+    """Whether the loop can count its iterations within the iterator's type."""
     step, lower, upper = (polynomial(each) for each in (loop.step, loop.lower, loop.upper))
     if step.constant is None or abs(step.constant) < 2 or loop.comparison == "!=" or loop.directive is not None:
         return False
@@ -74,33 +74,33 @@ def _steps(loop: Loop) -> bool:
 
 
 def _is_sum(lower: Polynomial, short: bool) -> bool:
-    """Whether it can be written before a multiple of the index."""
+    """Whether C can add the lower bound and a multiple of the index."""
     varying = [monomial for monomial, _ in lower.terms if monomial]
-    plain = all(len(one) == 1 and is_scalar(one[0]) for one in varying)
-    return plain and len(varying) < 2 and not (short and any(one[0].type != INT for one in varying))
+    plain = all(len(monomial) == 1 and is_scalar(monomial[0]) for monomial in varying)
+    return plain and len(varying) < 2 and not (short and any(monomial[0].type != INT for monomial in varying))
 
 
 def _may_go(loop: Loop, loops: list[Loop], kernel: Kernel, kept: set[DataObject]) -> bool:
-    """Whether the iterator is this loop's alone, and those who want its last value get it."""
+    """Whether only this loop uses the iterator, and its last value, where needed, is available."""
     iterator = loop.iterator
     if iterator.host in named_in_clauses(kernel.directive, kernel.body):
         return False
     if loop.declares_iterator:
         return not _is_handed_on(loop.body, iterator)
     over = [loop for loop in loops_in(kernel.body) if loop.iterator == iterator]
-    if not all(any(one is other for other in loops) for one in over):
+    if not all(any(iterating is chosen for chosen in loops) for iterating in over):
         return False
     if any(use.object == iterator for use in function_uses(kernel.functions)):
         return False
-    inside = sum(_count(one.body, iterator) for one in over)
-    nested = any(inner.iterator == iterator for one in over for inner in loops_in(one.body))
+    inside = sum(_count(iterating.body, iterator) for iterating in over)
+    nested = any(inner.iterator == iterator for iterating in over for inner in loops_in(iterating.body))
     if nested or inside < _count(kernel.body, iterator) or _is_handed_on(kernel.body, iterator):
         return False
     return iterator in kept or iterator.name not in kernel.read_after
 
 
 def _is_handed_on(body: Block, iterator: DataObject) -> bool:
-    """Whether something gets its address."""
+    """Whether the body takes the iterator's address."""
     return any(isinstance(node, AddressOf) and node.target.object == iterator for node in walk(body))
 
 
@@ -108,11 +108,11 @@ def _count(body: Block, iterator: DataObject) -> int:
     return sum(isinstance(node, Access) and node.object == iterator for node in walk(body))
 
 
-def finals_apart(kernel: Kernel, first: int) -> tuple[FinalValue, ...]:
-    """The last values of iterators that are wanted, by loops with numbers of their own from `first` on: those of the plan have other bounds."""
+def renumbered_final_values(kernel: Kernel, first: int) -> tuple[FinalValue, ...]:
+    """The last values that are needed, over copies of the loops numbered from `first`."""
     apart = replace(kernel, body=_numbered(kernel.body, first))
-    found = final_values(apart, kernel.read_after, host_evaluable(written_objects(kernel)))
-    return tuple(one for one in found if isinstance(one, FinalValue))
+    finals = final_values(apart, kernel.read_after, host_evaluable(written_objects(kernel)))
+    return tuple(value for value in finals if isinstance(value, FinalValue))
 
 
 def _numbered(block: Block, first: int) -> Block:
@@ -124,18 +124,18 @@ def _numbered(block: Block, first: int) -> Block:
 
 
 def _index_of(iterator: DataObject, names: Names) -> DataObject:
-    """What counts the iterations of a loop."""
+    """The object that counts the iterations of a loop."""
     return replace(names.scalar(f"{iterator.name}_index"), element=iterator.element)
 
 
 @dataclass(frozen=True)
 class _Counting:
-    """Replaces loops by those over the indices, given by the loops' numbers."""
+    """Replaces the numbered loops by loops over the given indices."""
 
     instead: dict[int, DataObject]
 
     def block(self, block: Block) -> Block:
-        """The statements, each with its loops replaced."""
+        """The block with its loops replaced."""
         return replace(block, statements=tuple(self._statements(block.statements)))
 
     def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -160,8 +160,8 @@ class _Counting:
 
 
 def _trip(loop: Loop) -> Expression:
-    """The number of iterations where there are any, else one that is not positive: C's division truncates."""
-    lower, upper, step = (polynomial(each) for each in (loop.lower, loop.upper, loop.step))
+    """The number of iterations; not positive where there are none, since C's division truncates."""
+    lower, upper, step = (polynomial(bound) for bound in (loop.lower, loop.upper, loop.step))
     size = abs(step.constant or 1)
     distance = lower - upper if loop.decreasing else upper - lower
     rounded = distance + number(size if len(loop.comparison) == 2 else size - 1)
@@ -171,7 +171,7 @@ def _trip(loop: Loop) -> Expression:
 
 
 def _with_value(body: Block, iterator: DataObject, value: Polynomial, index: DataObject) -> Block:
-    """The body with this value in place of the iterator; sums in subscripts are collected."""
+    """The body with the value in place of the iterator, and sums in subscripts collected."""
     written = typed_sum(value, iterator)
 
     def change(access: Access) -> Expression:
@@ -180,12 +180,14 @@ def _with_value(body: Block, iterator: DataObject, value: Polynomial, index: Dat
         return replace(access, subscripts=tuple(map(collected, access.subscripts)))
 
     def collected(subscript: Expression) -> Expression:
-        found = polynomial(subscript)
-        return typed_sum(found, iterator) if mentions(subscript, index) and _is_short(found) else subscript
+        sum_ = polynomial(subscript)
+        return typed_sum(sum_, iterator) if mentions(subscript, index) and _is_short(sum_) else subscript
 
     return with_accesses(body, change)
 
 
 def _is_short(value: Polynomial) -> bool:
     varying = [monomial for monomial, _ in value.terms if monomial]
-    return len(varying) < 3 and all(len(one) == 1 and is_scalar(one[0]) and one[0].type == INT for one in varying)
+    return len(varying) < 3 and all(
+        len(monomial) == 1 and is_scalar(monomial[0]) and monomial[0].type == INT for monomial in varying
+    )

@@ -1,9 +1,9 @@
-"""Minima and maxima of which the order of the iterations decides at most the sign of a zero.
+"""Minima and maxima where the order of iterations decides at most the sign of a zero.
 
--0.0 and +0.0 are equal, and a comparison keeps the first of them in the order of the text. Every
-other result has the same bits in any order. So launches reduce such scalars in any order, and the
-original loop runs again where the result is a zero (`runtime/zero_sign.c`). That is right for a
-kernel that reads nothing that it writes, except scalars: the runtime restores their values.
+-0.0 and +0.0 are equal, and a comparison keeps the first of them in textual order. Every other
+result has the same bits in any order. So launches reduce such scalars in any order, and the
+original loop runs again where the result is a zero (`runtime/check/zero_sign.c`). That is right for a
+kernel that reads none of the arrays it writes: the runtime restores the values of scalars.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tilepragma.ir.traversal import children, loop_directives, named_in_clauses
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Reduction
 
-#: tilek.h, TILEK_MOST_RESTORED: scalars of which the runtime restores the values.
+#: tilek.h, TILEK_MOST_RESTORED: the most scalars whose values the runtime restores.
 MOST_RESTORED = 16
 
 
 @dataclass(frozen=True)
 class OrderedZero:
-    """A reduced scalar that may get a zero of the wrong sign from the launches of hosts, of devices or of both."""
+    """A reduced scalar whose zero may have the wrong sign after launches on hosts or devices."""
 
     object: DataObject
     hosts: bool
@@ -37,7 +37,7 @@ class OrderedZero:
 
 
 def signs_of(kernel: Kernel, floating: FloatingRules) -> Signs:
-    """The signs of what the kernel computes. Scalars are settled where the original loop can correct the sign of a zero."""
+    """The signs of the kernel's values; scalars whose zeros can be corrected are settled."""
     signs = Signs(kernel.body, kernel.functions)
     return Signs(kernel.body, kernel.functions, frozenset(_settled(kernel, floating, signs)))
 
@@ -60,15 +60,15 @@ def ordered_zeros(plan: KernelPlan) -> tuple[OrderedZero, ...]:
     }
     on_devices = {reduction.object for launch in plan.device for reduction in launch.reductions}
     return tuple(
-        OrderedZero(one, one in on_hosts, one in on_devices)
-        for one in sorted(settled & (on_hosts | on_devices), key=lambda one: one.name)
+        OrderedZero(scalar, scalar in on_hosts, scalar in on_devices)
+        for scalar in sorted(settled & (on_hosts | on_devices), key=lambda scalar: scalar.name)
     )
 
 
 def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[DataObject]:
     named = named_in_clauses(kernel.directive, kernel.body)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
-    scalars = [one for one in written if one.storage is Storage.SCALAR and one.scope is not Scope.LOCAL]
+    scalars = [object_ for object_ in written if object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL]
     numbers = all(isinstance(scalar.element, ScalarType) for scalar in scalars)
     if not numbers or len(scalars) > MOST_RESTORED or kernel.original_sweeps or not _can_run_again(kernel):
         return
@@ -80,15 +80,14 @@ def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[
 
 
 def _can_run_again(kernel: Kernel) -> bool:
-    """Whether a second run, from the scalars' values before the first, leaves what one run leaves."""
+    """Whether a second run, from the scalars' first values, gives the result of one run."""
     kept = [
         use
         for use in uses(kernel.body, kernel.functions)
         if use.object.storage is not Storage.SCALAR and use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)
     ]
     written = {use.object for use in kept if use.writes}
-    # Launches check that different arrays are apart, except in loops that the user calls
-    # independent.
+    # Launches check that arrays do not overlap, except for loops that the user calls independent.
     independent = kernel.directive.independent or any(
         directive.independent for directive in loop_directives(kernel.body)
     )
@@ -96,13 +95,11 @@ def _can_run_again(kernel: Kernel) -> bool:
 
 
 def _keeps_order(plan: KernelPlan, reduction: Reduction) -> bool:
-    """Whether hosts find the zero that the text does: each partial value is of a stretch of the
-    outermost loop, and they are combined in order. C leaves open which zero fmin and fmax give.
-    """
+    """Whether hosts combine the outermost loop's partial results in order and keep zero signs."""
     scalar = reduction.object
     if reduction.operator in ("fmin", "fmax"):
         return False
-    launches = [one for one in plan.host if any(each.object == scalar for each in one.reductions)]
+    launches = [launch for launch in plan.host if any(reduced.object == scalar for reduced in launch.reductions)]
     written = list(_chains(plan.kernel.body, scalar, ()))
     return len(launches) == 1 and len(written) == 1 and list(_chains(launches[0].body, scalar, ())) == written
 
@@ -111,7 +108,7 @@ _Chain = tuple[Loop | None, ...]
 
 
 def _chains(node: Any, scalar: DataObject, around: _Chain) -> Iterator[_Chain]:
-    """The loops, without their bodies, around each assignment to the scalar; None for a nest whose tiles change the order."""
+    """The headers of the loops around each assignment to the scalar; None for a reordering nest."""
     if isinstance(node, Assignment) and node.target.object == scalar:
         yield around
     if isinstance(node, TileNest):
@@ -124,7 +121,7 @@ def _chains(node: Any, scalar: DataObject, around: _Chain) -> Iterator[_Chain]:
 
 
 def _in_order(nest: TileNest) -> bool:
-    """Whether instances, one after another, go through its iterations as its loops do."""
+    """Whether instances, one after another, run the iterations in the order of the loops."""
     tiles = tuple(tile for loop in nest.loops for tile in loop.tiles)
     return nest.order == tiles and all(tile.axis is None for tile in tiles[1:])
 

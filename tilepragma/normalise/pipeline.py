@@ -1,4 +1,4 @@
-"""The forms in which regions are planned: those that mean the same as the user's, and say more about where elements are."""
+"""The passes that bring a region into an equivalent form in which subscripts say more."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tilepragma.ir.stencil_unrolling import with_unrolled_stencil_loops
 from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.normalise.periodic_induction import with_alternations_written_out
-from tilepragma.normalise.scalar_privatization import with_inner_scalars
+from tilepragma.normalise.periodic_induction import with_periodic_integers_written_out
+from tilepragma.normalise.scalar_privatization import with_private_scalars
 from tilepragma.normalise.select_to_arithmetic import with_choices_as_sums
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
@@ -34,17 +34,15 @@ _Sums = dict[str, tuple[tuple[DataObject, ...], Expression]]
 
 
 def in_plain_form(kernel: Kernel) -> Kernel:
-    """The kernel with stencils, sums that functions return, and integers that alternate written
-    out, integers declared where they are used, and choices between neighbours as sums.
-    """
-    kernel = with_alternations_written_out(with_sums_written_out(with_stencils_written_out(kernel)))
-    return with_choices_as_sums(with_inner_scalars(kernel))
+    """The kernel with unrolled stencils, inlined sums, private integers, and choices as sums."""
+    kernel = with_periodic_integers_written_out(with_sums_written_out(with_stencils_written_out(kernel)))
+    return with_choices_as_sums(with_private_scalars(kernel))
 
 
 def with_sums_written_out(kernel: Kernel) -> Kernel:
-    """The kernel with what functions return that only add and multiply their integers in the place
-    of their calls: `a[at(i, j, n)]` with `int at(int i, int j, int n) { return i * n + j; }` is a[i
-    * n + j].
+    """The kernel with calls of functions that only add and multiply integers inlined.
+
+    With `int at(int i, int j, int n) { return i * n + j; }`, `a[at(i, j, n)]` becomes a[i * n + j].
     """
     sums = _sums(kernel.functions)
     if not sums:
@@ -54,7 +52,7 @@ def with_sums_written_out(kernel: Kernel) -> Kernel:
 
 
 def _called(body: Block, functions: tuple[Function, ...]) -> Iterator[Function]:
-    """Those of the functions that the body calls, or that these call; callees stand before their callers."""
+    """The functions that the body or its callees call; callees stand before their callers."""
     names = _callees(body)
     for function in reversed(functions):
         if function.name in names:
@@ -67,7 +65,7 @@ def _callees(node: Block) -> set[str]:
 
 
 def _sums(functions: Iterable[Function]) -> _Sums:
-    """The parameters and the value of those functions, callees first."""
+    """The parameters and the value of each such function, callees first."""
     sums: _Sums = {}
     for function in functions:
         statements = function.body.statements
@@ -75,13 +73,13 @@ def _sums(functions: Iterable[Function]) -> _Sums:
             continue
         value = with_each(statements[0].value, Call, lambda call: _written_out(call, sums))
         if value is not None and all(map(is_local_index, function.parameters)) and _adds(value, function.parameters):
-            own = value if getattr(value, "type", None) == function.result else Cast(function.result, value)
-            sums[function.name] = (function.parameters, own)
+            result = value if getattr(value, "type", None) == function.result else Cast(function.result, value)
+            sums[function.name] = (function.parameters, result)
     return sums
 
 
 def _adds(value: Expression, parameters: tuple[DataObject, ...]) -> bool:
-    """Whether the value is made of the parameters and numbers by sums and products alone."""
+    """Whether the value consists of parameters and numbers, by sums and products alone."""
     if isinstance(value, IntegerLiteral):
         return True
     if isinstance(value, Access):
@@ -100,23 +98,25 @@ def _is_integer(type_: object) -> bool:
 
 
 def _written_out(call: Call, sums: _Sums) -> Expression:
-    """What the call returns; the call itself where its arguments do something."""
+    """What the call returns; the call itself where its arguments have effects."""
     if call.callee is not Callee.USER or call.function not in sums or call.implied:
         return call
     parameters, value = sums[call.function]
     if any(isinstance(node, (Assignment, Increment, Call)) for argument in call.arguments for node in walk(argument)):
         return call
     arguments = {
-        one: given if getattr(given, "type", None) == one.element else Cast(one.element, given)
-        for one, given in zip(parameters, call.arguments, strict=True)
+        parameter: argument
+        if getattr(argument, "type", None) == parameter.element
+        else Cast(parameter.element, argument)
+        for parameter, argument in zip(parameters, call.arguments, strict=True)
     }
     return with_accesses(value, lambda access: arguments[access.object])
 
 
 def with_stencils_written_out(kernel: Kernel) -> Kernel:
-    """The region with loops over a stencil's points written out, where it is a relaxation in place:
-    they hide from the planner which points wait for which. What users say of their loops keeps
-    these.
+    """The region with loops over a stencil's points unrolled, where it is a relaxation in place.
+
+    Such loops hide which points wait for which. They stay where the user wrote loop directives.
     """
     changed = with_unrolled_stencil_loops(kernel)
     if changed is kernel or loop_directives(kernel.body):

@@ -1,5 +1,4 @@
-"""Objects that the iterations of a loop share in the user's text, and have each for themselves in a
-plan.
+"""Array and scalar privatization: gives each iteration its own copy of an object that all share.
 
     double w[4], last;                             for (i) {
     for (i) {                                          double w[4], last_;
@@ -8,10 +7,10 @@ plan.
     }                                                  if (i is the last iteration) last = last_;
                                                    }
 
-The two compute the same where each iteration writes such an object before it reads it, and, where
-somebody reads it after the loop, writes all of what any iteration writes. Here are the loops that
-the user calls independent, and the arrays that `private` clauses name. Scalars, structs among them,
-whose values nobody wants afterwards, need no declaration of their own (`scalars`).
+Both compute the same where each iteration writes the object before it reads it, and, where somebody
+reads it after the loop, writes all that any iteration writes. This pass serves loops that the user
+calls independent, and arrays that `private` clauses name. Scalars and structs whose values nobody
+reads afterwards need no declaration of their own (`scalars`).
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -61,43 +61,42 @@ from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import children, loops_in, mentions, named_in_clauses, walk, with_blocks
 from tilepragma.ir.types import INT, LONG
 from tilepragma.ir.value_bytes import bytes_of, leaves, object_bytes, type_size
-from tilepragma.normalise.invariant_accesses import SteadyAccesses
-from tilepragma.user_tiles.clause_variables import said_live_out
+from tilepragma.normalise.invariant_accesses import InvariantAccesses
+from tilepragma.user_tiles.clause_variables import live_out_by_clause
 from tilepragma.user_tiles.mapping import independent_loops
 
 if TYPE_CHECKING:
     from tilepragma.poly.dependences import Dependence
 
 _MOST_BYTES = 16384
-"""Of an array that each iteration has for itself: it lies on a thread's stack, and in a worker's own memory."""
+"""The greatest private array: it lies on a thread's stack, and in a worker's private memory."""
 
 _DISTRIBUTED = frozenset({TileKind.THREAD, TileKind.GANG, TileKind.WORKER})
 _NOT_INSIDE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<"}
 
 
 def with_member_names(kernel: Kernel, diagnostics: Diagnostics) -> Kernel:
-    """The kernel with the members that it uses in the place of structs that `private` clauses name: they are objects of their own."""
+    """The kernel whose `private` clauses name members instead of structs."""
 
-    def clause(one: PrivateClause) -> PrivateClause:
-        return replace(
-            one, names=tuple(name for each in one.names for name in _members(each, kernel, one, diagnostics))
-        )
+    def clause(clause_: PrivateClause) -> PrivateClause:
+        members = (_members(name, kernel, clause_, diagnostics) for name in clause_.names)
+        return replace(clause_, names=tuple(itertools.chain.from_iterable(members)))
 
-    def directive(one: LoopDirective) -> LoopDirective:
-        return replace(one, privates=tuple(map(clause, one.privates)))
+    def directive(directive_: LoopDirective) -> LoopDirective:
+        return replace(directive_, privates=tuple(map(clause, directive_.privates)))
 
-    def block(one: Block) -> Block:
-        return replace(one, statements=tuple(map(statement, one.statements)))
+    def block(block_: Block) -> Block:
+        return replace(block_, statements=tuple(map(statement, block_.statements)))
 
-    def statement(one: Statement) -> Statement:
-        changed = with_blocks(one, block)
-        said = changed.directive if isinstance(changed, Loop) else None
-        if isinstance(changed, Loop) and said is not None and said.privates:
-            return replace(changed, directive=directive(said))
+    def statement(statement_: Statement) -> Statement:
+        changed = with_blocks(statement_, block)
+        loop_directive = changed.directive if isinstance(changed, Loop) else None
+        if isinstance(changed, Loop) and loop_directive is not None and loop_directive.privates:
+            return replace(changed, directive=directive(loop_directive))
         return changed
 
-    own = replace(kernel.directive, privates=tuple(map(clause, kernel.directive.privates)))
-    return replace(kernel, directive=own, body=block(kernel.body))
+    kernel_directive = replace(kernel.directive, privates=tuple(map(clause, kernel.directive.privates)))
+    return replace(kernel, directive=kernel_directive, body=block(kernel.body))
 
 
 def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diagnostics) -> tuple[str, ...]:
@@ -114,25 +113,23 @@ def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diag
 
 
 def privatized(kernel: Kernel, diagnostics: Diagnostics) -> Kernel | None:
-    """The kernel with such objects declared in the loops. What iterations that are called independent surely share is an error: None."""
-    found = Diagnostics()
-    work = _Privatization(kernel, found, itertools.count(1 + max(_indices(kernel), default=-1)))
+    """The kernel with private objects declared in loops; None and errors where iterations share."""
+    errors = Diagnostics()
+    work = _Privatization(
+        kernel, errors, itertools.count(1 + max((loop.index for loop in loops_in(kernel.body)), default=-1))
+    )
     work.clauses()
-    if not found.has_errors:
-        work.vouched()
-    if not found.has_errors:
+    if not errors.has_errors:
+        work.assumed_independent()
+    if not errors.has_errors:
         work.shared_elements()
-    diagnostics.add_all(found)
-    return None if found.has_errors else work.kernel
-
-
-def _indices(kernel: Kernel) -> Iterator[int]:
-    return (loop.index for loop in loops_in(kernel.body))
+    diagnostics.add_all(errors)
+    return None if errors.has_errors else work.kernel
 
 
 @dataclass
 class _Privatization:
-    """The kernel as it becomes."""
+    """The kernel while the pass changes it."""
 
     kernel: Kernel
     diagnostics: Diagnostics
@@ -152,11 +149,11 @@ class _Privatization:
             if loop.directive is not None and loop.directive.privates:
                 privates = tuple(self._clause(private, loop) for private in loop.directive.privates)
                 now = self._current(loop)
-                said = replace(loop.directive, privates=privates)
-                self._replace(now, replace(now, directive=said))
+                without_arrays = replace(loop.directive, privates=privates)
+                self._replace(now, replace(now, directive=without_arrays))
 
     def _clause(self, clause: PrivateClause, loop: Loop | None) -> PrivateClause:
-        """The clause without the arrays that are declared in loops because of it."""
+        """The clause without the arrays that the pass declares in loops because of it."""
         arrays = {object_.host: object_ for object_ in self.kernel.objects if object_.storage is not Storage.SCALAR}
         for name in clause.names:
             if name in arrays:
@@ -176,22 +173,22 @@ class _Privatization:
             self.diagnostics.error(clause.range, f"'{name}' cannot be private: {why}", "use a smaller array")
         else:
             outermost = (loop,) if loop is not None else _outermost(self.kernel.body)
-            for one in outermost:
-                if mentions(one, array):
-                    self._declare(self._innermost(one, array), array)
+            for outer in outermost:
+                if mentions(outer, array):
+                    self._declare(self._innermost(outer, array), array)
 
     def _innermost(self, loop: Loop, array: DataObject) -> Loop:
-        """The innermost loop that has all uses of the array under `loop` in its body, and where no iteration reads what another wrote."""
+        """The innermost loop with all uses of the array, where no iteration reads another's."""
         now = self._current(loop)
         inner = [statement for statement in now.body.statements if mentions(statement, array)]
         only = inner[0] if len(inner) == 1 else None
-        if not isinstance(only, Loop) or _bounds_mention(only, array) or self._is_own(only.body, array) is None:
+        if not isinstance(only, Loop) or _bounds_mention(only, array) or self._writes_all(only.body, array) is None:
             return now
         return self._innermost(only, array)
 
     # -- loops that are called independent
 
-    def vouched(self) -> None:
+    def assumed_independent(self) -> None:
         for head in _outermost(self.kernel.body):
             for chain in self._chains(head):
                 if all(map(_runs_in_order, chain)):
@@ -201,7 +198,7 @@ class _Privatization:
                     self._scalars(chain[: place + 1])
 
     def _chains(self, head: Loop) -> Iterator[tuple[Loop, ...]]:
-        """The independent loops that lead the nest of `head`, and those that lead a nest further in and have a clause of their own."""
+        """The leading independent loops of the nest, then those of inner nests with clauses."""
         chain = independent_loops(head, self.kernel.directive)
         yield chain
         ahead = list(_outermost((chain or (head,))[-1].body))
@@ -214,13 +211,13 @@ class _Privatization:
 
     def _arrays(self, chain: Sequence[Loop]) -> None:
         loop = self._current(chain[-1])
-        found: dict[DataObject, list[Use]] = {}
+        uses_of: dict[DataObject, list[Use]] = {}
         for use in with_reach(uses(loop.body, self.kernel.functions), self.kernel.functions):
             if use.object.storage is Storage.CONTIGUOUS and use.object.scope in (Scope.EXTERNAL, Scope.REGION):
-                found.setdefault(use.object, []).append(use)
+                uses_of.setdefault(use.object, []).append(use)
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
-        steady = SteadyAccesses(loop, self.kernel)
-        for array, touched in found.items():
+        steady = InvariantAccesses(loop, self.kernel)
+        for array, touched in uses_of.items():
             if array.host in named or _runs_once(loop):
                 continue
             shared = {use: steady.holds(use) for use in touched if use.writes}
@@ -239,7 +236,7 @@ class _Privatization:
     ) -> None:
         loop = self._current(chain[-1])
         if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
-            whole = self._is_own(loop.body, array)
+            whole = self._writes_all(loop.body, array)
             forgotten = array.scope is Scope.REGION or array.name in self.kernel.dead_arrays
             dead = forgotten and not self._is_used_outside(loop, array)
             if whole is not None and (dead or (whole and _is_rectangular(chain))):
@@ -249,26 +246,29 @@ class _Privatization:
         if not shared or (not read and all(use.conditional for use in shared)):
             self._unsure(loop, array, (*shared, *perhaps)[0])
         elif read or not _stores_one_value(loop, array):
-            said = loop.directive
-            if len(chain) > 1 and (said is None or said == LoopDirective(said.range)):
-                # The word is the kernel's, for the loops around: instances of those go through this
-                # one in order.
+            directive = loop.directive
+            if len(chain) > 1 and (directive is None or directive == LoopDirective(directive.range)):
+                # `independent` at the kernel is about the outer loops: their instances run this one
+                # in order.
                 self.diagnostics.note(
                     shared[0].range,
-                    f"the loop over '{loop.iterator.host}' runs in order: its iterations share this write of '{array.host}', whatever is said of "
-                    "the kernel",
-                    f"gather in a scalar with a reduction clause at that loop if '{array.host}' holds one result of its iterations, or put "
-                    "'independent' before the loops it is meant for alone",
+                    f"the loop over '{loop.iterator.host}' runs in order: its iterations share this write of "
+                    f"'{array.host}', whatever is said of the kernel",
+                    f"gather in a scalar with a reduction clause at that loop if '{array.host}' holds one result of "
+                    "its iterations, or put 'independent' before the loops it is meant for alone",
                 )
                 self._replace(loop, replace(loop, directive=LoopDirective(NOWHERE, sequential=True)))
                 return
             self._report(loop, array, shared[0])
 
     def _unsure(self, loop: Loop, object_: DataObject, shared: Use) -> None:
-        """Let a loop run in order whose iterations write an object under conditions that several may meet. Tiles forbid it: that is an error."""
+        """Run a loop in order if its iterations may write one object; tiles make that an error."""
         if _stores_one_value(loop, object_) or not self._may_meet(loop, object_):
             return
-        what = f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, may all write '{object_.host}' here"
+        what = (
+            f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, may all write "
+            f"'{object_.host}' here"
+        )
         if loop.directive is not None and loop.directive.tiles:
             self.diagnostics.error(
                 shared.range,
@@ -290,10 +290,11 @@ class _Privatization:
         twice = self._written_twice(loop)
         if twice is None:
             return True
-        return distribution_violation([one for one in twice if one.source.object == object_], loop.index) is not None
+        outputs = [output for output in twice if output.source.object == object_]
+        return distribution_violation(outputs, loop.index) is not None
 
     def _written_twice(self, nest: Loop) -> list[Dependence] | None:
-        """The dependences between writes of what a nest writes; None where they are too many to find."""
+        """The output dependences of a nest; None where finding them takes too long."""
         from tilepragma.poly.dependences import DependenceKind, memory_dependences
         from tilepragma.poly.extraction import extract_scop
         from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -307,7 +308,8 @@ class _Privatization:
 
     def _report(self, loop: Loop, array: DataObject, shared: Use) -> None:
         remedies = [
-            f"gather in a scalar with a reduction clause, as in reduction(+: sum), if '{array.host}' holds one result of all iterations"
+            "gather in a scalar with a reduction clause, as in reduction(+: sum), "
+            f"if '{array.host}' holds one result of all iterations"
         ]
         if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
             private = f"declare '{array.host}' inside the loop, or add private({array.host}),"
@@ -317,43 +319,43 @@ class _Privatization:
         else:
             remedies.insert(
                 0,
-                f"remove 'independent' if every iteration assigns '{array.host}' before use: it is then kept once for each iteration, which a "
-                "clause cannot ask for where its length is no constant, or great",
+                f"remove 'independent' if every iteration assigns '{array.host}' before use: it is then kept once for "
+                "each iteration, which a clause cannot ask for where its length is no constant, or great",
             )
         self.diagnostics.error(
             shared.range,
-            f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, all write the same element of "
-            f"'{array.host}' here",
+            f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, "
+            f"all write the same element of '{array.host}' here",
             *remedies,
         )
 
     def _scalars(self, chain: Sequence[Loop]) -> None:
-        """Those that somebody reads after the loops: the last iteration stores its value."""
+        """Privatize scalars that are live after the loops: the last iteration stores them."""
         loop = self._current(chain[-1])
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         iterators = {loop.iterator for loop in loops_in(self.kernel.body)}
-        live = self.kernel.read_after | said_live_out(self.kernel)
+        live = self.kernel.read_after | live_out_by_clause(self.kernel)
         written = dict.fromkeys(use.object for use in uses(loop.body, self.kernel.functions) if use.writes)
-        for one in written:
-            scalar = one.storage is Storage.SCALAR and one.scope in (Scope.EXTERNAL, Scope.REGION)
-            if not scalar or one.host in named or one in iterators:
+        for object_ in written:
+            scalar = object_.storage is Storage.SCALAR and object_.scope in (Scope.EXTERNAL, Scope.REGION)
+            if not scalar or object_.host in named or object_ in iterators:
                 continue
-            if one.name not in live and not self._is_used_outside(loop, one):
+            if object_.name not in live and not self._is_used_outside(loop, object_):
                 continue
             body = self._current(loop).body
-            may, _ = self._written_bytes(body, one)
-            if exposed_read(body, one, self.kernel.functions) is not None:
+            may, _ = self._written_bytes(body, object_)
+            if exposed_read(body, object_, self.kernel.functions) is not None:
                 continue
-            if not may & ~assigned_bytes(body, one, self.kernel.functions):
+            if not may & ~assigned_bytes(body, object_, self.kernel.functions):
                 if _is_rectangular(chain):
-                    self._declare(self._current(loop), one, chain)
+                    self._declare(self._current(loop), object_, chain)
                 continue
-            found = [use for use in uses(body, self.kernel.functions) if use.object == one]
-            if all(use.conditional and not use.reads for use in found):
-                self._unsure(self._current(loop), one, found[0])
+            uses_of = [use for use in uses(body, self.kernel.functions) if use.object == object_]
+            if all(use.conditional and not use.reads for use in uses_of):
+                self._unsure(self._current(loop), object_, uses_of[0])
 
     def _written_bytes(self, body: Block, object_: DataObject) -> tuple[int, bool]:
-        """The bytes that may be written, and whether a function writes some."""
+        """The bytes that the body may write, and whether a function writes some of them."""
         may, handed = 0, False
         for use in uses(body, self.kernel.functions):
             if use.object == object_ and use.writes:
@@ -362,7 +364,7 @@ class _Privatization:
         return may, handed
 
     def shared_elements(self) -> None:
-        """Report the writes by which iterations of loops that are called independent share elements whatever the parameters are."""
+        """Report writes by which iterations of independent loops always share elements."""
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         for head in _outermost(self.kernel.body):
             loops = [loop for chain in self._chains(head) if not all(map(_runs_in_order, chain)) for loop in chain]
@@ -372,37 +374,40 @@ class _Privatization:
     def _elements(self, nest: Loop, loops: Sequence[Loop], named: frozenset[str]) -> None:
         from tilepragma.poly.tile_legality import shares_surely
 
-        for one in self._written_twice(nest) or ():
-            array = one.source.object
+        for output in self._written_twice(nest) or ():
+            array = output.source.object
             if array.storage is Storage.SCALAR or array.scope is Scope.LOCAL or array.host in named:
                 continue
             sharing = (loop for loop in loops if not _stores_one_value(loop, array))
-            first = next((loop for loop in sharing if shares_surely(one, loop.index)), None)
+            first = next((loop for loop in sharing if shares_surely(output, loop.index)), None)
             if first is not None:
-                self._report_elements(first, one)
+                self._report_elements(first, output)
 
     def _report_elements(self, loop: Loop, shared: Dependence) -> None:
         array, first, second = shared.source.object.host, shared.source.range, shared.sink.range
-        what = f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, write elements of '{array}'"
+        what = (
+            f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, "
+            f"write elements of '{array}'"
+        )
         self.diagnostics.error(
             first,
             f"{what} here that others write"
             if first == second
             else f"{what} here that others write on line {second.start.line}",
-            "remove 'independent': what the loop may do at once is then found out",
+            "remove 'independent': the analysis then finds what may run in parallel",
         )
 
     # -- declarations
 
-    def _is_own(self, body: Block, array: DataObject) -> bool | None:
-        """Whether each run of `body` writes all of the array; None where it may read what it has not written before."""
+    def _writes_all(self, body: Block, array: DataObject) -> bool | None:
+        """Whether each run of `body` writes the whole array; None if it may read old elements."""
         functions = self.kernel.functions
         if exposed_read(body, array, functions) is None:
             return not object_bytes(array) & ~assigned_bytes(body, array, functions)
         from tilepragma.poly.private_arrays import private_array
 
-        found = private_array(body.statements, functions, written_objects(self.kernel), array)
-        return None if found is None else found.whole
+        private = private_array(body.statements, functions, written_objects(self.kernel), array)
+        return None if private is None else private.whole
 
     def _is_used_outside(self, loop: Loop, object_: DataObject) -> bool:
         inside = sum(isinstance(node, Access) and node.object == object_ for node in walk(loop.body))
@@ -410,85 +415,75 @@ class _Privatization:
         return everywhere > inside
 
     def _declare(self, loop: Loop, object_: DataObject, chain: Sequence[Loop] = ()) -> None:
-        """Give each iteration of `loop` its own; the last one of all loops of `chain`, if any, stores its values."""
+        """Give each iteration a copy; the last iteration of `chain`, if any, stores its values."""
         loop = self._current(loop)
-        own = replace(
+        private = replace(
             object_, name=self._free(f"{object_.name}_private"), scope=Scope.LOCAL, const=False, restrict=False
         )
-        declaration = Declaration((Declarator(own, None),), loop.body.range)
-        inside = with_objects(loop.body.statements, {object_: own})
+        declaration = Declaration((Declarator(private, None),), loop.body.range)
+        inside = with_objects(loop.body.statements, {object_: private})
         stored: tuple[Statement, ...] = ()
         if chain:
             last = conjunction(map(_is_last, chain))
             uses_of = (use for use in uses(loop.body, self.kernel.functions) if use.object == object_ and use.writes)
             *_, place = (use.range for use in uses_of)
-            stored = (If(last, Block(tuple(self._stores(loop.body, object_, own, place)), place), None, place),)
+            stored = (If(last, Block(tuple(self._stores(loop.body, object_, private, place)), place), None, place),)
         body = replace(loop.body, statements=(declaration, *inside, *stored))
         self._replace(loop, replace(loop, body=body))
         if not mentions(self.kernel.body, object_):
-            rest = tuple(one for one in self.kernel.objects if one != object_)
+            rest = tuple(kept for kept in self.kernel.objects if kept != object_)
             self.kernel = replace(self.kernel, objects=rest)
 
-    def _stores(self, body: Block, object_: DataObject, own: DataObject, range_: SourceRange) -> Iterator[Statement]:
+    def _stores(
+        self, body: Block, object_: DataObject, private: DataObject, range_: SourceRange
+    ) -> Iterator[Statement]:
         if object_.rank:
-            yield self._copy(object_, own, (), range_)
+            yield self._copy(object_, private, (), range_)
             return
         written, handed = self._written_bytes(body, object_)
         if handed or not object_bytes(object_) & ~written:
-            yield _stored(access_to(object_), access_to(own), range_)
+            yield _stored(access_to(object_), access_to(private), range_)
             return
         for path, type_, bytes_ in leaves(object_.element):
             if bytes_ & written:
-                yield _stored(Access(object_, (), path, type_), Access(own, (), path, type_), range_)
+                yield _stored(Access(object_, (), path, type_), Access(private, (), path, type_), range_)
 
-    def _copy(self, array: DataObject, own: DataObject, outer: tuple[Access, ...], range_: SourceRange) -> Statement:
-        """for (x) array[x] = own[x];"""
+    def _copy(
+        self, array: DataObject, private: DataObject, outer: tuple[Access, ...], range_: SourceRange
+    ) -> Statement:
+        """for (x) array[x] = private[x];"""
         if len(outer) == array.rank:
-            return _stored(Access(array, outer, (), array.element), Access(own, outer, (), array.element), range_)
+            return _stored(Access(array, outer, (), array.element), Access(private, outer, (), array.element), range_)
         place = local_scalar(self._free(f"{array.name}_{len(outer)}"), INT)
         length = array.lengths[len(outer)]
         assert length is not None, "private arrays have lengths"
-        body = Block((self._copy(array, own, (*outer, place), range_),), range_)
+        body = Block((self._copy(array, private, (*outer, place), range_),), range_)
         return Loop(
-            next(self.indices),
-            place.object,
-            True,
-            integer(0),
-            "<",
-            length,
-            integer(1),
-            False,
-            body,
-            None,
-            range_,
-            range_,
+            next(self.indices), place.object, True, integer(0), "<", length, integer(1), False, body, None, range_
         )
 
     def _free(self, wanted: str) -> str:
-        name = next(
-            one
-            for one in itertools.chain([wanted], (f"{wanted}_{n}" for n in itertools.count(2)))
-            if one not in self.taken
-        )
+        names = itertools.chain([wanted], (f"{wanted}_{n}" for n in itertools.count(2)))
+        name = next(name for name in names if name not in self.taken)
         self.taken.add(name)
         return name
 
     def _current(self, loop: Loop) -> Loop:
         """The loop as it is now."""
-        return next(one for one in loops_in(self.kernel.body) if one.index == loop.index)
+        return next(candidate for candidate in loops_in(self.kernel.body) if candidate.index == loop.index)
 
     def _replace(self, old: Loop, new: Loop) -> None:
-        def block(one: Block) -> Block:
-            return replace(one, statements=tuple(map(statement, one.statements)))
+        def block(block_: Block) -> Block:
+            return replace(block_, statements=tuple(map(statement, block_.statements)))
 
-        def statement(one: Statement) -> Statement:
-            return new if one is old else with_blocks(one, block)
+        def statement(statement_: Statement) -> Statement:
+            return new if statement_ is old else with_blocks(statement_, block)
 
         self.kernel = replace(self.kernel, body=block(self.kernel.body))
 
 
 def _outermost(body: Block) -> Iterator[Loop]:
-    """The outermost loops, looking through all but loops."""
+    """The outermost loops, also those in blocks and conditions."""
     for statement in body.statements:
         if isinstance(statement, Loop):
             yield statement
@@ -499,7 +494,7 @@ def _outermost(body: Block) -> Iterator[Loop]:
 
 
 def _runs_in_order(loop: Loop) -> bool:
-    """Whether the user's tiles give no part of the loop to others, so that its last iteration comes last."""
+    """Whether the user's tiles distribute no part of the loop: its last iteration is last."""
     tiles = loop.directive.tiles if loop.directive is not None else ()
     return bool(tiles) and all(tile.kind not in _DISTRIBUTED for tile in tiles)
 
@@ -509,10 +504,7 @@ def _has_literal_lengths(array: DataObject) -> bool:
 
 
 def _size(array: DataObject) -> int:
-    size = type_size(array.element)
-    for length in array.lengths:
-        size *= length.value if isinstance(length, IntegerLiteral) else 1
-    return size
+    return type_size(array.element) * prod(n.value for n in array.lengths if isinstance(n, IntegerLiteral))
 
 
 def _bounds_mention(loop: Loop, object_: DataObject) -> bool:
@@ -520,12 +512,12 @@ def _bounds_mention(loop: Loop, object_: DataObject) -> bool:
 
 
 def _runs_once(loop: Loop) -> bool:
-    ends = [polynomial(one).constant for one in (loop.lower, loop.upper)]
+    ends = [polynomial(bound).constant for bound in (loop.lower, loop.upper)]
     return None not in ends and abs((ends[1] or 0) - (ends[0] or 0)) + (loop.comparison in ("<=", ">=")) <= 1
 
 
 def _is_rectangular(chain: Sequence[Loop]) -> bool:
-    """Whether no loop's bounds depend on an iterator of those around it."""
+    """Whether no loop's bounds depend on another loop's iterator."""
     iterators = {loop.iterator for loop in chain}
     return not any(
         isinstance(node, Access) and node.object in iterators
@@ -546,7 +538,7 @@ def _stored(target: Access, value: Access, range_: SourceRange) -> Statement:
 
 
 def _stores_one_value(loop: Loop, array: DataObject) -> bool:
-    """Whether the loop writes nothing but one constant to the array: which iteration does so does not matter."""
+    """Whether the loop writes only one constant to the array, whichever iteration does so."""
     values: set[Expression] = set()
     for node in walk(loop.body):
         if isinstance(node, Assignment) and node.target.object == array:

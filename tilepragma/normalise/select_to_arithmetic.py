@@ -1,13 +1,13 @@
-"""Choices between cells as sums: `up = y > 0 ? k - w : k` is k + (y > 0 ? -1 : 0) * w, which can be
-taken apart into rows and columns once k can.
+"""Choices between cells as sums: `up = y > 0 ? k - w : k` is k + (y > 0 ? -1 : 0) * w.
 
-What only one side of a choice evaluates stays in it, unless it is the plain value of a variable: n
-/ d may divide by zero where that side is not taken. Values are those that C gives the user's
-expression wherever it gives it any:
+Such a sum can be delinearised once k can. What only one side evaluates stays in the choice, unless
+it is a variable: n / d may divide by zero where that side is not taken. The sum has the value of
+the user's expression wherever C defines that one:
 
-    sums of unsigned integers, which wrap, are nobody's to collect;
-    in int a sum has two parts, each of which the user computes as well; longer ones, whose parts might not fit, are computed in long,
-    where the user's value goes into a variable or a subscript and nothing depends on its type.
+    sums of unsigned integers wrap and stay;
+    in int a sum has two parts, each of which the user computes as well;
+    longer sums, whose parts might not fit, are computed in long, where the value goes into a
+    variable or a subscript and nothing depends on its type.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _Terms = tuple[tuple[Monomial, int], ...]
 
 
 def with_choices_as_sums(kernel: Kernel) -> Kernel:
-    """The kernel with what both sides of a choice between cells have in common outside of it."""
+    """The kernel with the common part of both sides of a choice moved out of it."""
     choices = _Choices(host_evaluable(written_objects(kernel)))
     numbers = in_subscripts(kernel.body)
 
@@ -78,7 +78,7 @@ def with_choices_as_sums(kernel: Kernel) -> Kernel:
 
 @dataclass(frozen=True)
 class _Choices:
-    """`on_host` says of which values the launch knows that they stay what they are."""
+    """`on_host`: whether the launch knows a value, which the kernel never changes."""
 
     on_host: Callable[[Expression], bool]
 
@@ -90,22 +90,22 @@ class _Choices:
         whole = polynomial(value)
         for atom in whole.atoms:
             if isinstance(atom, Conditional) and atom.type == INT and whole.split(atom) is not None:
-                found = self._apart(atom, LONG)
-                if found is not None:
-                    common, factor, step = found
+                split = self._apart(atom, LONG)
+                if split is not None:
+                    common, factor, step = split
                     whole = whole.substitute(atom, common + of_atom(step) * factor)
         return value if whole == polynomial(value) else expression(whole, LONG)
 
     def within(self, value: T) -> T:
-        """A value with those of its choices as sums that mean the same in their own types."""
+        """A value with those choices as sums that mean the same in their types."""
         return with_each(value, Conditional, self._as_sum)
 
     def _as_sum(self, choice: Conditional) -> Expression:
-        """The choice as a sum of its own type; itself where that is not to be had, or nothing is in common."""
-        found = self._apart(choice, choice.type)
-        if found is None:
+        """The choice as a sum of its type; itself where no common part exists."""
+        split = self._apart(choice, choice.type)
+        if split is None:
             return choice
-        common, factor, step = found
+        common, factor, step = split
         if choice.type == INT and not _fits(choice, common):
             return choice
         type_ = step.type
@@ -116,7 +116,7 @@ class _Choices:
         return Binary("+", expression(common, type_), product, type_)
 
     def _apart(self, choice: Conditional, type_: object) -> tuple[Polynomial, Polynomial, Conditional] | None:
-        """(common, factor, step) with choice = common + factor * step, a choice of that type; None where nothing is in common."""
+        """(common, factor, step) with choice = common + factor * step; None without common part."""
         if type_ not in (INT, LONG) or not isinstance(type_, ScalarType) or not _is_repeatable(choice):
             return None
         if not _is_exact(choice.then) or not _is_exact(choice.otherwise):
@@ -134,12 +134,12 @@ class _Choices:
         return common, factor, replace(choice, then=sides[0], otherwise=sides[1], type=type_)
 
     def _common_factor(self, terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
-        """The product of the variables that all terms are multiples of, and that stay what they are while the kernel runs."""
+        """The product of the invariant variables that divide all terms."""
         first, *others = (Counter(monomial) for monomial, _ in terms)
-        for one in others:
-            first &= one
-        found = (atom for atom in first.elements() if _is_plain(atom) and self.on_host(atom))
-        return Polynomial(((tuple(sorted(found, key=text_key)), 1),))
+        for monomial_factors in others:
+            first &= monomial_factors
+        atoms = (atom for atom in first.elements() if _is_plain(atom) and self.on_host(atom))
+        return Polynomial(((tuple(sorted(atoms, key=text_key)), 1),))
 
 
 def _common(then: Polynomial, otherwise: Polynomial) -> Polynomial:
@@ -147,7 +147,7 @@ def _common(then: Polynomial, otherwise: Polynomial) -> Polynomial:
 
 
 def _is_repeatable(value: Expression) -> bool:
-    """Whether evaluating it does nothing, so that its parts may be evaluated in any order, and as often as they come to stand there."""
+    """Whether evaluation has no effect: its parts may run in any order and any number of times."""
     return not any(
         isinstance(node, (Assignment, Increment, AddressOf, Comma))
         or (isinstance(node, Call) and node.callee is Callee.USER)
@@ -156,27 +156,27 @@ def _is_repeatable(value: Expression) -> bool:
 
 
 def _is_exact(value: Expression) -> bool:
-    """Whether what `polynomial` collects of the value is computed in signed integers, which do not wrap."""
+    """Whether `polynomial` collects only signed sums of the value, which do not wrap."""
     parts = collected_parts(value)
     return not parts or ((isinstance(value, Cast) or is_signed_int(value.type)) and all(map(_is_exact, parts)))
 
 
 def _is_plain(atom: Expression) -> bool:
-    """Whether it is the value of a variable, which can be had anywhere."""
+    """Whether the atom is a variable's value, which can be read anywhere."""
     if isinstance(atom, Cast):
         return all(
-            isinstance(one, ScalarType) and one.is_integer for one in (atom.type, atom.operand.type)
+            isinstance(type_, ScalarType) and type_.is_integer for type_ in (atom.type, atom.operand.type)
         ) and _is_plain(atom.operand)
     return is_scalar(atom)
 
 
 def _fits(choice: Conditional, common: Polynomial) -> bool:
-    """Whether the common part is one product, and each side adds one at most, so that the user computes all that the sum is made of."""
-    rests = (polynomial(one) - common for one in (choice.then, choice.otherwise))
+    """Whether the common part and each side's rest are single products, which the user computes."""
+    rests = (polynomial(side) - common for side in (choice.then, choice.otherwise))
     return _is_product(common.terms) and all(not rest.terms or _is_product(rest.terms) for rest in rests)
 
 
 def _is_product(terms: _Terms) -> bool:
-    """Whether it is a product of atoms, or a number that an int has."""
-    (monomial, coefficient), *more = terms
-    return not more and (abs(coefficient) == 1 if monomial else abs(coefficient) < 1 << (INT.bits - 1))
+    """Whether the terms are one product of atoms, or one number that fits an int."""
+    (monomial, coefficient), *others = terms
+    return not others and (abs(coefficient) == 1 if monomial else abs(coefficient) < 1 << (INT.bits - 1))

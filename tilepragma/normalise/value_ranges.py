@@ -1,9 +1,9 @@
-"""Between which values a subscript lies, where it is no sum: remainders, values of tables and of
-small types, choices, and locals made of such.
+"""Value ranges of subscripts that are no sums: remainders, table values, small types, choices.
 
-    { v(e, i) : i an iteration, along any path } subset of [low, high],     low and high being values that the launch knows
+    { v(e, i) : i an iteration, along any path } subset of [low, high]
 
-It is not the smallest such range, and says nothing of when there is an iteration at all.
+The launch knows low and high. The range need not be the smallest one, and does not say whether any
+iteration exists.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from tilepragma.ir.polynomial import (
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
 
-#: Numbers beyond are those of hash functions, whose products wrap.
+#: Greater numbers are those of hash functions, whose products wrap.
 _GREATEST = 1 << 31
 
 _TRUTH = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 
 class UnboundedError(Exception):
-    """Nothing is known of the value."""
+    """The value has no known bounds."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ValueRange:
 
     @property
     def is_natural(self) -> bool:
-        """Whether the value is known not to be negative."""
+        """Whether the value is certainly not negative."""
         return self.low.constant is not None and self.low.constant >= 0
 
 
@@ -85,11 +85,11 @@ class ValueRanges:
 
     def of(self, value: Expression) -> ValueRange:
         """The range of a value of the region. Raises UnboundedError."""
-        found = self._of(value)
+        value_range = self._of(value)
         type_ = value.type
-        if isinstance(type_, ScalarType) and not type_.signed and type_.bits < LONG.bits and not found.is_natural:
+        if isinstance(type_, ScalarType) and not type_.signed and type_.bits < LONG.bits and not value_range.is_natural:
             raise UnboundedError  # it wraps
-        return found
+        return value_range
 
     def _of(self, value: Expression) -> ValueRange:
         if self.invariant(value) and isinstance(value.type, ScalarType) and value.type.is_integer:
@@ -137,28 +137,28 @@ class ValueRanges:
         if object_ not in self._known:
             self._known[object_] = None
             self._known[object_] = self._of_scalar(object_)
-        found = self._known[object_]
-        if found is None:
+        value_range = self._known[object_]
+        if value_range is None:
             raise UnboundedError
-        return found
+        return value_range
 
     def _of_scalar(self, object_: DataObject) -> ValueRange:
-        """All values that the region gives it, in whatever order."""
-        found: ValueRange | None = None
+        """The range of all values that the region gives the object, in any order."""
+        value_range: ValueRange | None = None
         for source in self._sources_of(object_):
             if isinstance(source, Loop):
-                one = self._of_iterator(source)
+                source_range = self._of_iterator(source)
             elif source is None:
                 raise UnboundedError
             else:
-                one = self.of(source)
-            found = one if found is None else _hull(found, one)
-        if found is None or (object_.scope is not Scope.LOCAL and _is_read_outside(object_, self.body)):
+                source_range = self.of(source)
+            value_range = source_range if value_range is None else _hull(value_range, source_range)
+        if value_range is None or (object_.scope is not Scope.LOCAL and _is_read_outside(object_, self.body)):
             raise UnboundedError
-        return found
+        return value_range
 
     def _of_iterator(self, loop: Loop) -> ValueRange:
-        """Its values in the loop, and behind it where it outlives the loop. Where the loop has no iteration, low may be greater than high."""
+        """The iterator's values, also after a loop that it outlives; low > high if empty."""
         step = polynomial(loop.step).constant
         if step is None:
             raise UnboundedError
@@ -172,12 +172,12 @@ class ValueRanges:
         return ValueRange(first.low, last if loop.declares_iterator else maximum((first.high, last + past)))
 
     def _sources_of(self, object_: DataObject) -> list[Any]:
-        """What an object gets its values from: expressions, loops over it, and None for all else."""
+        """What gives an object its values: expressions, loops over it, and None for all else."""
         if self._sources is None:
             sources: dict[DataObject, list[Any]] = {}
             for node in walk(self.body):
-                for one, source in _given(node):
-                    sources.setdefault(one, []).append(source)
+                for assigned, source in _given(node):
+                    sources.setdefault(assigned, []).append(source)
             self._sources = sources
         return self._sources.get(object_, [])
 
@@ -205,7 +205,7 @@ class ValueRanges:
         raise UnboundedError
 
     def _of_remainder(self, value: Binary) -> ValueRange:
-        """-|m| < x % m < |m|, and of x's sign."""
+        """-|m| < x % m < |m|, with the sign of x."""
         by = self.of(value.right)
         size = maximum((by.high, -by.low)) - _ONE if by.low.constant is None or by.low.constant < 0 else by.high - _ONE
         type_ = value.type
@@ -227,7 +227,7 @@ class ValueRanges:
 
 
 def _is_read_outside(object_: DataObject, node: Any) -> bool:
-    """Whether a variable that lives before the region may be read in it before it has a value from it: other than in loops over it."""
+    """Whether the region, outside loops over it, may read a variable's earlier value."""
     if isinstance(node, Access) and node.object == object_:
         return True
     inside = isinstance(node, Loop) and node.iterator == object_
@@ -247,7 +247,7 @@ def _given(node: Any) -> Iterable[tuple[DataObject, Any]]:
 
 
 def _of_type(value: Expression) -> ValueRange:
-    """What a small type holds."""
+    """The range of a small type."""
     type_ = value.type
     if not isinstance(type_, ScalarType) or type_.is_floating or type_.bits > 16:
         raise UnboundedError
@@ -263,14 +263,14 @@ def _quotient(value: Polynomial, by: Polynomial) -> Polynomial:
     return polynomial(Binary("/", expression(value), expression(by), LONG))
 
 
-def _hull(one: ValueRange, other: ValueRange) -> ValueRange:
-    return ValueRange(minimum((one.low, other.low)), maximum((one.high, other.high)))
+def _hull(left: ValueRange, right: ValueRange) -> ValueRange:
+    return ValueRange(minimum((left.low, right.low)), maximum((left.high, right.high)))
 
 
-def _product(one: ValueRange, other: ValueRange) -> ValueRange:
-    if one.is_natural and other.is_natural:
-        return ValueRange(one.low * other.low, one.high * other.high)
-    if one.low == one.high and other.low == other.high:
-        return ValueRange(one.low * other.low, one.low * other.low)
-    corners = [left * right for left in (one.low, one.high) for right in (other.low, other.high)]
+def _product(left: ValueRange, right: ValueRange) -> ValueRange:
+    if left.is_natural and right.is_natural:
+        return ValueRange(left.low * right.low, left.high * right.high)
+    if left.low == left.high and right.low == right.high:
+        return ValueRange(left.low * right.low, left.low * right.low)
+    corners = [end * other_end for end in (left.low, left.high) for other_end in (right.low, right.high)]
     return ValueRange(minimum(corners), maximum(corners))

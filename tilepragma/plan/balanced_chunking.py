@@ -11,7 +11,7 @@ threads work as there are columns, and all wait for the thread that has most. Wi
 tile, 5 steps make columns of 3 and 2; with 2 steps a tile, they take 0.83 of the time on two
 threads.
 
-runtime/even_blocks.c has the same rules; a test holds both equal.
+runtime/launch/balanced_chunking.c has the same rules; a test holds both equal.
 """
 
 from __future__ import annotations
@@ -34,29 +34,18 @@ from tilepragma.plan.kernel_plan import (
     TileSize,
     launches_in,
 )
+from tilepragma.plan.shared_constants import (
+    BLOCK_COST,
+    COLUMN_COST,
+    COLUMNS_EACH,
+    FEW_ROWS,
+    LEAST_OPERATIONS,
+    MOST_TIMES,
+    OTHER_COST,
+    OTHER_TIMES,
+)
 from tilepragma.plan.summary import all_steps
 
-#: A block costs as much as 1/BLOCK_COST of the default size's rows, since each block packs its
-#: panels. A block has at most MOST_TIMES the default size, since its data must stay in the cache.
-#: For products of 400 to 1000 a side on two and four cores, blocks of 200 and 256 rows take 0.89 to
-#: 0.96 of the time of 104 to 136 where threads get equal numbers of rows; for 1000 a side on two
-#: cores 0.99 to 1.01 of that of 168.
-BLOCK_COST, MOST_TIMES = 5, 3
-#: The same where a kernel's operations are unknown. Rows below diagonals, say, are not equal work:
-#: threads take smaller blocks in turn.
-OTHER_COST, OTHER_TIMES = 12, 2
-#: A block may have this many rows whatever the default where operations are known: for batches of
-#: products, whose default is 4, blocks of 20 take 0.98 of the time of 10.
-FEW_ROWS = 24
-#: A column costs as much as 1/COLUMN_COST of a thread's rows: 3-D Jacobi takes 0.97 to 1.14 times
-#: as long with 2 steps a tile as with 3 where both are balanced; SOR on a line takes 1.07 and 1.27
-#: times as long with 84 and 63 steps as with 125. Columns are no wider than by default; the search
-#: tries COLUMNS_EACH columns a thread.
-COLUMN_COST, COLUMNS_EACH = 12, 2
-#: Floating-point operations that are worth a thread where one block would hold all rows: products
-#: of 96 a side, 2.6 million operations in 13 us, take as long on two threads as on one; 80 rows by
-#: matrices of 1000 a side take a quarter of the time on four.
-LEAST_OPERATIONS = 2**20
 #: For more rows the cost overflows 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
 _DISTRIBUTED = (TileKind.DYNAMIC, TileKind.THREAD)

@@ -16,9 +16,6 @@ from tilepragma.ir.directives import (
 )
 from tilepragma.model.device import Device, Gpu
 
-#: The runtime's default workers of a gang by the number of axes; profitability is judged by these.
-PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
-
 
 @dataclass(frozen=True)
 class PlanDefaults:

@@ -1,4 +1,4 @@
-"""Where a region may run and where it prefers to: LANGUAGE.md, "Target"."""
+"""Where a region may run and where it prefers to: docs/LANGUAGE.md, "Targets and devices"."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.plan.kernel_plan import PlanVersion
 from tilepragma.planner.assembly import Planned
-from tilepragma.sizes.records import DEVICE, RecordedChoice, TuningRecord, fitting, with_kept
+from tilepragma.sizes.records import DEVICE, RecordedChoice, TuningRecord, fitting, with_records
 from tilepragma.verify.proofs import proof_of
 from tilepragma.verify.rules import PlanFault, verify
 
@@ -32,7 +32,7 @@ def with_kept_sizes(
     applied = fitting(replace(planned.plan, versions=versions), candidates, diagnostics)
     if not applied:
         return planned
-    plan = with_kept(replace(planned.plan, versions=versions), applied)
+    plan = with_records(replace(planned.plan, versions=versions), applied)
     proof = planned.proof if planned.proof is not None and planned.proof.is_of(plan) else proof_of(plan)
     try:
         verify(plan, proof)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilepragma.arguments.assumed_extents import report_doubts
+from tilepragma.arguments.assumed_extents import report_assumed_extents
 from tilepragma.arguments.constant_memory import with_constants
 from tilepragma.arguments.data_movement import (
     DataContext,
     array_arguments,
-    arrays_in_step,
-    as_seen,
+    as_kernel_sees,
     check_clauses,
-    own_argument,
+    private_argument,
+    synchronised_arrays,
 )
 from tilepragma.arguments.scalar_arguments import scalar_arguments
 from tilepragma.arguments.scalars import ScalarContext
@@ -30,7 +30,7 @@ from tilepragma.ir.invariance import host_evaluable, invariant_members, written_
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.normalise.delinearisation import flattened
-from tilepragma.normalise.forward_substitution import without_names
+from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.normalise.live_out import final_values
 from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, LastValue, launches_in
 from tilepragma.plan.loop_symbols import loop_symbols
@@ -42,7 +42,7 @@ from tilepragma.schedule.strategy import ScheduleCandidate
 from tilepragma.schedule.user_launches import make_launches
 from tilepragma.sizes.processor_pick import processor_choices
 from tilepragma.user_tiles.chain_checks import check_for_loop, check_hoisted
-from tilepragma.user_tiles.clause_variables import check_names, said_live_out
+from tilepragma.user_tiles.clause_variables import check_names, live_out_by_clause
 from tilepragma.user_tiles.mapping import (
     Clauses,
     device_clauses,
@@ -112,7 +112,9 @@ def assemble_plan(
     # Sections are of the arrays as the user declares them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    reached = without_names(with_reach(all_uses, kernel.functions, invariant_members(flat)), flat, on_host)
+    reached = with_substituted_subscripts(
+        with_reach(all_uses, kernel.functions, invariant_members(flat)), flat, on_host
+    )
     automatic = region.automatic is not None
     data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic)
 
@@ -120,7 +122,7 @@ def assemble_plan(
         if targets:
             warn_as_written(kernel, reason, diagnostics)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
-        arrays = with_fitting_sections(arrays_in_step(data))
+        arrays = with_fitting_sections(synchronised_arrays(data))
         return KernelPlan(
             *(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason),
             rejected=region.rejected,
@@ -133,20 +135,20 @@ def assemble_plan(
         return as_written(reason)
     if not all(map(on_host, region.assumptions)):
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
-    live_out = kernel.read_after | said_live_out(kernel)
+    live_out = kernel.read_after | live_out_by_clause(kernel)
     final = final_values(kernel, live_out, on_host)
     steps = region.automatic or _user_steps(kernel, region, live_out, final, floating, diagnostics)
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
     arrays = array_arguments(data, steps.shared)
-    report_doubts(arrays, targets, preferred, not automatic, diagnostics)
+    report_assumed_extents(arrays, targets, preferred, not automatic, diagnostics)
     plan = KernelPlan(
         kernel,
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(as_seen(array, kernel) for array in arrays), *map(own_argument, steps.storage)),
+        (*(as_kernel_sees(array, kernel) for array in arrays), *map(private_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

@@ -17,10 +17,10 @@ from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
-from tilepragma.normalise.condition_sinking import with_inner_conditions
-from tilepragma.normalise.delinearisation import DelinearisedKernel, with_rows
+from tilepragma.normalise.condition_sinking import with_sunk_conditions
+from tilepragma.normalise.delinearisation import DelinearisedKernel, with_delinearised_arrays
 from tilepragma.normalise.live_out import final_values
-from tilepragma.normalise.loop_normalisation import with_unit_steps
+from tilepragma.normalise.loop_normalisation import with_normalised_loops
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, tiled_region
 from tilepragma.planner.candidates import (
@@ -43,7 +43,7 @@ from tilepragma.schedule.strategy import Moved, Refusal, Region, ScheduleCandida
 from tilepragma.storage.array_copies import with_array_copies
 from tilepragma.storage.array_expansion import ExpandedKernel, proven_scop, with_array_expansion, with_expanded_scalars
 from tilepragma.storage.staging_checks import proven_staging
-from tilepragma.user_tiles.clause_variables import said_live_out
+from tilepragma.user_tiles.clause_variables import live_out_by_clause
 from tilepragma.verify.proofs import Proof, proof_of, unit_step_faults
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def searched_plan(
     kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
     """The plan of a region without tiles: with unit steps where these are proven right."""
-    unit = with_unit_steps(kernel)
+    unit = with_normalised_loops(kernel)
     if unit is not None:
         messages = Diagnostics()
         planned = _as_it_stands(unit.kernel, tiled_region(unit.kernel, messages), floating, messages, targets)
@@ -94,7 +94,7 @@ def _as_it_stands(
     """The plan of a region with its loops' steps. Conditions on data sink into loops, where they
     cost more, only if the region otherwise runs as written.
     """
-    rows = with_rows(kernel)
+    rows = with_delinearised_arrays(kernel)
     if rows.seen:
         messages = Diagnostics()
         planned = _automatic(rows.kernel, tiled_region(rows.kernel, messages), floating, messages, targets)
@@ -103,7 +103,7 @@ def _as_it_stands(
             return _with_notes(planned, rows)
     messages = Diagnostics()
     planned = _automatic(kernel, region, floating, messages, targets)
-    inner = with_inner_conditions(kernel)
+    inner = with_sunk_conditions(kernel)
     if planned.plan.as_written is not None and inner is not kernel:
         inner_messages = Diagnostics()
         converted = _automatic(inner, tiled_region(inner, inner_messages), floating, inner_messages, targets)
@@ -152,7 +152,7 @@ class Attempt:
     def region(self) -> Region:
         """The strategies' view of the kernel."""
         written = written_objects(self.kernel)
-        live_out = self.kernel.read_after | said_live_out(self.kernel)
+        live_out = self.kernel.read_after | live_out_by_clause(self.kernel)
         final = final_values(self.kernel, live_out, host_evaluable(written))
         names = frozenset(value.iterator.name for value in final)
         ordered = asks_for_layers(self.kernel)

@@ -4,7 +4,7 @@ device, and the rows that each block touches.
 The partitioned loop is mapped to gangs: its iterations may run in parallel on any device. Rows are
 indices of arrays' first dimensions. Iteration i must access rows of the form scale * i + c; the
 rows of a block then lie between those of its first and its last iteration. From these numbers alone
-the runtime knows what a device lacks before a launch (runtime/divided.c).
+the runtime knows what a device lacks before a launch (runtime/multi_device/partition.c).
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import Target
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
-from tilepragma.normalise.continue_elimination import close_iterations, condition_iterations
-from tilepragma.normalise.delinearisation import with_names_written_out
+from tilepragma.normalise.continue_elimination import with_closed_iterations, with_conditions_for_continues
+from tilepragma.normalise.delinearisation import with_substituted_locals
 from tilepragma.normalise.pipeline import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
 from tilepragma.plan.defaults import PlanDefaults
@@ -54,10 +54,10 @@ def normalise(kernel: Kernel, defaults: PlanDefaults, diagnostics: Diagnostics) 
     order = reordered(kernel, diagnostics) or layered(kernel, diagnostics, defaults.device)
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         return None
-    kernel = kernel if order is None else with_names_written_out(order.kernel)
-    kernel = close_iterations(replace(kernel, directive=defaults.applied(kernel.directive)))
+    kernel = kernel if order is None else with_substituted_locals(order.kernel)
+    kernel = with_closed_iterations(replace(kernel, directive=defaults.applied(kernel.directive)))
     if not user_clauses(kernel.body):
-        kernel = condition_iterations(kernel)
+        kernel = with_conditions_for_continues(kernel)
     if (private := privatized(kernel, diagnostics)) is None:
         return None
     targets = allowed_targets(private, defaults.targets, diagnostics)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tilepragma.arguments.ownership import held_arrays
+from tilepragma.arguments.ownership import resident_arrays
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.loop_tree import ForLoop, Kernel, Loop, Parts, While
@@ -83,7 +83,7 @@ def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
     check_names(parts.data, diagnostics)
     regions = [plan_region(part, make, diagnostics) for part in _with_condition(kernel, _with_method(parts.kernels))]
     needed = [array for region in regions for planned in region.planned for array in planned.plan.arrays]
-    held = HeldRegion(kernel, held_arrays(parts, needed), parts.reads)
+    held = HeldRegion(kernel, resident_arrays(parts, needed), parts.reads)
     names = frozenset(array.object.host for array in held.arrays)
     names |= {
         member.host

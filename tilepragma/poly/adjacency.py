@@ -31,28 +31,28 @@ _SECTOR = 8
 
 
 class Reach(Enum):
-    """What neighbouring workers make of one access."""
+    """How neighbouring workers use memory in one access."""
 
     COALESCED = "coalesced"
     """neighbours in memory"""
     BROADCAST = "broadcast"
     """the very same element"""
     STRIDED = "strided"
-    """elements that lie equally far apart"""
+    """elements at equal distances"""
     SCATTERED = "scattered"
-    """elements of which no more is known"""
+    """elements at unknown distances"""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """`moves`: by how much each subscript grows from one worker to the next; none where that is not always the same."""
+    """`moves`: the growth of each subscript from one worker to the next; none where that varies."""
 
     reach: Reach
     moves: Vector = ()
 
     @property
     def transactions(self) -> int:
-        """How many transactions serve workers that run in step, elements being of 4 bytes: what does not lie in rows takes one each."""
+        """The transactions for workers in step, for 4-byte elements: one each unless in a row."""
         if self.reach is Reach.BROADCAST:
             return 1
         apart = 1 if self.reach is Reach.COALESCED else _WARP
@@ -67,7 +67,7 @@ SCATTERED = Pattern(Reach.SCATTERED)
 
 
 def worker_step(statement: Statement, others: Iterable[Row], place: Row) -> isl.Map | None:
-    """{ S[x] -> S[x + d] }, d the least step along which `place` grows and all `others` stay; None where that is no one direction."""
+    """{ S[x] -> S[x + d] }, the least step d along `place` that keeps `others`, or None."""
     kept: Matrix = tuple(row.coefficients for row in others if any(row.coefficients))
     if rank(kept) != statement.depth - 1:
         return None
@@ -80,7 +80,7 @@ def worker_step(statement: Statement, others: Iterable[Row], place: Row) -> isl.
 
 
 def step_by(domain: isl.Set, direction: Vector) -> isl.Map:
-    """{ S[i] -> S[i + k direction] }, both in the domain, k being the least for which both may be: loops have steps."""
+    """{ S[i] -> S[i + k direction] } in the domain, for the least k that the loops' steps allow."""
     steps = [(domain.get_stride(place).to_python(), value) for place, value in enumerate(direction) if value]
     times = lcm(*(step // gcd(step, value) for step, value in steps))
     step = isl.Map.from_multi_aff(_shift(domain.get_space(), tuple(times * value for value in direction)))
@@ -88,19 +88,19 @@ def step_by(domain: isl.Set, direction: Vector) -> isl.Map:
 
 
 def pattern(access: isl.Map, step: isl.Map | None) -> Pattern:
-    """What an access { S[i] -> A[a] } makes of the step { S[x] -> S[y] } from a worker to the next; None: nothing is known of it."""
+    """How an access { S[i] -> A[a] } moves with the step { S[x] -> S[y] } to the next worker."""
     if not access.range().dim(isl.dim_type.set):
         return BROADCAST
     if step is None:
         return SCATTERED
-    found = moves(access, step)
-    if found.is_empty():
+    moved = moves(access, step)
+    if moved.is_empty():
         return BROADCAST
-    vector = _only_vector(found)
+    vector = _only_vector(moved)
     if vector is not None:
         return _of_vector(vector)
-    rows = found.project_out(isl.dim_type.set, found.dim(isl.dim_type.set) - 1, 1)
-    along = found.project_out(isl.dim_type.set, 0, found.dim(isl.dim_type.set) - 1)
+    rows = moved.project_out(isl.dim_type.set, moved.dim(isl.dim_type.set) - 1, 1)
+    along = moved.project_out(isl.dim_type.set, 0, moved.dim(isl.dim_type.set) - 1)
     return COALESCED if stays_within(rows, 0) and stays_within(along, 1) else SCATTERED
 
 
@@ -110,34 +110,34 @@ def moves(access: isl.Map, step: isl.Map) -> isl.Set:
 
 
 def only_move(access: isl.Map, step: isl.Map) -> Vector | None:
-    """By how much each subscript grows in every one of the steps; None where that is not always the same, or where there is no step."""
+    """The growth of each subscript in every step; None where that varies, or without any step."""
     return _only_vector(moves(access, step))
 
 
 def is_gentle(access: isl.Map, domain: isl.Set, direction: Vector) -> bool:
-    """Whether a step along the direction stays at the element or goes to a neighbour in its row."""
+    """Whether a step along the direction keeps the element or moves to a neighbour in its row."""
     return pattern(access, step_by(domain, direction)).reach in (Reach.BROADCAST, Reach.COALESCED)
 
 
 def strided(statement: Statement, direction: Vector) -> tuple[int, ...]:
-    """The accesses of a statement, by their places, that step through memory in strides along the direction."""
-    known = _strided(statement)
-    if direction not in known:
+    """The places of accesses that move through memory in strides along the direction."""
+    memo = _strided(statement)
+    if direction not in memo:
         accesses = enumerate(statement.accesses)
-        known[direction] = tuple(
-            place for place, one in accesses if not is_gentle(one.relation, statement.domain, direction)
+        memo[direction] = tuple(
+            place for place, access in accesses if not is_gentle(access.relation, statement.domain, direction)
         )
-    return known[direction]
+    return memo[direction]
 
 
 @once
 def _strided(statement: Statement) -> dict[Vector, tuple[int, ...]]:  # noqa: ARG001
-    """What was found of it, by directions: ways to order and tile loops are compared by it again and again."""
+    """A memo by direction: comparing loop orders and tiles asks again and again."""
     return {}
 
 
 def stays_within(vectors: isl.Set, most: int) -> bool:
-    """Whether every component of every vector lies in -most ... most."""
+    """Whether all components of all vectors lie in -most ... most."""
     for place in range(vectors.dim(isl.dim_type.set)):
         for bound in (vectors.dim_max_val(place), vectors.neg().dim_max_val(place)):
             if not bound.is_int() or bound.to_python() > most:
@@ -152,7 +152,7 @@ def _of_vector(vector: Vector) -> Pattern:
 
 
 def _only_vector(vectors: isl.Set) -> Vector | None:
-    """The one vector that the set holds, whatever the parameters are; None where there are more, or none."""
+    """The only vector of the set, for all parameters; None for several, or none."""
     always = vectors.project_out(isl.dim_type.param, 0, vectors.dim(isl.dim_type.param))
     if always.is_empty() or not always.is_singleton():
         return None

@@ -2,9 +2,9 @@
 reason why not.
 
 Parameters are scalars that the region does not write, and whole invariant sub-expressions that are
-not affine in them (`n * m`, `(int)x`), which become parameters of their own, named by their text.
-Integers are mathematical: signed overflow is undefined in C, and what unsigned operations would
-wrap is refused where the wrapped value could matter.
+not affine in them (`n * m`, `(int)x`), which become parameters named by their text. Integers are
+mathematical: C leaves signed overflow undefined, and this module refuses unsigned operations whose
+wrapped value could matter.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ from tilepragma.ir.quotients import unguarded, with_guarded_quotients
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 
-#: Every division and choice doubles the cases of a function; isl's work grows faster than their
-#: number.
+#: Each division and choice doubles the cases of a function; isl's work grows faster.
 _MOST_PIECES = 32
 
 _IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
@@ -53,7 +52,7 @@ _IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
 
 @dataclass(frozen=True)
 class NotAffine:
-    """Why an expression is no affine function; a sentence, and where the expression stands."""
+    """Why an expression is no affine function: a sentence, and where the expression stands."""
 
     range: SourceRange
     reason: str
@@ -69,7 +68,7 @@ class NotAffineError(Exception):
 
 @dataclass(frozen=True)
 class ReturnedValue:
-    """What a function without effects returns, an expression of its parameters."""
+    """The value of a function without effects, as an expression of its parameters."""
 
     parameters: tuple[DataObject, ...]
     value: Expression
@@ -77,12 +76,11 @@ class ReturnedValue:
 
 @dataclass(frozen=True)
 class Frame:
-    """{ [i_1, …, i_n] } over parameters: the space in which expressions under the loops of
-    `iterators` are functions.
+    """{ [i_1, …, i_n] } over parameters: the space of expressions under the loops of `iterators`.
 
-    `written` are the objects that the region changes; a scalar among neither is a parameter.
-    `parameters` collects what each parameter that was asked for stands for; frames inside each
-    other share it.
+    `written` are the objects that the region changes; any other scalar, except iterators, is a
+    parameter. `parameters` collects the expression of each parameter in use; nested frames share
+    it.
     """
 
     context: isl.Context
@@ -90,13 +88,13 @@ class Frame:
     written: frozenset[DataObject]
     parameters: dict[str, Expression] = field(default_factory=dict, compare=False)
     known: Mapping[DataObject, isl.PwAff] = field(default_factory=dict, compare=False)
-    """{ [i] -> [value(i)] } of scalars whose value here is known otherwise: those that a declaration gave their one value"""
+    """{ [i] -> [value(i)] } of scalars with a known value, such as declared constants"""
     sums: Mapping[DataObject, Polynomial] = field(default_factory=dict, compare=False)
-    """scalars that are known as sums of products of others"""
+    """scalars that are sums of products of others"""
     returned: Mapping[str, ReturnedValue] = field(default_factory=dict, compare=False)
-    """what functions return, by name"""
+    """returned values of functions, by name"""
     asked: set[DataObject] = field(default_factory=set, compare=False)
-    """the scalars whose known values were asked for; shared as `parameters` is"""
+    """the scalars whose known values were used; nested frames share it"""
 
     @property
     def space(self) -> isl.Space:
@@ -111,7 +109,7 @@ class Frame:
         return replace(self, iterators=(*self.iterators, iterator), known=known)
 
     def value(self, object_: DataObject) -> isl.PwAff | None:
-        """{ [i] -> [object(i)] } of a scalar that is known, or an iterator: the innermost where loops share it."""
+        """{ [i] -> [object(i)] } of a known scalar or an iterator, the innermost of equal ones."""
         if object_ in self.known:
             self.asked.add(object_)
             return self.known[object_]
@@ -120,15 +118,15 @@ class Frame:
         return self.iterator(len(self.iterators) - 1 - self.iterators[::-1].index(object_))
 
     def knowing(self, object_: DataObject, value: isl.PwAff) -> Frame:
-        """This frame where a scalar has a known value, { [i] -> [value(i)] }."""
+        """This frame with a known value { [i] -> [value(i)] } of a scalar."""
         return replace(self, known={**self.known, object_: value})
 
     def written_out(self, value: Polynomial) -> Polynomial:
-        """The value without the scalars that are known as sums, where it is linear in them."""
-        for object_, known in self.sums.items():
+        """The value with known sums of scalars substituted, where it is linear in them."""
+        for object_, sum_ in self.sums.items():
             atom = access_to(object_)
             if atom in value.atoms and value.split(atom) is not None:
-                value = value.substitute(atom, known)
+                value = value.substitute(atom, sum_)
         return value
 
     def number(self, value: int) -> isl.PwAff:
@@ -141,23 +139,23 @@ class Frame:
         return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(self.space), isl.dim_type.set, place))
 
     def parameter(self, name: str, value: Expression | None = None) -> isl.PwAff:
-        """[p] -> { [i] -> [p] } for the parameter of this name; it is noted what it stands for, if it stands for anything."""
+        """[p] -> { [i] -> [p] } for the parameter of this name; records its expression, if any."""
         if name.lstrip("+-")[:1].isdigit():
-            # isl takes a name that begins with a number (`1 << k`) for one.
+            # isl would parse a name that begins with a number (`1 << k`) as that number.
             name = f"({name})"
         if value is not None:
             self.parameters[name] = with_guarded_quotients(value)
-        # By name: an isl.Id made in Python carries an object of its own, and would differ from the
-        # same name parsed.
+        # By name: an isl.Id made in Python carries an object, and differs from the same name
+        # parsed.
         space = self.space.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, 0, name)
         return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, 0))
 
     def invariant(self, expression: Expression) -> bool:
-        """Whether the expression has one integer value throughout the region, from unwritten scalars alone."""
+        """Whether the expression has one integer value in the region, from unwritten scalars."""
         return _is_integer(expression) and self._is_steady(expression)
 
     def _is_steady(self, node: Any) -> bool:
-        """Whether a node and all below it are; known of those that were asked for, as each operator of a deep expression is."""
+        """Whether a node and all nodes below it are invariant; memoized for deep expressions."""
         known = self._steady_nodes.get(id(node))
         if known is None:
             known = node, self._steady(node) and all(map(self._is_steady, children(node)))
@@ -192,7 +190,7 @@ def affine(expression: Expression, frame: Frame) -> isl.PwAff:
 
 
 def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
-    """{ [i] -> [value(i)] }, for a polynomial that stands in the expression `whole`. Raises NotAffineError."""
+    """{ [i] -> [value(i)] } for a polynomial in the expression `whole`. Raises NotAffineError."""
     result: isl.PwAff | None = None
     for monomial, coefficient in value.terms:
         term = _monomial(monomial, whole, frame)
@@ -326,7 +324,7 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
 
 
 def _low_bits(atom: Binary, frame: Frame) -> isl.PwAff:
-    """x & (2^k - 1) is x mod 2^k, never negative: signed integers are of two's complement, and what wraps does so at 32 bits or more."""
+    """x & (2^k - 1) is x mod 2^k >= 0: two's complement, and wrapping at 32 bits keeps low bits."""
     mask = constant_value(atom.right, frame)
     if mask is None:
         raise NotAffineError(atom, _why(atom))
@@ -338,7 +336,7 @@ def _low_bits(atom: Binary, frame: Frame) -> isl.PwAff:
 
 
 def constant_value(expression: Expression, frame: Frame) -> int | None:
-    """The expression's value where it is one number, if only for what the frame knows."""
+    """The expression's value where it is one number by the frame's facts."""
     value = polynomial(expression)
     if value.constant is None and any(
         isinstance(node, Access) and node.object in frame.known for node in walk(expression)
@@ -354,8 +352,7 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
     left = affine(atom.arguments[0], frame)
     if atom.function in ("tilek_minimum", "tilek_maximum"):
         right = affine(atom.arguments[1], frame)
-        # Of many cases, each of which has its own pieces: whoever takes the least of eight has
-        # hundreds.
+        # Coalesced, since each case has pieces of its own: the least of eight has hundreds.
         return (left.min(right) if atom.function == "tilek_minimum" else left.max(right)).coalesce()
     divisor = constant_value(atom.arguments[1], frame)
     if divisor is None or divisor <= 0 or atom.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
@@ -382,9 +379,9 @@ def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:
 
 
 def _check_compared(whole: Expression, side: Expression, frame: Frame) -> None:
-    """In a comparison of unsigned type, neither side may be a value that the conversion would change."""
+    """In a comparison of unsigned type, conversion must change neither side."""
     assert isinstance(whole, Binary)
-    types = [one.type for one in (whole.left, whole.right) if isinstance(one.type, ScalarType)]
+    types = [side_.type for side_ in (whole.left, whole.right) if isinstance(side_.type, ScalarType)]
     if len(types) != 2 or not all(type_.is_integer for type_ in types):
         raise NotAffineError(whole, "does not compare integers")
     widest = max(max(type_.bits for type_ in types), INT.bits)
@@ -396,14 +393,13 @@ def _check_compared(whole: Expression, side: Expression, frame: Frame) -> None:
 
 
 def _never_wraps(expression: Expression, frame: Frame) -> bool:
-    """Whether the sum, with what locals stand for in their place, wraps beyond any array's size only."""
+    """Whether the sum, also with locals substituted, wraps only beyond the size of any array."""
     return never_wraps(polynomial(expression)) and never_wraps(frame.written_out(polynomial(expression)))
 
 
 def _begins_anywhere(dividend: Expression, divisor: int, frame: Frame) -> bool:
-    """Whether an unsigned sum of less than 64 bits begins at a value of the launch's: a seed may be
-    close to where the type ends, and unless the divisor divides 2^32 what follows is out of step
-    with it.
+    """Whether an unsigned sum of less than 64 bits starts at a launch value, which may be close to
+    the type's end: what follows is then out of step unless the divisor divides 2^32.
     """
     type_, atoms = dividend.type, polynomial(dividend).atoms
     narrow = isinstance(type_, ScalarType) and not type_.signed and INT.bits <= type_.bits < LONG.bits

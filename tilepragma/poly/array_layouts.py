@@ -1,4 +1,4 @@
-"""Which arrays of a region are seen through strides (a[i*m + j] as a[i][j]), by all subscripts of each."""
+"""Array layouts: the arrays whose subscripts all split by strides (a[i*m + j] as a[i][j])."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilepragma.poly.launch_checks import possible_values
 
 @dataclass(frozen=True)
 class Subscript:
-    """One subscript of an array of one dimension, under the loops of `iterators`: { [i] -> [value(i)] : domain(i) }."""
+    """A subscript of a one-dimensional array, under loops: { [i] -> [value(i)] : domain(i) }."""
 
     value: Expression
     frame: Frame
@@ -31,42 +31,39 @@ class Subscript:
 
     @property
     def is_sum(self) -> bool:
-        """Whether nothing but iterators of the loops around varies in it."""
+        """Whether only iterators of the surrounding loops vary in it."""
         varying = (atom for atom in polynomial(self.value).atoms if not self.frame.invariant(atom))
         return all(isinstance(atom, Access) and atom.object in self.iterators for atom in varying)
 
     @property
     def sweeps(self) -> bool:
-        """Whether it is affine and moves with the loops around: it may run over rows, so nothing is to be assumed for its sake."""
+        """Whether it is affine and varies: it may run over rows, so it justifies no assumption."""
         return self.function is not None and not self.frame.invariant(self.value)
 
 
 @dataclass(frozen=True)
 class Layouts:
-    """Arrays seen through strides, greatest first, and { [p] : what is assumed of parameters for that }."""
+    """Arrays with strides, greatest first, and { [p] : assumptions on parameters }."""
 
     strides: Mapping[DataObject, Strides]
     assumed: isl.Set
 
     def including(self, object_: DataObject, used: Sequence[Subscript], *, assuming: bool) -> Layouts:
-        """With one more array, if its subscripts can be taken apart: those that are affine
-        themselves need not be.
+        """These layouts with an array, if its subscripts split; affine ones need not.
 
-        All of them by themselves, or else some of them with what may be assumed (`assuming`) or
-        without.
+        All of them without assumptions, else some, with assumptions if `assuming`.
         """
-        chains = stride_chains((one.value, one.frame) for one in used)
-        by_themselves = sorted(used, key=lambda one: one.sweeps)
+        chains = stride_chains((subscript.value, subscript.frame) for subscript in used)
+        by_sweeps = sorted(used, key=lambda subscript: subscript.sweeps)
         for may_assume, all_of_them in ((False, True), (True, False)) if assuming else ((False, True), (False, False)):
             for by in chains:
-                assumed = self._assumed(by, by_themselves, may_assume, all_of_them)
+                assumed = self._assumed(by, by_sweeps, may_assume, all_of_them)
                 if assumed is not None:
                     return Layouts({**self.strides, object_: by}, assumed)
-        # Lengths of rows that no iterator counts are guesses: that elements are inside of them must
-        # be known.
-        for by in longer_chains(chains, [(one.value, one.frame) for one in used]):
+        # Row lengths that no iterator counts are guesses: elements must provably be inside of rows.
+        for by in longer_chains(chains, [(subscript.value, subscript.frame) for subscript in used]):
             for may_assume in (False, True) if assuming else (False,):
-                assumed = self._assumed(by, by_themselves, may_assume, all_of_them=True, within_rows=True)
+                assumed = self._assumed(by, by_sweeps, may_assume, all_of_them=True, within_rows=True)
                 if assumed is not None:
                     return Layouts({**self.strides, object_: by}, assumed)
         return self
@@ -74,25 +71,25 @@ class Layouts:
     def _assumed(
         self, by: Strides, used: Sequence[Subscript], may_assume: bool, all_of_them: bool, within_rows: bool = False
     ) -> isl.Set | None:
-        """{ [p] : what is assumed } where the subscripts are taken apart by these strides; None where they cannot be."""
+        """{ [p] : assumptions } under which the subscripts split by these strides, or None."""
         assumed = self.assumed
-        apart = 0
-        for one in used:
-            domain = one.domain.intersect_params(assumed)
-            may = may_assume and not one.sweeps
-            split = split_subscript(one.value, by, one.frame, domain, assuming=may, within_rows=within_rows)
+        split_count = 0
+        for subscript in used:
+            domain = subscript.domain.intersect_params(assumed)
+            may = may_assume and not subscript.sweeps
+            split = split_subscript(subscript.value, by, subscript.frame, domain, assuming=may, within_rows=within_rows)
             if split is not None:
-                apart += 1
+                split_count += 1
                 assumed = assumed.intersect(split.assumed)
-            elif all_of_them or one.function is None:
+            elif all_of_them or subscript.function is None:
                 return None
-        if not apart or assumed.is_empty():
+        if not split_count or assumed.is_empty():
             return None
         return None if assumed.intersect(possible_values(used[0].frame)).is_empty() else assumed
 
 
 def affine_or_none(value: Expression, frame: Frame) -> isl.PwAff | None:
-    """{ [i] -> [value(i)] }, if the expression is affine."""
+    """{ [i] -> [value(i)] }; None where the expression is not affine."""
     try:
         return affine(value, frame)
     except NotAffineError:

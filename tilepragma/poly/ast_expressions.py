@@ -1,9 +1,8 @@
-"""What isl's code generation writes, as expressions of ours: sums over iterators and parameters,
-quotients, conditions.
+"""Expressions of isl's AST as C expressions: sums over iterators and parameters, quotients,
+conditions.
 
-Values are collected as polynomials, 64-bit whatever the types of the scalars in them. isl divides
-by positive constants only; where its dividend may be negative the quotient is a helper's of
-tilek.h.
+Values are polynomials, computed in 64 bits for scalars of all types. isl divides by positive
+constants only; where the dividend may be negative, the quotient is a helper of tilek.h.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tilepragma.poly.ast_tree import identifier, operands, operation
 from tilepragma.poly.operation_limit import OperationLimitError
 
 _Op = isl.ast_expr_op_type
-# islpy's stubs name these otherwise than islpy does.
+# islpy's stubs have other names than islpy.
 _AND, _OR = isl.ast_expr_op_type["and_"], isl.ast_expr_op_type["or_"]
 _COMPARISONS = {_Op.eq: "==", _Op.le: "<=", _Op.lt: "<", _Op.ge: ">=", _Op.gt: ">"}
 _CONNECTIVES = {_AND: "&&", _Op.and_then: "&&", _OR: "||", _Op.or_else: "||"}
@@ -31,9 +30,8 @@ _QUOTIENTS = {_Op.div: "/", _Op.pdiv_q: "/", _Op.pdiv_r: "%", _Op.zdiv_r: "%"}
 
 @dataclass(frozen=True)
 class AstReader:
-    """Reads isl's expressions; `values` says what each of its identifiers stands for.
-
-    Raises OperationLimitError where a number does not fit 64 bits.
+    """Reads isl's expressions; `values` maps its identifiers. Raises OperationLimitError where a
+    number does not fit 64 bits.
     """
 
     values: Mapping[str, Polynomial]
@@ -74,7 +72,7 @@ class AstReader:
         return short_expression(self.value(ast))
 
     def _terms(self, ast: isl.AstExpr, sign: int) -> Iterator[tuple[int, Polynomial]]:
-        """The terms of a sum, (sign, value), sums in it taken apart."""
+        """The terms (sign, value) of a sum, with nested sums split."""
         does = operation(ast)
         if does in (_Op.add, _Op.sub):
             left, right = operands(ast)
@@ -90,14 +88,14 @@ class AstReader:
 
 
 def _number(value: isl.Val) -> int:
-    found = int(value.to_python())
-    if abs(found) >= 2**63:
-        raise OperationLimitError(f"The number {found} in the bounds of a loop does not fit 64 bits.")
-    return found
+    integer_ = int(value.to_python())
+    if abs(integer_) >= 2**63:
+        raise OperationLimitError(f"The number {integer_} in the bounds of a loop does not fit 64 bits.")
+    return integer_
 
 
 def increased(value: Polynomial) -> Polynomial:
-    """value + 1, a minimum becoming that of what is increased."""
+    """value + 1; a minimum becomes the minimum of increased values."""
     atom = value.terms[0][0][0] if len(value.terms) == 1 and value.terms[0][0] else None
     if isinstance(atom, Call) and value == of_atom(atom) and atom.function == "tilek_minimum":
         return minimum(increased(polynomial(argument)) for argument in atom.arguments)
@@ -105,7 +103,7 @@ def increased(value: Polynomial) -> Polynomial:
 
 
 def negated(value: Polynomial) -> Polynomial:
-    """-value, a minimum becoming the maximum of what is negated."""
+    """-value; a minimum becomes the maximum of negated values."""
     atom = value.terms[0][0][0] if len(value.terms) == 1 and value.terms[0][0] else None
     if isinstance(atom, Call) and value == of_atom(atom) and atom.function in _MIRRORED:
         return _MIRRORED[atom.function](negated(polynomial(argument)) for argument in atom.arguments)
@@ -116,12 +114,12 @@ _MIRRORED: dict[str, Callable[..., Polynomial]] = {"tilek_minimum": maximum, "ti
 
 
 def long_expression(value: Polynomial) -> Expression:
-    """C of type long with the polynomial's value, small numbers written without a suffix."""
+    """C of type long for the polynomial, without suffixes of small numbers."""
     return _with_plain_numbers(plain_expression(value))
 
 
 def short_expression(value: Polynomial) -> Expression:
-    """The same where the context converts it to long anyway: a number or a signed variable alone stands as it is."""
+    """The same for contexts that convert to long: a number or signed variable stays as it is."""
     written = long_expression(value)
     if isinstance(written, IntegerLiteral):
         return _literal(written)
@@ -131,7 +129,7 @@ def short_expression(value: Polynomial) -> Expression:
 
 
 def _with_plain_numbers(value: Expression) -> Expression:
-    """Beside a value of type long a literal needs no suffix."""
+    """The expression without suffixes of literals next to values of type long."""
     if isinstance(value, Binary) and value.type == LONG and value.operator in ("+", "-", "*", "/", "%"):
         left, right = _with_plain_numbers(value.left), _with_plain_numbers(value.right)
         if isinstance(right, IntegerLiteral):
@@ -152,6 +150,6 @@ def _literal(value: IntegerLiteral) -> IntegerLiteral:
 
 
 def helper(function: str, left: Polynomial, right: Polynomial) -> Polynomial:
-    """A call of a function of two values that tilek.h has."""
+    """A call of a binary function of tilek.h."""
     arguments = (short_expression(left), short_expression(right))
     return of_atom(Call(function, Callee.HELPER, arguments, LONG))

@@ -1,4 +1,4 @@
-"""isl's syntax trees as plain data: loops, conditions and leaves, blocks flattened."""
+"""isl's AST as plain data: loops, conditions and leaves, with blocks flattened."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.operation_limit import OperationLimitError
 
-# islpy's stubs name these otherwise than islpy does.
+# islpy's stubs have other names than islpy.
 _FOR = isl.ast_node_type["for_"]
 _IF = isl.ast_node_type["if_"]
 _COMPARISONS: dict[isl.ast_expr_op_type | None, str] = {isl.ast_expr_op_type.le: "<=", isl.ast_expr_op_type.lt: "<"}
@@ -17,8 +17,8 @@ _COMPARISONS: dict[isl.ast_expr_op_type | None, str] = {isl.ast_expr_op_type.le:
 
 @dataclass(frozen=True)
 class AstLoop:
-    """`for (iterator = start; iterator comparison end; iterator += step) body`; `once` where it
-    runs exactly once.
+    """`for (iterator = start; iterator comparison end; iterator += step) body`; `once`: one
+    iteration.
 
     isl's loops count up: `step` is positive, `comparison` < or <=.
     """
@@ -43,7 +43,7 @@ class AstIf:
 
 @dataclass(frozen=True)
 class AstLeaf:
-    """`statement(arguments)`: one instance, by the values of its iterators."""
+    """`statement(arguments)`: one instance, given by its iterators' values."""
 
     statement: str
     arguments: tuple[isl.AstExpr, ...]
@@ -81,7 +81,7 @@ def leaves_of(nodes: tuple[AstNode, ...]) -> Iterator[AstLeaf]:
 
 
 def operation(ast: isl.AstExpr) -> isl.ast_expr_op_type | None:
-    """What an expression does; None for numbers and identifiers."""
+    """The operation of an expression; None for numbers and identifiers."""
     is_operation = isl.ast_expr_type(ast.get_type()) == isl.ast_expr_type.op
     return isl.ast_expr_op_type(ast.get_op_type()) if is_operation else None
 
@@ -92,7 +92,7 @@ def operands(ast: isl.AstExpr) -> tuple[isl.AstExpr, ...]:
 
 
 def identifier(ast: isl.AstExpr) -> str | None:
-    """The name, where the expression is an identifier."""
+    """The name of an identifier; None for other expressions."""
     is_name = isl.ast_expr_type(ast.get_type()) == isl.ast_expr_type.id
     return str(ast.get_id().get_name()) if is_name else None
 

@@ -1,13 +1,12 @@
-"""Where a program is parallel: its statements in parts, each with the rows that Algorithm 4.1 finds
-for it.
+"""Bands: the parallel parts of a program, each with its rows of Algorithm 4.1.
 
     Phi_S : { S[i] -> [outer rows, rows of the part] }
 
-Statements that depend on each other in a circle stay together, others are taken apart, and put
-together again where that costs no parallelism. Of a part's outermost band, rows that carry nothing
-(Theorem 3.2) run at once without synchronisation; two rows that carry something make wavefronts of
-tiles ((3.17), the band being permutable); a band of one carrying row is stepped through, and what
-is below it is taken apart anew, with the dependences that the row leaves tied.
+Statements in a dependence cycle stay together; others are distributed, and fused again where that
+costs no parallelism. In a part's outermost band, rows that carry nothing (Theorem 3.2) run in
+parallel without synchronisation; two rows that carry something make wavefronts of tiles ((3.17), as
+the band is permutable). A band of one carrying row is a sequential loop, whose body is distributed
+again, with the dependences that the row does not satisfy.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
 from tilepragma.poly.strongly_connected import strongly_connected
 
 SHORT_TRIP = 8
-"""A row of at most so many values, whatever the parameters are, is not worth running at once."""
+"""A row with at most so many values, for all parameters, is not worth running in parallel."""
 
 SEARCH = replace(COMMUNICATION_MINIMAL, operations=2_000_000)
-"""Least communication, each search given up early: many are made, and a group that is too hard may fall into easier ones."""
+"""Least communication, with early limits: searches are many, and hard groups may split."""
 
 Rows = Mapping[str, tuple[Row, ...]]
 
@@ -47,10 +46,10 @@ class BandKind(Enum):
 class Part:
     """Statements that one launch runs, for each value of the first `outer` rows.
 
-    `band`: the levels of its outermost band, `carrying` those of them that carry a dependence which
-    the outer rows leave tied. DOALL: the levels `free` run at once; WAVEFRONT: tiles of the levels
-    `carrying`; SERIAL: in order. `alone`: the parts that could run one after another in its place,
-    where some of them would keep elements in registers.
+    `band`: the levels of the outermost band; `carrying`: those that carry a dependence which the
+    outer rows do not. DOALL: the `free` levels run in parallel; WAVEFRONT: tiles of the `carrying`
+    levels; SERIAL: in order. `alone`: the parts that could run in sequence instead, if some of them
+    would keep elements in registers.
     """
 
     kind: BandKind
@@ -62,19 +61,19 @@ class Part:
 
     @property
     def free(self) -> tuple[int, ...]:
-        """The levels of the band that carry nothing."""
+        """The levels of the band that carry no dependence."""
         return tuple(level for level in self.band if level not in self.carrying)
 
     @property
-    def at_once(self) -> tuple[int, ...]:
-        """Of these, the levels that are worth running at once."""
+    def parallel(self) -> tuple[int, ...]:
+        """The free levels that are worth running in parallel."""
         around = tuple(range(self.outer))
-        return tuple(level for level in self.free if _worth_running_at_once(self.statements, around, level))
+        return tuple(level for level in self.free if _worth_running_parallel(self.statements, around, level))
 
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """The last row of `statements` is stepped through in order, and `parts` run one after another for each of its values."""
+    """A sequential loop over the last row of `statements`; `parts` run in order for each value."""
 
     statements: tuple[StatementSchedule, ...]
     parts: tuple[Part | OuterLoop, ...]
@@ -99,7 +98,7 @@ def parallel_parts(
     dependences: tuple[Dependence, ...],
     options: HyperplaneOptions = SEARCH,
 ) -> tuple[Part | OuterLoop, ...]:
-    """The statements in parts that run one after another. Raises OperationLimitError."""
+    """The statements in parts that run in sequence. Raises OperationLimitError."""
     none: Rows = {each.name: () for each in statements}
     return _Decision(options).parts(statements, ordering(dependences), none, 0)
 
@@ -120,7 +119,7 @@ class _Decision:
     def _pieces(
         self, group: tuple[Statement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
     ) -> list[Part]:
-        """Strongly connected components, each with those before it as long as all of it stays as parallel."""
+        """Strongly connected components, fused with earlier ones while all stays as parallel."""
         pieces: list[Part] = []
         for component in strongly_connected(group, [(each.source, each.target) for each in pending]):
             piece = self._part(component, pending, before, outer)
@@ -136,14 +135,14 @@ class _Decision:
         return pieces
 
     def _part(self, group: tuple[Statement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int) -> Part:
-        """The group as one part, with the rows that Algorithm 4.1 finds."""
+        """The group as one part, with its rows of Algorithm 4.1."""
         inside = _inside(group, pending)
         schedule = tiling_hyperplanes(group, inside, self.options, before)
         statements = _without_constant_rows(schedule.statements, outer)
         band = _outermost_band(statements, outer)
         carrying = tuple(level for level in band if _carries(statements, inside, level))
         kind, around = BandKind.SERIAL, tuple(range(outer))
-        if any(level not in carrying and _worth_running_at_once(statements, around, level) for level in band):
+        if any(level not in carrying and _worth_running_parallel(statements, around, level) for level in band):
             kind = BandKind.DOALL
         elif _moves_apart(statements, around, carrying):
             kind = BandKind.WAVEFRONT
@@ -154,8 +153,7 @@ class _Decision:
         group = tuple(each.statement for each in part.statements)
         if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
             return (part,)
-        # Searches number their bands from 0: rows that are stepped through have numbers of their
-        # own.
+        # Searches number bands from 0; rows of sequential loops have negative numbers.
         stepped = {
             each.statement.name: (*each.rows[: part.outer], replace(each.rows[part.outer], band=-1 - part.outer))
             for each in part.statements
@@ -167,11 +165,11 @@ class _Decision:
         return (OuterLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
 
 
-def registers_of(part: Part, dealt: int | None = None) -> RegisterRows | None:
-    """The rows of the part's register tiles, one row being `dealt` to threads; None where it has none."""
+def registers_of(part: Part, distributed: int | None = None) -> RegisterRows | None:
+    """The rows of the part's register tiles, with one `distributed` row; None without tiles."""
     if len(part.statements) != 1:
         return None
-    return register_rows(part.statements[0], part.outer, part.band, dealt)
+    return register_rows(part.statements[0], part.outer, part.band, distributed)
 
 
 def _keeps_elements(part: Part) -> bool:
@@ -189,30 +187,31 @@ def _inside(group: tuple[Statement, ...], pending: tuple[Dependence, ...]) -> tu
 
 
 def _linked(last: Part, component: tuple[Statement, ...], pending: tuple[Dependence, ...]) -> bool:
-    """Whether the component uses what the part before it computes: only then is there something to gain together."""
+    """Whether the component uses results of the part before it: only then can fusion pay."""
     earlier = {each.statement.name for each in last.statements}
-    return any(each.source in earlier and each.target in {one.name for one in component} for each in pending)
+    names = {statement.name for statement in component}
+    return any(each.source in earlier and each.target in names for each in pending)
 
 
 def _as_parallel(joint: Part, *alone: Part) -> bool:
-    return joint.kind is BandKind.DOALL and all(len(joint.at_once) >= len(each.at_once) for each in alone)
+    return joint.kind is BandKind.DOALL and all(len(joint.parallel) >= len(each.parallel) for each in alone)
 
 
 def _without_constant_rows(statements: tuple[StatementSchedule, ...], outer: int) -> tuple[StatementSchedule, ...]:
-    """Scalar rows that are the same for all order nothing; those before the first loop are left out, and all at the end."""
+    """The statements without equal scalar rows, before the first loop and at the end."""
     rows = {each.statement.name: list(each.rows) for each in statements}
-    for at in (outer, -1):
-        while all(at < len(each) and len(each) > outer for each in rows.values()):
-            values = {each[at] for each in rows.values()}
+    for place in (outer, -1):
+        while all(place < len(each) and len(each) > outer for each in rows.values()):
+            values = {each[place] for each in rows.values()}
             if any(not row.scalar for row in values) or len({row.constant for row in values}) > 1:
                 break
             for each in rows.values():
-                del each[at]
+                del each[place]
     return tuple(replace(each, rows=tuple(rows[each.statement.name])) for each in statements)
 
 
 def _outermost_band(statements: tuple[StatementSchedule, ...], outer: int) -> tuple[int, ...]:
-    """The levels right after the outer rows that are one band of all statements; none where a scalar row stands there."""
+    """The levels after the outer rows that form one band; empty at a scalar row."""
     rows = statements[0].rows
     number = rows[outer].band if outer < len(rows) else None
     levels = []
@@ -226,7 +225,7 @@ def _outermost_band(statements: tuple[StatementSchedule, ...], outer: int) -> tu
 def _tied(
     statements: tuple[StatementSchedule, ...], pending: tuple[Dependence, ...], level: int
 ) -> tuple[Dependence, ...]:
-    """Of each dependence the pairs { s -> t : phi_T(t) = phi_S(s) } of the row at this level, where there are any."""
+    """The pairs { s -> t : phi_T(t) = phi_S(s) } that the row leaves of each dependence."""
     maps = _row_maps(statements, level)
     left = []
     for each in pending:
@@ -237,17 +236,17 @@ def _tied(
 
 
 def _moves_on(statements: tuple[StatementSchedule, ...], level: int) -> bool:
-    """Whether the row at this level takes any of the statements further than the rows before it do.
+    """Whether the row at this level is independent of the rows before it for some statement.
 
-    What a search gave up on stays in the order of its text, rows that were stepped through already
-    included: to step through them again would go on for ever.
+    A failed search keeps the textual order, with rows of sequential loops: another loop over them
+    would never end.
     """
     matrices = [tuple(row.coefficients for row in each.rows[: level + 1]) for each in statements]
     return any(rank(matrix) > rank(matrix[:level]) for matrix in matrices)
 
 
 def _carries(statements: tuple[StatementSchedule, ...], pending: tuple[Dependence, ...], level: int) -> bool:
-    """Whether { s -> t in P_e : phi_T(t) != phi_S(s) } is not empty for some dependence and the row at this level."""
+    """Whether { s -> t in P_e : phi_T(t) != phi_S(s) } is not empty for some dependence."""
     maps = _row_maps(statements, level)
     return any(
         not each.relation.is_subset(maps[each.source].apply_range(maps[each.target].reverse())) for each in pending
@@ -259,13 +258,13 @@ def _row_maps(statements: tuple[StatementSchedule, ...], level: int) -> dict[str
 
 
 def _moves_apart(statements: tuple[StatementSchedule, ...], around: tuple[int, ...], levels: tuple[int, ...]) -> bool:
-    """Whether one of the rows at these levels moves over more than a few values while another stays: t and t + c do not, of c < 2."""
-    moving = [level for level in levels if _worth_running_at_once(statements, around, level)]
-    return any(_worth_running_at_once(statements, (*around, moving[0]), level) for level in moving[1:])
+    """Whether one row takes more than a few values while another is fixed; not t and t + 1."""
+    moving = [level for level in levels if _worth_running_parallel(statements, around, level)]
+    return any(_worth_running_parallel(statements, (*around, moving[0]), level) for level in moving[1:])
 
 
-def _worth_running_at_once(statements: tuple[StatementSchedule, ...], around: tuple[int, ...], level: int) -> bool:
-    """Whether the row at this level moves the deepest statements, over more than a few values for each point of the rows around."""
+def _worth_running_parallel(statements: tuple[StatementSchedule, ...], around: tuple[int, ...], level: int) -> bool:
+    """Whether the row takes more than a few values, in the deepest statements, per outer point."""
     deepest = max(each.statement.depth for each in statements)
     return all(
         any(each.rows[level].coefficients) and not _is_short(each, around, level)
@@ -275,8 +274,8 @@ def _worth_running_at_once(statements: tuple[StatementSchedule, ...], around: tu
 
 
 def _is_short(each: StatementSchedule, around: tuple[int, ...], level: int) -> bool:
-    """Whether { phi(i') - phi(i) : i, i' in the domain, at the same point around } is below SHORT_TRIP for all parameters."""
-    rows = tuple(each.rows[one] for one in (*around, level))
+    """Whether { phi(i') - phi(i) : i, i' in the domain, equal around } stays below SHORT_TRIP."""
+    rows = tuple(each.rows[row_level] for row_level in (*around, level))
     points = affine_map(each.statement, rows).intersect_domain(each.statement.domain).range()
     pairs = isl.Map.from_domain_and_range(points, points)
     for index in range(len(around)):

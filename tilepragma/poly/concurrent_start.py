@@ -1,16 +1,15 @@
-"""Rows whose tiles can all start at once: diamond tiles (Bondhugula, Bandishti, Pananilath 2014),
-of two rows of a band.
+"""Concurrent start: diamond tiles of two rows of a band (Bondhugula, Bandishti, Pananilath 2014).
 
-    f             a row that is one loop of the program, along which the instances' domain ends: time
+    f             a row that is one loop of the program, whose end ends the domain: time
     h             another row of the band
-    h' = c f - h  with the least c >= 1, and with constants, for which h' is legal as well, (3.16):
-                  h'_T(t) - h'_S(s) >= 0                                     for all (s, t) in P_e
+    h' = c f - h  with the least c >= 1, and with constants, for which h' is legal too, (3.16):
+                  h'_T(t) - h'_S(s) >= 0                                 for all (s, t) in P_e
 
-The band with h' in the place of f is permutable as before, and h + h' = c f is parallel to time: of
-the tiles of h and h' those of one wavefront t_h + t_h' begin at the same time step, so that none
-waits for a border of the domain. That is concurrent start, where skewed tiles of f and h begin with
-one tile and grow by one a wavefront. No such row exists where instances of one time step depend on
-each other (Gauss-Seidel): a pair (s, t) with f(t) = f(s) would have h'(t) - h'(s) = -(h(t) - h(s)).
+The band with h' instead of f is permutable as before, and h + h' = c f is parallel to time: all
+tiles of h and h' on one wavefront t_h + t_h' start at the same time step, and none waits for a
+border of the domain. Skewed tiles of f and h start with one tile and grow by one a wavefront. No
+such row exists where instances of one time step depend on each other (Gauss-Seidel): a pair (s, t)
+with f(t) = f(s) would have h'(t) - h'(s) = -(h(t) - h(s)).
 """
 
 from __future__ import annotations
@@ -27,15 +26,13 @@ from tilepragma.poly.program_model import Dependence, Statement, ordering
 from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
 
 GREATEST_FACTOR = 64
-"""The most that a row is skewed by: a stencil of order 4 in two half steps has c = 16."""
+"""The greatest factor of skewing: a stencil of order 4 in two half steps has c = 16."""
 
 
 @dataclass(frozen=True)
 class ConcurrentStart:
-    """`part` is `skewed` with h' in the place of f: `pair` are the levels of h' and h, whose tiles
-    of one sum begin together.
-
-    `factor` is c.
+    """`part` is `skewed` with h' instead of f; `pair`: the levels of h' and h, whose tiles of equal
+    sum start concurrently; `factor` is c.
     """
 
     part: Part
@@ -46,14 +43,14 @@ class ConcurrentStart:
 
 @dataclass(frozen=True)
 class _Differences:
-    """{ [f(t) - f(s), h(t) - h(s)] : (s, t) in P_e }, for all parameters, without the constants of rows."""
+    """{ [f(t) - f(s), h(t) - h(s)] : (s, t) in P_e } for all parameters, without constants."""
 
     source: str
     target: str
     values: isl.Set
 
     def least(self, factor: int) -> int | None:
-        """The least value of factor * (f(t) - f(s)) - (h(t) - h(s)); None where there is none."""
+        """The least value of factor * (f(t) - f(s)) - (h(t) - h(s)); None if unbounded."""
         aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.values.get_space()))
         aff = aff.set_coefficient_val(isl.dim_type.in_, 0, factor).set_coefficient_val(isl.dim_type.in_, 1, -1)
         least = self.values.min_val(aff)
@@ -61,7 +58,7 @@ class _Differences:
 
 
 def concurrent_start(part: Part, dependences: Iterable[Dependence], along: int | None = None) -> ConcurrentStart | None:
-    """The part with tiles that all start at once, if there are such; the row at the level `along`, which vectors take, is left alone."""
+    """The part with concurrent start, if any; keeps the row `along`, which vectors take."""
     if part.kind is not BandKind.WAVEFRONT:
         return None
     extents = extents_of(each.statement for each in part.statements)
@@ -73,14 +70,14 @@ def concurrent_start(part: Part, dependences: Iterable[Dependence], along: int |
     for time in part.carrying:
         if time == along or not all(_is_a_loop(each.rows[time]) for each in part.statements):
             continue
-        for other in others:
-            if other != time and (found := _opposite(part, inside, time, other)) is not None:
-                return found
+        for space in others:
+            if space != time and (opposite := _opposite(part, inside, time, space)) is not None:
+                return opposite
     return None
 
 
 def _is_a_loop(row: Row) -> bool:
-    """Whether the row is one loop of the program: the domain ends where it ends."""
+    """Whether the row is one loop of the program, so that the loop's end ends the domain."""
     return sorted(row.coefficients, reverse=True) == [1] + [0] * (len(row.coefficients) - 1)
 
 
@@ -99,25 +96,25 @@ def _inside(part: Part, dependences: tuple[Dependence, ...]) -> Iterator[tuple[s
 
 
 def _opposite(
-    part: Part, inside: tuple[tuple[str, str, isl.Map], ...], time: int, other: int
+    part: Part, inside: tuple[tuple[str, str, isl.Map], ...], time: int, space: int
 ) -> ConcurrentStart | None:
-    """The part with h' for the rows f at `time` and h at `other`, or None where there is no such row."""
-    linear = {each.statement.name: _linear(each, time, other) for each in part.statements}
+    """The part with h' for the rows f at `time` and h at `space`; None without such a row."""
+    linear = {each.statement.name: _linear(each, time, space) for each in part.statements}
     edges = tuple(_differences(source, target, relation, linear) for source, target, relation in inside)
     for factor in range(1, GREATEST_FACTOR + 1):
         least = [each.least(factor) for each in edges]
-        bounds = [(each.source, each.target, -one) for each, one in zip(edges, least, strict=True) if one is not None]
+        bounds = [(each.source, each.target, -low) for each, low in zip(edges, least, strict=True) if low is not None]
         if len(bounds) < len(edges):
             continue
         constants = least_constants((each.statement for each in part.statements), bounds)
         if constants is not None:
-            return ConcurrentStart(_replaced(part, time, other, factor, constants), part, (time, other), factor)
+            return ConcurrentStart(_replaced(part, time, space, factor, constants), part, (time, space), factor)
     return None
 
 
-def _linear(each: StatementSchedule, time: int, other: int) -> isl.Map:
+def _linear(each: StatementSchedule, time: int, space: int) -> isl.Map:
     """{ S[i] -> [f(i), h(i)] } without constants."""
-    return affine_map(each.statement, tuple(replace(each.rows[level], constant=0) for level in (time, other)))
+    return affine_map(each.statement, tuple(replace(each.rows[level], constant=0) for level in (time, space)))
 
 
 def _differences(source: str, target: str, relation: isl.Map, linear: Mapping[str, isl.Map]) -> _Differences:
@@ -127,12 +124,12 @@ def _differences(source: str, target: str, relation: isl.Map, linear: Mapping[st
 
 
 def least_constants(statements: Iterable[Statement], bounds: Iterable[tuple[str, str, int]]) -> dict[str, int] | None:
-    """The least constants c_S >= 0 with c_T - c_S >= b for each (S, T, b), by longest paths; None where a circle asks for too much."""
+    """The least constants c_S >= 0 with c_T - c_S >= b for all (S, T, b); None without any."""
     constants = dict.fromkeys((each.name for each in statements), 0)
-    known = tuple(bounds)
+    edges = tuple(bounds)
     for _ in range(len(constants) + 1):
         changed = False
-        for source, target, least in known:
+        for source, target, least in edges:
             if constants[source] + least > constants[target]:
                 constants[target] = constants[source] + least
                 changed = True
@@ -141,12 +138,12 @@ def least_constants(statements: Iterable[Statement], bounds: Iterable[tuple[str,
     return None
 
 
-def _replaced(part: Part, time: int, other: int, factor: int, constants: Mapping[str, int]) -> Part:
-    """The part with h' = factor * f - h, and these constants, at the level `time`."""
+def _replaced(part: Part, time: int, space: int, factor: int, constants: Mapping[str, int]) -> Part:
+    """The part with h' = factor * f - h and these constants at the level `time`."""
     statements = []
     for each in part.statements:
         rows = list(each.rows)
-        step, row = rows[time], rows[other]
+        step, row = rows[time], rows[space]
         coefficients = tuple(factor * a - b for a, b in zip(step.coefficients, row.coefficients, strict=True))
         rows[time] = Row(coefficients, constants[each.statement.name], step.band)
         statements.append(replace(each, rows=tuple(rows)))

@@ -1,14 +1,14 @@
-"""`a[640*y + x]`, `a[w*y + x]` seen as a[y][x]: arrays of one dimension whose rows all have one
-length, a number or a sum of parameters.
+"""Delinearisation by constant rows: `a[640*y + x]`, `a[w*y + x]` as a[y][x], where all rows of a
+one-dimensional array have one length, a number or a sum of parameters.
 
 With strides s_1 > … > s_k, each a multiple of the next, a subscript e is e = q_1 s_1 + … + q_k s_k
 + r. The map e -> (q_1, …, q_k, r) is one to one on
 
     { [q_1, …, q_k, r] : 0 <= q_(l+1) < s_l / s_(l+1),  0 <= r < s_k }
 
-so each access may be seen so if its domain implies that. Unlike `delinearise`, which takes single
-accesses apart for the model and may assume something of the parameters, this is for plan and code:
-it is all accesses to the array, without assumption, or none of them.
+so an access may be rewritten if its domain implies that. Unlike `delinearise`, which splits single
+accesses for the model and may assume facts on parameters, this serves plans and code: all accesses
+to the array, without assumptions, or none.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from tilepragma.poly.array_layouts import Subscript
 from tilepragma.poly.delinearise import Strides, stride_chains
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
-#: Strides among which those of the rows are looked for.
+#: The greatest number of candidate strides.
 _MOST_STRIDES = 5
-#: What a part may hand to the one before it: 640*y + x + 500 is column x - 140 of row y + 1, or
-#: rather x + 500 of row y.
+#: Carries between parts: 640*y + x + 500 is column x - 140 of row y + 1, or rather x + 500 of row
+#: y.
 _CARRIES = (0, -1, 1)
-#: A factor that differs from a multiple of the stride by less than this share of it goes along a
-#: diagonal.
+#: A factor closer to a multiple of the stride than this share of the stride is a diagonal's.
 _NEAR = 8
 
 Parts = tuple[Polynomial, ...]
@@ -41,29 +40,29 @@ Parts = tuple[Polynomial, ...]
 
 @dataclass(frozen=True)
 class Rows:
-    """`strides`, greatest first, and the subscripts (q_1, …, q_k, r) in place of each collected one."""
+    """`strides`, greatest first, and the parts (q_1, …, q_k, r) of each collected subscript."""
 
     strides: Strides
     parts: Mapping[Polynomial, Parts]
 
     @property
     def lengths(self) -> tuple[Polynomial, ...]:
-        """Of all dimensions but the first."""
+        """The lengths of all dimensions but the first."""
         return _lengths(self.strides)
 
 
 @dataclass(frozen=True)
 class Leaving:
-    """A subscript that may leave its row of `length` elements: the array stays as it is."""
+    """A subscript that may leave its row of `length` elements, so that the array stays."""
 
     subscript: Expression
     length: Polynomial
 
 
 def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> Rows | Leaving | None:
-    """The rows that all subscripts of one array agree on; None where nothing suggests any.
-    `written_out` puts what locals stand for in their place, as far as it is known; whether that is
-    what the subscript has is proven. Raises OperationLimitError.
+    """The rows that all subscripts of an array agree on; None where no subscript suggests rows.
+
+    `written_out` substitutes locals; the result is proven. Raises OperationLimitError.
     """
     sums = _sums(used, written_out)
     chains = [*_parametric_chains(used), *_chains(sum_.value for sum_ in sums)] if sums is not None else []
@@ -72,19 +71,18 @@ def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial],
     leaving: Leaving | None = None
     with operation_limit(used[0].frame.context, DEFAULT_LIMIT, "looking for rows of arrays"):
         for strides in chains:
-            found = _taken_apart(sums, strides)
-            if isinstance(found, Rows):
-                return found
-            # What the most convincing rows fail for is worth telling, unless their length is
-            # anyone's guess.
-            if found is not None and found.length.constant is not None:
-                leaving = leaving or found
+            rows_or_leaving = _split_by(sums, strides)
+            if isinstance(rows_or_leaving, Rows):
+                return rows_or_leaving
+            # Report why the likeliest rows fail, unless their length is a guess.
+            if rows_or_leaving is not None and rows_or_leaving.length.constant is not None:
+                leaving = leaving or rows_or_leaving
     return leaving
 
 
 @dataclass(frozen=True)
 class _Sum:
-    """A subscript, collected (`written`), what that is without the locals in it (`value`), and where it stands."""
+    """A collected subscript (`written`), its value without locals, and its places."""
 
     written: Polynomial
     value: Polynomial
@@ -92,40 +90,44 @@ class _Sum:
 
 
 def _sums(used: Iterable[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> tuple[_Sum, ...] | None:
-    """The different subscripts; None where one is no affine function, or not the same sum everywhere."""
-    found: dict[Polynomial, _Sum] = {}
-    for one in used:
-        written = polynomial(one.value)
+    """The distinct subscripts; None where one is not affine, or not the same sum everywhere."""
+    sums: dict[Polynomial, _Sum] = {}
+    for subscript in used:
+        written = polynomial(subscript.value)
         value = written_out(written)
-        known = found.get(written, _Sum(written, value, ()))
-        if not _has(one, value):
+        earlier = sums.get(written, _Sum(written, value, ()))
+        if not _has(subscript, value):
             return None
-        found[written] = replace(known, places=(*known.places, one))
-    return tuple(found.values())
+        sums[written] = replace(earlier, places=(*earlier.places, subscript))
+    return tuple(sums.values())
 
 
-def _has(one: Subscript, value: Polynomial) -> bool:
-    """Whether the subscript has this value: { [i] : domain(i) } subset of { [i] : subscript(i) = value(i) }, if it is affine."""
-    if one.function is None:
-        return one.frame.written_out(polynomial(one.value)) == value
+def _has(subscript: Subscript, value: Polynomial) -> bool:
+    """Whether the subscript has this value on its domain: { [i] : subscript(i) = value(i) }."""
+    if subscript.function is None:
+        return subscript.frame.written_out(polynomial(subscript.value)) == value
     try:
-        return bool(one.domain.is_subset(one.function.eq_set(affine_polynomial(value, one.value, one.frame))))
+        return bool(
+            subscript.domain.is_subset(
+                subscript.function.eq_set(affine_polynomial(value, subscript.value, subscript.frame))
+            )
+        )
     except NotAffineError:
         return False
 
 
 def _parametric_chains(used: Iterable[Subscript]) -> Iterator[Strides]:
-    """The strides that are no numbers, the most of them first."""
-    found = stride_chains((one.value, one.frame) for one in used)
-    for size in range(max(map(len, found), default=0), 0, -1):
+    """The chains of symbolic strides, longest first."""
+    all_chains = stride_chains((subscript.value, subscript.frame) for subscript in used)
+    for size in range(max(map(len, all_chains), default=0), 0, -1):
         chains = (
-            combination for chain in found for combination in itertools.combinations(chain[-_MOST_STRIDES:], size)
+            combination for chain in all_chains for combination in itertools.combinations(chain[-_MOST_STRIDES:], size)
         )
         yield from (chain for chain in dict.fromkeys(chains) if _nested(chain))
 
 
 def _chains(values: Iterable[Polynomial]) -> Iterator[Strides]:
-    """The strides that factors of scalars suggest, greatest first: the most of them first, then those that occur most."""
+    """Chains of strides from factors of scalars, each greatest first; longest chains first."""
     count = Counter(
         abs(factor)
         for value in values
@@ -134,12 +136,14 @@ def _chains(values: Iterable[Polynomial]) -> Iterator[Strides]:
     )
     strides = sorted((stride for stride, _ in count.most_common(_MOST_STRIDES)), reverse=True)
     for size in range(len(strides), 0, -1):
-        chains = sorted(itertools.combinations(strides, size), key=lambda one: -sum(count[stride] for stride in one))
+        chains = sorted(
+            itertools.combinations(strides, size), key=lambda chain: -sum(count[stride] for stride in chain)
+        )
         yield from filter(_nested, (tuple(map(number, chain)) for chain in chains))
 
 
 def _nested(strides: Strides) -> bool:
-    """Whether each is a multiple of the next."""
+    """Whether each stride is a multiple of the next."""
     return not any(divide(greater, less)[1].terms for greater, less in itertools.pairwise(strides))
 
 
@@ -147,48 +151,48 @@ def _lengths(strides: Strides) -> tuple[Polynomial, ...]:
     return tuple(divide(greater, less)[0] for greater, less in itertools.pairwise((*strides, number(1))))
 
 
-def _taken_apart(sums: Sequence[_Sum], strides: Strides) -> Rows | Leaving | None:
+def _split_by(sums: Sequence[_Sum], strides: Strides) -> Rows | Leaving | None:
     parts: dict[Polynomial, Parts] = {}
     for sum_ in sums:
-        found = _parts(sum_, strides)
-        if not isinstance(found, tuple):
-            return found
-        parts[sum_.written] = found
-    # Where nobody goes along a dimension there is none.
+        split = _parts(sum_, strides)
+        if not isinstance(split, tuple):
+            return split
+        parts[sum_.written] = split
+    # A dimension along which no subscript moves does not exist.
     if not all(any(each[place].constant is None for each in parts.values()) for place in range(len(strides) + 1)):
         return None
     return Rows(strides, parts)
 
 
-def _parts(one: _Sum, strides: Strides) -> Parts | Leaving | None:
-    """The subscript's parts, the same in all places where it stands."""
-    parts = _divided(one.value, strides)
+def _parts(sum_: _Sum, strides: Strides) -> Parts | Leaving | None:
+    """The subscript's parts, equal in all its places."""
+    parts = _divided(sum_.value, strides)
     lengths = _lengths(strides)
     for place in reversed(range(1, len(parts))):
         length = lengths[place - 1]
         for carry in _CARRIES:
             part = parts[place] - number(carry) * length
             try:
-                inside = all(_within(part, length, at) for at in one.places)
+                inside = all(_within(part, length, subscript) for subscript in sum_.places)
             except NotAffineError:
                 return None
             if inside:
                 parts[place - 1 : place + 1] = [parts[place - 1] + number(carry), part]
                 break
         else:
-            return Leaving(one.places[0].value, length)
+            return Leaving(sum_.places[0].value, length)
     return tuple(parts)
 
 
-def _within(part: Polynomial, length: Polynomial, at: Subscript) -> bool:
+def _within(part: Polynomial, length: Polynomial, subscript: Subscript) -> bool:
     """{ [i] : domain(i) } subset of { [i] : 0 <= part(i) < length }. Raises NotAffineError."""
-    function = affine_polynomial(part, at.value, at.frame)
-    least, beyond = at.frame.number(0), affine_polynomial(length, at.value, at.frame)
-    return bool(at.domain.is_subset(function.ge_set(least).intersect(function.lt_set(beyond))))
+    function = affine_polynomial(part, subscript.value, subscript.frame)
+    least, beyond = subscript.frame.number(0), affine_polynomial(length, subscript.value, subscript.frame)
+    return bool(subscript.domain.is_subset(function.ge_set(least).intersect(function.lt_set(beyond))))
 
 
 def _divided(value: Polynomial, strides: Strides) -> list[Polynomial]:
-    """Quotients by the strides and the rest: by numbers, of each factor what is nearest, of small ones nothing."""
+    """Quotients by the strides, and the rest; by numbers, the nearest quotient of great factors."""
     parts = []
     for stride in strides:
         by = stride.constant
@@ -203,7 +207,7 @@ def _divided(value: Polynomial, strides: Strides) -> list[Polynomial]:
 
 
 def _quotient(factor: int, stride: int, rounded: bool) -> int:
-    """Rounded to the nearest for constants and for factors little beside a multiple (641*i is a diagonal), else towards 0."""
+    """Rounded to the nearest for constants and diagonals (641*i), else towards 0."""
     nearest = (factor + stride // 2) // stride
     if rounded or _NEAR * abs(factor - nearest * stride) <= stride:
         return nearest

@@ -1,10 +1,10 @@
-"""`a[i*m + j]` seen as a[i][j]: one subscript taken apart by the array's parametric strides, where
-that is provable.
+"""Delinearisation of one subscript: `a[i*m + j]` as a[i][j], by the array's parametric strides.
 
-With strides s_1 > s_2 > … > s_k (polynomials of parameters), a subscript e is e = q_1 s_1 + … + q_k
-s_k + r. The map e -> (q_1, …, q_k, r) is one to one where 0 <= q_(l+1) < floor(s_l / s_(l+1)) and 0
-<= r < s_k. The domain of the access must imply that, or it is assumed of the parameters, and tested
-at launch: `a[i*m + j]` with j < w is a[i][j] where w <= m.
+With strides s_1 > s_2 > … > s_k (polynomials of parameters), a subscript e is
+e = q_1 s_1 + … + q_k s_k + r. The map e -> (q_1, …, q_k, r) is one to one where
+0 <= q_(l+1) < floor(s_l / s_(l+1)) and 0 <= r < s_k. The domain of the access must imply that, or
+the split assumes it of the parameters and the launch tests it: `a[i*m + j]` with j < w is a[i][j]
+where w <= m.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_
 from tilepragma.ir.types import LONG
 from tilepragma.poly.affine import Frame, NotAffineError, affine_polynomial
 
-#: What a part may hand to the one before it: division by n + 2 makes the last column i*(n + 2) + n
-#: + 1 the column -1 of row i + 1.
+#: Carries between parts: division by n + 2 makes i*(n + 2) + n + 1 column -1 of row i + 1.
 _CARRIES = (0, -1, 1)
 
-#: Of the lengths that rows may have where no iterator counts the rows.
+#: The greatest number of row lengths to try where no iterator counts the rows.
 _MOST_LENGTHS = 3
 
 #: Greatest first.
@@ -34,59 +33,58 @@ Strides = tuple[Polynomial, ...]
 
 
 def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
-    """The chains of parametric strides, greatest first, by which the subscripts of one array may be
-    taken apart; none where the factor of some iterator is no polynomial of parameters.
+    """The chains of parametric strides, greatest first, that may split the subscripts of one array;
+    none where an iterator's factor is no polynomial of parameters.
 
-    Strides are the factors of iterators, without the numbers in them (2*i*m is row 2*i of length m)
-    or with what these have in common ((i*m + j)*3 + k is row i of length 3*m). Of two that are no
-    multiples of each other that of the outer iterator is the greater. Behind these chains come
-    those without a stride that may be a diagonal's.
+    Strides are factors of iterators, without their numbers (2*i*m is row 2*i of length m) or with
+    their common number ((i*m + j)*3 + k is row i of length 3*m). Of two strides that do not divide
+    each other, the outer iterator's is the greater. Chains without possible diagonals come last.
     """
-    found: dict[Polynomial, tuple[int, int]] = {}
+    strides: dict[Polynomial, tuple[int, int]] = {}
     for subscript, frame in subscripts:
         value = frame.written_out(polynomial(subscript))
         for atom in value.atoms:
             if frame.invariant(atom):
                 continue
             parts = value.split(atom)
-            if parts is None or not all(frame.invariant(other) for other in parts[0].atoms):
+            if parts is None or not all(frame.invariant(part) for part in parts[0].atoms):
                 return ()
-            # What is chosen between two rows is as far as these are apart, which need not be a
-            # stride.
+            # The difference of two chosen rows need not be a stride.
             if parts[0].constant is None and not isinstance(atom, Conditional):
                 primitive, content = _primitive(parts[0])
-                common, depth = found.get(primitive, (0, len(frame.iterators)))
-                found[primitive] = gcd(common, content), min(depth, _depth(atom, frame))
-    ordered = sorted(found.items(), key=lambda one: (-_degree(one[0]), one[1][1], repr(one[0])))
+                common, depth = strides.get(primitive, (0, len(frame.iterators)))
+                strides[primitive] = gcd(common, content), min(depth, _depth(atom, frame))
+    ordered = sorted(strides.items(), key=lambda item: (-_degree(item[0]), item[1][1], repr(item[0])))
     chains = (
         tuple(primitive for primitive, _ in ordered),
         tuple(primitive * number(common) for primitive, (common, _) in ordered),
     )
-    without = (tuple(one for one in chain if one != sum_) for chain in chains for sum_ in _sums_of_others(chain))
+    without = (
+        tuple(stride for stride in chain if stride != sum_) for chain in chains for sum_ in _sums_of_others(chain)
+    )
     return tuple(dict.fromkeys(chain for chain in (*chains, *without) if chain))
 
 
 def _sums_of_others(chain: Strides) -> Iterator[Polynomial]:
-    """The strides that are a whole number of times another one and something of a lower degree:
-    those of diagonals, as n + 1 is in a[i*n + j] = a[j*(n + 1)]. Which of the two is the length of
-    rows, n or n + 1, nothing tells.
+    """The strides that are a multiple of another stride plus a term of lower degree: diagonals', as
+    n + 1 in a[i*n + j] = a[j*(n + 1)]. Nothing tells whether rows have n or n + 1 elements.
     """
-    for stride, other in permutations(chain, 2):
-        count, rest = divide(stride, other)
-        if count.constant and rest.terms and _degree(rest) < _degree(other):
+    for stride, smaller in permutations(chain, 2):
+        count, rest = divide(stride, smaller)
+        if count.constant and rest.terms and _degree(rest) < _degree(smaller):
             yield stride
 
 
 def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
-    """The chains with one more stride at the end: the length of rows that no iterator counts, as in
+    """The chains with one more stride: the length of rows that no iterator counts, as in
     u[h*(w + 2) + j] for row h.
 
-    It is a factor of a product of parameters that is added to what iterators make, most likely
-    first; none where there is no such product.
+    It divides a product of parameters in the subscript's part without iterators. Likeliest first;
+    none without such a product.
     """
     fixed = dict.fromkeys(_without_iterators(subscript, frame) for subscript, frame in subscripts)
-    products = [one for one in fixed if one.terms and _degree(one) > 1]
-    lengths = dict.fromkeys(_primitive(one)[0] for one in fixed if one.terms and _degree(one) == 1)
+    products = [term for term in fixed if term.terms and _degree(term) > 1]
+    lengths = dict.fromkeys(_primitive(term)[0] for term in fixed if term.terms and _degree(term) == 1)
     for product in products:
         for atom in product.atoms:
             quotient, rest = divide(product, of_atom(atom))
@@ -98,7 +96,9 @@ def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expressi
         for length in lengths
         if length.constant is None
     }
-    likely = sorted((one for one, count in divided.items() if count and products), key=lambda one: -divided[one])
+    likely = sorted(
+        (length for length, count in divided.items() if count and products), key=lambda length: -divided[length]
+    )
     return tuple(
         (*chain, length)
         for length in likely[:_MOST_LENGTHS]
@@ -119,7 +119,7 @@ def _depth(atom: Expression, frame: Frame) -> int:
 
 @dataclass(frozen=True)
 class Split:
-    """{ [i] -> [q_1, …, q_k, r] } of one subscript, right for the parameters { [p] : `assumed` }."""
+    """{ [i] -> [q_1, …, q_k, r] } of a subscript, valid for the parameters { [p] : `assumed` }."""
 
     parts: tuple[isl.PwAff, ...]
     assumed: isl.Set
@@ -134,10 +134,9 @@ def split_subscript(
     assuming: bool = False,
     within_rows: bool = False,
 ) -> Split | None:
-    """The subscript taken apart where `domain` implies the ranges of its parts; else None.
+    """The split subscript where `domain` implies the ranges of the parts; else None.
 
-    `assuming`: where it does not, but would if the strides were no less than something, that may be
-    assumed; `within_rows`: not of the last one.
+    `assuming`: may assume lower bounds of strides instead; `within_rows`: not of the last stride.
     """
     rest = frame.written_out(polynomial(subscript))
     parts: list[Polynomial] = []
@@ -168,7 +167,7 @@ def _carried(
     domain: isl.Set,
     assuming: bool,
 ) -> tuple[list[Polynomial], isl.Set] | None:
-    """Two neighbouring parts, the second in its range for the parameters that follow."""
+    """Two adjacent parts, the second one in its range, for the parameters of the set."""
     length = extent(by, place + 1)
     limit = affine_polynomial(length, subscript, frame)
     possible = bordered = None
@@ -188,10 +187,9 @@ def _carried(
 
 
 def extent(by: Strides, place: int) -> Polynomial:
-    """How many values the part of this place has: s_l / s_(l+1), rounded down where the one is no
-    multiple of the other.
+    """The number of values of the part at this place: s_l / s_(l+1), rounded down.
 
-    Where a stride is less than 1 the value does not matter: no remainder is in range then.
+    For a stride below 1 the result is irrelevant: then no remainder is in range.
     """
     greater = by[place - 1]
     if place == len(by):
@@ -204,7 +202,7 @@ def extent(by: Strides, place: int) -> Polynomial:
 
 
 def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
-    """The parameters that stand for products with a factor of this extent in them: no extent is as great."""
+    """The parameters for products with a factor of this extent: no extent is as great."""
     return frozenset(
         name
         for name, value in frame.parameters.items()
@@ -216,10 +214,11 @@ def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
 def _needed(
     domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str], *, borders: bool = False
 ) -> isl.Set | None:
-    """{ [p] : for all i in domain(p): inside(p, i) }, where that says only that the extent `limit`
-    is no less than something, and than none of its `multiples`. With `borders` it may say too that
-    other parameters are no less than numbers: a row's columns from r on, and up to r before its
-    end, are inside of it where r >= 0.
+    """{ [p] : for all i in domain(p): inside(p, i) }, where that only bounds the extent `limit`
+    from below, and not by its `multiples`; else None.
+
+    With `borders` it may also bound other parameters below by numbers: a row's columns from r on,
+    and up to r before its end, are inside where r >= 0.
     """
     needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
     pieces = needed.get_basic_sets()
@@ -236,7 +235,7 @@ def _needed(
 
 
 def _grows(constraint: isl.Constraint, length: isl.Aff, multiples: frozenset[str]) -> bool:
-    """Whether the constraint, a(p) >= 0, is rather met the greater the extent is, and can be."""
+    """Whether a greater extent helps to satisfy the constraint a(p) >= 0, and can do so."""
     if constraint.is_equality():
         return False
     factors = {
@@ -247,16 +246,16 @@ def _grows(constraint: isl.Constraint, length: isl.Aff, multiples: frozenset[str
     total = 0.0
     for place in range(space.dim(isl.dim_type.param)):
         name = space.get_dim_name(isl.dim_type.param, place)
-        here = constraint.get_coefficient_val(isl.dim_type.param, place).to_python()
-        if here < 0 and name in multiples:
+        factor = constraint.get_coefficient_val(isl.dim_type.param, place).to_python()
+        if factor < 0 and name in multiples:
             return False
         if name in factors:
-            total += factors[name].to_python() * here
+            total += factors[name].to_python() * factor
     return total > 0
 
 
 def _is_least(constraint: isl.Constraint) -> bool:
-    """Whether the constraint says of one parameter that it is no less than a number."""
+    """Whether the constraint is a numeric lower bound of one parameter."""
     count = constraint.get_space().dim(isl.dim_type.param)
     factors = [constraint.get_coefficient_val(isl.dim_type.param, place).to_python() for place in range(count)]
     used = [factor for factor in factors if factor]
@@ -264,7 +263,7 @@ def _is_least(constraint: isl.Constraint) -> bool:
 
 
 def _primitive(value: Polynomial) -> tuple[Polynomial, int]:
-    """(p, c) with value = ±c * p, the leading term of p being positive and its numbers having nothing in common."""
+    """(p, c) with value = ±c * p, p's leading term positive and its coefficients coprime."""
     content = reduce(gcd, (abs(coefficient) for _, coefficient in value.terms))
     lead = max(value.terms, key=lambda term: (len(term[0]), repr(term[0])))[1]
     sign = 1 if lead > 0 else -1

@@ -1,4 +1,4 @@
-"""Which loops carry which memory-based dependences, found once each."""
+"""The dependence graph's carried dependences: which loop carries which, memoized."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tilepragma.poly.scop import Scop
 
 @dataclass
 class Carried:
-    """The dependences of a Scop. Those of outside scalars are left out: iterations may own a copy of one, or reduce it."""
+    """The dependences of a Scop, except of outer scalars, which iterations may privatize."""
 
     scop: Scop
     dependences: tuple[Dependence, ...]
-    _known: dict[int, frozenset[int]] = field(default_factory=dict)
+    _carrying: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def by(self, loop: Loop, statements: Collection[str]) -> Iterator[Dependence]:
         """The dependences between these statements that `loop` carries."""
@@ -31,7 +31,7 @@ class Carried:
                 yield dependence
 
     def statements_under(self, loop: Loop) -> frozenset[str]:
-        """The names of the statements that stand in the loop."""
+        """The names of the statements in the loop."""
         return frozenset(
             statement.name
             for statement in self.scop.statements
@@ -39,6 +39,6 @@ class Carried:
         )
 
     def _loops(self, number: int) -> frozenset[int]:
-        if number not in self._known:
-            self._known[number] = frozenset(loop.index for loop in carried_at(self.dependences[number]))
-        return self._known[number]
+        if number not in self._carrying:
+            self._carrying[number] = frozenset(loop.index for loop in carried_at(self.dependences[number]))
+        return self._carrying[number]

@@ -1,11 +1,10 @@
-"""Which elements of an array a region touches: exact bounds of affine subscripts over (triangular)
-loop nests.
+"""Extents: exact bounds of affine subscripts over (triangular) loop nests.
 
-For an access under loops i1 … ik, the iteration set { (i1, …, ik) : lower_j <= i_j <= last_j } is
-projected, innermost iterator first (Fourier-Motzkin elimination; exact over the integers, as every
-coefficient met is 1 or -1). The least and the greatest value of a subscript are attained at the
-bounds, by the sign of each iterator's coefficient. A set that may be empty contributes under the
-condition that it is not.
+For an access under loops i1 … ik, Fourier-Motzkin elimination projects the iteration set
+{ (i1, …, ik) : lower_j <= i_j <= last_j }, innermost iterator first; all coefficients are 1 or -1,
+so that this is exact over the integers. By the sign of each iterator's coefficient, a subscript has
+its least and greatest value at the bounds. A set that may be empty contributes under the condition
+that it is not.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from tilepragma.ir.polynomial import (
 )
 from tilepragma.ir.types import LONG
 
-#: Stands for "no element" in minima: larger than any index, and far enough from overflow.
+#: "No element" in minima: larger than any index, and far from overflow.
 _BEYOND = number(2**62)
-#: Of values among which a bound is the extreme one, so that no bound becomes a page of text.
+#: The most candidates for an extreme value, so that no bound fills a page.
 _MOST_ENDS = 8
 
 
 class NotExactError(Exception):
-    """The bounds of an access cannot be found exactly; the message says which expression is in the way."""
+    """An access has no exact bounds; the message names the expression in the way."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Box:
-    """Bounds of every subscript of an access, attained where all `nonempty` values are >= 0 (no element otherwise)."""
+    """Bounds of all subscripts, attained where all `nonempty` values are >= 0 (else no element)."""
 
     dimensions: tuple[Bounds, ...]
     nonempty: frozenset[Polynomial]
@@ -59,10 +58,10 @@ class Box:
 
 @dataclass(frozen=True)
 class _Range:
-    """What is known of one iterator: it lies between each of `lows` and each of `highs`; `dense`
-    for steps of ±1.
+    """The facts on one iterator: it lies between all `lows` and all `highs`; `dense` for steps of
+    ±1.
 
-    The loop runs iff `room` >= 0, given which the first of `lows` and of `highs` are reached.
+    The loop runs iff `room` >= 0, and then reaches the first of `lows` and of `highs`.
     """
 
     atom: Access
@@ -80,9 +79,8 @@ class _Range:
 
 
 def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
-    """The bounds of one access. `invariant` says which atoms the host can evaluate at launch.
-
-    Raises NotExactError.
+    """The bounds of an access; `invariant`: whether the host can evaluate an atom at launch. Raises
+    NotExactError.
     """
     ranges = [_range(loop) for loop in use.loops]
     nonempty: list[Polynomial] = []
@@ -112,13 +110,15 @@ def _unknown(atom: Expression) -> str:
 
 
 def _needed(conditions: Sequence[Polynomial]) -> frozenset[Polynomial]:
-    """`conditions` (values >= 0) without those that hold always or that another one implies."""
+    """`conditions` (values >= 0) without those that always hold or that another one implies."""
     open_ = [value for value in dict.fromkeys(conditions) if value.constant is None or value.constant < 0]
-    return frozenset(value for value in open_ if not any(other != value and _at_most(other, value) for other in open_))
+    return frozenset(
+        value for value in open_ if not any(stronger != value and _at_most(stronger, value) for stronger in open_)
+    )
 
 
 def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
-    """(lower, length) of the smallest section that holds all boxes, by dimension; length 0 where every box is empty."""
+    """(lower, length) by dimension of the smallest section of all boxes; length 0 if empty."""
     groups: dict[frozenset[Polynomial], list[Box]] = {}
     for box in _outer(_merged(boxes)):
         groups.setdefault(box.nonempty, []).append(box)
@@ -137,7 +137,7 @@ def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
 
 
 def _merged(boxes: Sequence[Box]) -> list[Box]:
-    """One box in place of those that differ by constants only: the terms of a stencil may be thousands."""
+    """The boxes with those joined that differ by constants only: stencils may have thousands."""
     alike: dict[object, list[Box]] = {}
     for box in boxes:
         ends = tuple(
@@ -145,7 +145,7 @@ def _merged(boxes: Sequence[Box]) -> list[Box]:
         )
         alike.setdefault((box.nonempty, ends), []).append(box)
     return [
-        Box(tuple(_hull_of(one) for one in zip(*(box.dimensions for box in ones), strict=True)), ones[0].nonempty)
+        Box(tuple(_hull_of(bounds) for bounds in zip(*(box.dimensions for box in ones), strict=True)), ones[0].nonempty)
         for ones in alike.values()
     ]
 
@@ -159,23 +159,23 @@ def _without_constant(value: Polynomial) -> tuple[object, ...]:
 
 
 def _outer(boxes: Sequence[Box]) -> list[Box]:
-    """`boxes` without those that another one covers."""
+    """`boxes` without those that another box covers."""
     kept: list[Box] = []
     for box in boxes:
-        if not any(covered(box, (other,)) for other in kept):
-            kept = [other for other in kept if not covered(other, (box,))]
+        if not any(covered(box, (larger,)) for larger in kept):
+            kept = [smaller for smaller in kept if not covered(smaller, (box,))]
             kept.append(box)
     return kept
 
 
 def covered(box: Box, boxes: Iterable[Box]) -> bool:
-    """Whether `box` provably lies inside the hull of those of `boxes` that are empty only where it is."""
-    others = [other for other in boxes if other.nonempty <= box.nonempty]
+    """Whether `box` lies inside the hull of those `boxes` that are empty only where it is."""
+    others = [candidate for candidate in boxes if candidate.nonempty <= box.nonempty]
     if not others:
         return False
     return all(
-        any(_at_most(other.dimensions[place].low, bounds.low) for other in others)
-        and any(_at_most(bounds.high, other.dimensions[place].high) for other in others)
+        any(_at_most(outer.dimensions[place].low, bounds.low) for outer in others)
+        and any(_at_most(bounds.high, outer.dimensions[place].high) for outer in others)
         for place, bounds in enumerate(box.dimensions)
     )
 
@@ -195,20 +195,20 @@ def _section(
     low = minimum(select(conditions[key], low, _BEYOND) for key, (low, _) in ends.items())
     end = maximum(select(conditions[key], end, number(0)) for key, (_, end) in ends.items())
     if all(condition is not None for condition in conditions.values()):
-        # Where nothing is touched the lower bound must still be an index.
+        # Without touched elements the lower bound must still be an index.
         return minimum([low, maximum([end, number(0)])]), maximum([end - low, number(0)])
     return low, maximum([end - low, number(0)])
 
 
 def condition_of(nonempty: frozenset[Polynomial]) -> Expression | None:
-    """C for "all values are >= 0"; None where there is nothing to test."""
+    """C for "all values are >= 0"; None without values."""
     return conjunction(map(not_negative, sorted(nonempty, key=repr))) if nonempty else None
 
 
 def last_value(loop: Loop) -> Polynomial:
-    """The iterator's value in the last iteration of a loop that runs at all. Raises NotExactError for a step of 0."""
-    found = _range(loop)
-    return found.lows[0] if loop.decreasing else found.highs[0]
+    """The iterator's value in the last iteration. Raises NotExactError for a step of 0."""
+    range_ = _range(loop)
+    return range_.lows[0] if loop.decreasing else range_.highs[0]
 
 
 def _range(loop: Loop) -> _Range:
@@ -229,7 +229,7 @@ def _range(loop: Loop) -> _Range:
 
 
 def _reached(lower: Polynomial, limit: Polynomial, step: Polynomial, down: bool) -> Polynomial:
-    """The last value lower + k * step on this side of `limit`, for a loop that runs at all."""
+    """The last value lower + k * step up to `limit`, for a loop that runs."""
     constant = step.constant
     if constant is None:
         # A step of 0 must not divide; such a loop has no end and never launches.
@@ -239,8 +239,7 @@ def _reached(lower: Polynomial, limit: Polynomial, step: Polynomial, down: bool)
     distance = limit - lower
     if distance.constant is not None and constant is not None:
         return lower + number(abs(distance.constant) // abs(constant) * constant)
-    # Both of one sign: of a constant step both positive, so that the engine knows what the quotient
-    # is.
+    # For a constant step, both are positive, so that analysis knows the quotient.
     apart, size = (-distance, -step) if constant is not None and constant < 0 else (distance, step)
     quotient = Binary("/", expression(apart), expression(size), LONG)
     return lower + of_atom(quotient) * step
@@ -248,7 +247,7 @@ def _reached(lower: Polynomial, limit: Polynomial, step: Polynomial, down: bool)
 
 @dataclass(frozen=True)
 class _Eliminator:
-    """Puts bounds for iterators. `nonempty` are values known to be >= 0 where there is any access at all."""
+    """Substitutes bounds for iterators; the values `nonempty` are >= 0 where any access runs."""
 
     invariant: Callable[[Expression], bool]
     nonempty: tuple[Polynomial, ...]
@@ -258,10 +257,10 @@ class _Eliminator:
         return Bounds(minimum(self._ends(value, ranges, least=True)), maximum(self._ends(value, ranges, least=False)))
 
     def _ends(self, value: Polynomial, ranges: Sequence[_Range], *, least: bool) -> Sequence[Polynomial]:
-        """What the subscript may be at its end: the extreme one of several is."""
+        """The candidates for the subscript's end; the extreme one is it."""
         ends: Sequence[Polynomial] = (value,)
         for current in reversed(ranges):
-            ends = tuple(dict.fromkeys(one for end in ends for one in self._extreme(end, current, least=least)))
+            ends = tuple(dict.fromkeys(extreme for end in ends for extreme in self._extreme(end, current, least=least)))
             if len(ends) > _MOST_ENDS:
                 raise NotExactError(
                     f"a subscript ends at one of more than {_MOST_ENDS} values, by the signs of its factors"
@@ -269,7 +268,7 @@ class _Eliminator:
         return ends
 
     def _extreme(self, value: Polynomial, current: _Range, *, least: bool) -> tuple[Polynomial, ...]:
-        """The value at the end of one iterator's range; at both, where that depends on a sign and on iterators around."""
+        """The value at the end of an iterator's range; at both ends if a sign stays unknown."""
         parts = value.split(current.atom)
         if parts is None:
             raise NotExactError("a subscript is not linear in a loop's iterator")
@@ -289,7 +288,7 @@ class _Eliminator:
         return tuple(product + rest for product in both)
 
     def _sign(self, value: Polynomial) -> int:
-        """1 or -1 where `value` is known to be on that side of 0 (or 0 itself), else 0."""
+        """1 or -1 where `value` is certainly on that side of 0 (or 0), else 0."""
         if value.constant is not None:
             return 1 if value.constant >= 0 else -1
         if self._is_positive(value):
@@ -297,16 +296,16 @@ class _Eliminator:
         return -1 if self._is_positive(-value) else 0
 
     def _is_positive(self, value: Polynomial) -> bool:
-        """Whether `value` is at least a known one, or a sum of products of such."""
-        if any(_at_most(known, value) for known in self.nonempty):
+        """Whether `value` is at least a nonempty one, or a sum of products of such."""
+        if any(_at_most(least, value) for least in self.nonempty):
             return True
         return all(
-            factor > 0 and all(any(_at_most(known, of_atom(atom)) for known in self.nonempty) for atom in monomial)
+            factor > 0 and all(any(_at_most(least, of_atom(atom)) for least in self.nonempty) for atom in monomial)
             for monomial, factor in value.terms
         )
 
     def _single(self, values: tuple[Polynomial, ...], pick: Callable[[Iterable[Polynomial]], Polynomial]) -> Polynomial:
-        """The one bound that counts among several."""
+        """The tightest of several bounds."""
         result = pick(values)
         if len(values) > 1 and result not in values and not all(self.invariant(a) for v in values for a in v.atoms):
             raise NotExactError("the loops around it bound each other in more than one way")
@@ -314,7 +313,7 @@ class _Eliminator:
 
 
 def _constrain(room: Polynomial, ranges: list[_Range], place: int, nonempty: list[Polynomial]) -> None:
-    """Take up `room >= 0`: as a bound of the innermost iterator left in it, else as a condition of the launch."""
+    """Use `room >= 0` as a bound of its innermost iterator, else as a condition of the launch."""
     for outer in range(place - 1, -1, -1):
         current = ranges[outer]
         if current.atom not in room.atoms:
@@ -324,8 +323,8 @@ def _constrain(room: Polynomial, ranges: list[_Range], place: int, nonempty: lis
         if parts is None or sign not in (1, -1):
             raise NotExactError("a loop's bounds depend on an outer iterator with a factor other than 1 or -1")
         bound = -parts[1] if sign == 1 else parts[1]
-        known = current.lows if sign == 1 else current.highs
-        if any(_implied(bound, other, sign) for other in known):
+        bounds = current.lows if sign == 1 else current.highs
+        if any(_implied(bound, existing, sign) for existing in bounds):
             return
         if not current.dense:
             raise NotExactError("a loop's bounds depend on an outer loop whose step is not 1 or -1")

@@ -1,4 +1,4 @@
-"""From LoopTree to Scop: domains, schedules and accesses of every statement of a region."""
+"""Scop extraction from LoopTree: domains, schedules and accesses of a region's statements."""
 
 from __future__ import annotations
 
@@ -39,11 +39,10 @@ from tilepragma.poly.parameter_functions import ParameterReader
 from tilepragma.poly.reaching_definitions import LocalValues, returned_values, tracked_locals
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart
 
-#: Distances of deeper nests take isl minutes, which its count of operations does not see.
+#: isl takes minutes for distances of deeper nests, which its operation count does not show.
 MOST_LOOPS = 8
 
-#: References that may meet, one of them a write: each pair is a question to isl, and passes ask
-#: several times.
+#: The greatest number of pairs of references with a write: passes ask isl about each, repeatedly.
 MOST_PAIRS = 400_000
 
 
@@ -57,17 +56,15 @@ def extract_scop(
     assuming: bool = True,
     around: Iterable[Statement] = (),
 ) -> Scop:
-    """The Scop of statements that run one after another; `written` are the objects that the region
-    changes.
+    """The Scop of consecutive statements; `written` are the objects that the region changes.
 
-    `assuming`: arrays that are written may be seen through strides (a[i*m + j] as a[i][j]) where
-    that is right if the Scop's `assumptions` hold. Of statements that are a part of `around` both
-    are what they are for all of it, and not repeated. `context` is that of another Scop with which
-    this one is to be compared.
+    `assuming`: written arrays may be delinearised (a[i*m + j] as a[i][j]) where the Scop's
+    `assumptions` make that valid. Statements that are a part of `around` share its layouts and
+    repeat no assumptions. `context` is that of another Scop to compare with.
 
-    With `movable`, for code that is to be transformed, each statement's `node` can be moved on its
-    own: it holds all of a control structure that is not affine, all uses of the variables that it
-    declares, and nothing is a statement that is not a leaf. Raises OperationLimitError.
+    With `movable`, for code to transform, each statement's `node` can move alone: it holds whole
+    control structures that are not affine, and all uses of the variables that it declares; only
+    leaves are statements. Raises OperationLimitError.
     """
     context = context if context is not None else isl.Context()
     body = tuple(body)
@@ -85,7 +82,7 @@ def scop_under(
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
 ) -> Scop:
-    """The Scop of statements where nothing but these conditions holds. Raises OperationLimitError."""
+    """The Scop of statements under these conditions only. Raises OperationLimitError."""
     body = tuple(body)
     scop = extract_scop(body, functions, written)
     if all(assumption in conditions for assumption in scop.assumptions):
@@ -96,7 +93,7 @@ def scop_under(
 def array_subscripts(
     body: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject]
 ) -> dict[DataObject, list[Subscript]]:
-    """All subscripts of arrays of one dimension in statements that run one after another. Raises OperationLimitError."""
+    """All subscripts of one-dimensional arrays in the statements. Raises OperationLimitError."""
     context, body = isl.Context(), tuple(body)
     if _depth(body) > MOST_LOOPS:
         raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
@@ -107,14 +104,14 @@ def array_subscripts(
 
 
 def _depth(node: Any) -> int:
-    """The greatest number of loops around each other."""
+    """The greatest depth of nested loops."""
     below = max(map(_depth, node if isinstance(node, tuple) else children(node)), default=0)
     return below + len(node.loops) if isinstance(node, TileNest) else below + isinstance(node, Loop)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a walk stands: under which loops, in { [i] : domain(i) }, at which textual positions."""
+    """A place of the walk: the loops around, { [i] : domain(i) }, and textual positions."""
 
     frame: Frame
     domain: isl.Set
@@ -127,19 +124,19 @@ class _Place:
 
     @property
     def subscripts(self) -> Frame:
-        """The frame in which subscripts are read here."""
+        """The frame for subscripts."""
         return self.locals.frame(self.frame)
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A statement before its accesses are made relations; `parts` are what a leaf of several consists of."""
+class _Leaf:
+    """A statement before its accesses become relations; a leaf of several ones has `parts`."""
 
     place: _Place
     uses: tuple[Use, ...]
     range: SourceRange
     node: Statement
-    parts: tuple[_Found, ...] = ()
+    parts: tuple[_Leaf, ...] = ()
 
 
 @dataclass
@@ -150,7 +147,7 @@ class _Extraction:
     movable: Movable | None = None
     assuming: bool = False
     exposed: frozenset[DataObject] = frozenset()
-    found: list[_Found] = field(default_factory=list)
+    leaves: list[_Leaf] = field(default_factory=list)
     depths: dict[DataObject, int] = field(default_factory=dict)
     reasons: dict[NotAffine, None] = field(default_factory=dict)
     once: frozenset[DataObject] = frozenset()
@@ -160,12 +157,12 @@ class _Extraction:
         self.seen = Layouts({}, isl.Set.universe(isl.Space.params_alloc(self.context, 0)))
 
     def layouts(self, body: tuple[Statement, ...]) -> Layouts:
-        """Which arrays are seen through strides where these statements run."""
+        """The layouts of arrays that are delinearised in these statements."""
         self.walk(body)
         return self._layouts()
 
     def walk(self, body: tuple[Statement, ...]) -> None:
-        """Find all that these statements access."""
+        """Collect the accesses of these statements."""
         self.once = declared_once(body, self.functions)
         frame = Frame(self.context, (), self.written)
         self._statements(body, self._start(body, frame), [0])
@@ -180,8 +177,8 @@ class _Extraction:
         self.once = declared_once(body, self.functions)
         self._statements(body, self._start(body, frame), [0])
         self.seen = layouts if layouts is not None else self._layouts()
-        depth = max((len(found.place.loops) for found in self.found), default=0)
-        statements = tuple(self._statement(f"S{place}", found, depth) for place, found in enumerate(self.found))
+        depth = max((len(leaf.place.loops) for leaf in self.leaves), default=0)
+        statements = tuple(self._statement(f"S{place}", leaf, depth) for place, leaf in enumerate(self.leaves))
         _refuse_too_many(statements)
         assumptions = self._assumptions(frame.parameters) if layouts is None else ()
         strides = self.seen.strides
@@ -198,73 +195,73 @@ class _Extraction:
 
     # -- the walk
 
-    def _statements(self, statements: Iterable[Statement], at: _Place, count: list[int]) -> None:
-        """`count` numbers the statements of the innermost loop around, braces and conditions looked through."""
+    def _statements(self, statements: Iterable[Statement], site: _Place, count: list[int]) -> None:
+        """`count` numbers the statements of the innermost loop, also in braces and conditions."""
         if self.movable is not None:
-            self._movable_statements(statements, at, count, self.movable)
+            self._movable_statements(statements, site, count, self.movable)
             return
         for statement in statements:
             if isinstance(statement, Block):
-                self._statements(statement.statements, at, count)
+                self._statements(statement.statements, site, count)
             elif isinstance(statement, Loop):
-                self._loop(statement, at, count)
+                self._loop(statement, site, count)
             elif isinstance(statement, TileNest):
-                self._loop(statement.loops[0].loop, at, count)
+                self._loop(statement.loops[0].loop, site, count)
             elif isinstance(statement, If):
-                self._if(statement, at, count)
+                self._if(statement, site, count)
             elif not isinstance(statement, Barrier):
-                self._leaf(statement, at, count)
-            known = at.locals.after(statement, at.frame, self.functions)
+                self._leaf(statement, site, count)
+            known = site.locals.after(statement, site.frame, self.functions)
             if isinstance(statement, Declaration):
-                at = replace(at, frame=declare(statement, at.frame, self.once))
-            at = replace(at, locals=known)
+                site = replace(site, frame=declare(statement, site.frame, self.once))
+            site = replace(site, locals=known)
 
     def _movable_statements(
-        self, statements: Iterable[Statement], at: _Place, count: list[int], movable: Movable
+        self, statements: Iterable[Statement], site: _Place, count: list[int], movable: Movable
     ) -> None:
         for group in grouped(statements, movable.together, self.functions):
             first = group[0]
             if len(group) > 1 or isinstance(first, Declaration):
-                self._whole(Block(group, getattr(first, "range", NOWHERE)), at, count)
-            elif movable.is_leaf(first, at.frame, self.exposed):
-                self._whole(first, at, count)
+                self._whole(Block(group, getattr(first, "range", NOWHERE)), site, count)
+            elif movable.is_leaf(first, site.frame, self.exposed):
+                self._whole(first, site, count)
             elif isinstance(first, Block):
-                self._statements(first.statements, at, count)
+                self._statements(first.statements, site, count)
             elif isinstance(first, Loop):
-                self._loop(first, at, count)
+                self._loop(first, site, count)
             elif isinstance(first, If):
-                self._if(first, at, count)
+                self._if(first, site, count)
 
-    def _whole(self, node: Statement, at: _Place, count: list[int]) -> None:
-        """One leaf with all that stands in it, which is looked at as a region of its own to see what it accesses."""
+    def _whole(self, node: Statement, site: _Place, count: list[int]) -> None:
+        """Add one leaf with all that it contains, whose accesses a separate extraction collects."""
         inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons, once=self.once)
         count_inside = [0]
-        inside._statements((node,), at, count_inside)
+        inside._statements((node,), site, count_inside)
         for loop in (loop for loop in loops_in(node) if loop.iterator in self.exposed):
             left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
-            inside._add((left,), at, count_inside, loop.header, node)
+            inside._add((left,), site, count_inside, loop.header, node)
         self.depths |= inside.depths
-        own = {d.object for s in walk(node) if isinstance(s, Declaration) for d in s.declarators}
-        if any(use.object not in own for part in inside.found for use in part.uses):
-            place = replace(at, position=(*at.position, count[0]))
-            self.found.append(_Found(place, (), getattr(node, "range", NOWHERE), node, tuple(inside.found)))
+        declared = {d.object for s in walk(node) if isinstance(s, Declaration) for d in s.declarators}
+        if any(use.object not in declared for part in inside.leaves for use in part.uses):
+            place = replace(site, position=(*site.position, count[0]))
+            self.leaves.append(_Leaf(place, (), getattr(node, "range", NOWHERE), node, tuple(inside.leaves)))
             count[0] += 1
 
-    def _leaf(self, node: Any, at: _Place, count: list[int]) -> None:
-        """Whatever is no affine control: one statement with all that it may touch, at any time while it runs."""
-        at = self._while_running(node, at)
+    def _leaf(self, node: Any, site: _Place, count: list[int]) -> None:
+        """Add a node that is no affine control as a statement that may touch all this anytime."""
+        site = self._while_running(node, site)
         if isinstance(node, Declaration):
             for declarator in node.declarators:
-                self.depths[declarator.object] = len(at.loops)
+                self.depths[declarator.object] = len(site.loops)
         inner = {d.object for s in walk(node) if isinstance(s, Declaration) and s is not node for d in s.declarators}
         inner |= {loop.iterator for loop in loops_in(node) if loop.declares_iterator}
         touched = [use for use in self._touched(node) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
-        self._add(touched, at, count, getattr(node, "range", NOWHERE), node)
+        self._add(touched, site, count, getattr(node, "range", NOWHERE), node)
 
     def _touched(self, node: Any) -> list[Use]:
-        """All uses under `node`; a function that gets an element's address may step to any other element, unless it is seen not to."""
+        """All uses under `node`; a function with an element's address may access its neighbours."""
         addressed = {(part.target.object, part.target.range) for part in walk(node) if isinstance(part, AddressOf)}
         touched = []
         for use in uses(node, self.functions):
@@ -275,58 +272,60 @@ class _Extraction:
             touched.append(use)
         return touched
 
-    def _while_running(self, node: Any, at: _Place) -> _Place:
-        """The place without what is known of locals that `node` itself writes."""
-        if at.locals.knows_nothing:
-            return at
+    def _while_running(self, node: Any, site: _Place) -> _Place:
+        """The place without facts on locals that `node` writes."""
+        if site.locals.knows_nothing:
+            return site
         written = [use.object for use in uses(node, self.functions) if use.writes]
-        return replace(at, locals=at.locals.without(written)) if written else at
+        return replace(site, locals=site.locals.without(written)) if written else site
 
-    def _add(self, touched: Iterable[Use], at: _Place, count: list[int], range_: SourceRange, node: Statement) -> None:
-        own = tuple(use for use in touched if self._is_data(use, at))
-        if own:
-            self.found.append(_Found(replace(at, position=(*at.position, count[0])), own, range_, node))
+    def _add(
+        self, touched: Iterable[Use], site: _Place, count: list[int], range_: SourceRange, node: Statement
+    ) -> None:
+        data = tuple(use for use in touched if self._is_data(use, site))
+        if data:
+            self.leaves.append(_Leaf(replace(site, position=(*site.position, count[0])), data, range_, node))
             count[0] += 1
 
-    def _is_data(self, use: Use, at: _Place) -> bool:
-        """Iterators of the loops around are no data, and what nobody writes carries nothing."""
-        if use.object in at.frame.iterators:
+    def _is_data(self, use: Use, site: _Place) -> bool:
+        """Whether the use may carry a dependence: no iterator, and no unwritten scalar."""
+        if use.object in site.frame.iterators:
             return False
         return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
 
-    def _if(self, node: If, at: _Place, count: list[int]) -> None:
+    def _if(self, node: If, site: _Place, count: list[int]) -> None:
         evaluated = self._touched(node.condition)
-        self._add(evaluated, self._while_running(node.condition, at), count, node.range, node)
+        self._add(evaluated, self._while_running(node.condition, site), count, node.range, node)
         try:
-            holds = condition(node.condition, at.frame)
-            inside = replace(at, domain=at.domain.intersect(holds))
-            outside = replace(at, domain=at.domain.subtract(holds))
+            holds = condition(node.condition, site.frame)
+            inside = replace(site, domain=site.domain.intersect(holds))
+            outside = replace(site, domain=site.domain.subtract(holds))
         except NotAffineError as error:
             self.reasons[error.why] = None
-            inside = outside = replace(at, conditional=True)
+            inside = outside = replace(site, conditional=True)
         self._statements((node.then,), inside, count)
         if node.otherwise is not None:
             self._statements((node.otherwise,), outside, count)
 
-    def _loop(self, loop: Loop, at: _Place, count: list[int]) -> None:
+    def _loop(self, loop: Loop, site: _Place, count: list[int]) -> None:
         for bound in (loop.lower, loop.upper, loop.step):
-            self._add(self._touched(bound), self._while_running(loop, at), count, loop.header, loop)
-        frame = at.frame.inside(loop.iterator)
-        domain = at.domain.add_dims(isl.dim_type.set, 1)
-        exact = at.exact
+            self._add(self._touched(bound), self._while_running(loop, site), count, loop.header, loop)
+        frame = site.frame.inside(loop.iterator)
+        domain = site.domain.add_dims(isl.dim_type.set, 1)
+        exact = site.exact
         constraints = (self._lower(loop, frame), self._upper(loop, frame), self._stride(loop, frame))
         for constraint in constraints:
             if constraint is None:
                 exact = False
             else:
-                # The lesser of two bounds is two pieces until they are seen to be one set.
+                # The lesser of two bounds is two pieces until coalescing.
                 domain = domain.intersect(constraint.coalesce())
-        position = (*at.position, count[0])
+        position = (*site.position, count[0])
         count[0] += 1
-        conditional = at.conditional or leaves_early(loop.body)
-        written = () if at.locals.knows_nothing else (use.object for use in uses(loop, self.functions) if use.writes)
-        known = at.locals.inside(loop.iterator, written)
-        inside = _Place(frame, domain, (*at.loops, loop), position, exact, conditional, known)
+        conditional = site.conditional or leaves_early(loop.body)
+        written = () if site.locals.knows_nothing else (use.object for use in uses(loop, self.functions) if use.writes)
+        known = site.locals.inside(loop.iterator, written)
+        inside = _Place(frame, domain, (*site.loops, loop), position, exact, conditional, known)
         self._statements((loop.body,), inside, [0])
 
     # -- loops
@@ -369,24 +368,26 @@ class _Extraction:
     # -- accesses
 
     def subscripts(self) -> dict[DataObject, list[Subscript]]:
-        """All subscripts of arrays of one dimension."""
+        """All subscripts of one-dimensional arrays."""
         subscripts: dict[DataObject, list[Subscript]] = {}
-        for found in (part for whole in self.found for part in whole.parts or (whole,)):
-            at = found.place
-            for use in found.uses:
+        for leaf in (part for whole in self.leaves for part in whole.parts or (whole,)):
+            site = leaf.place
+            for use in leaf.uses:
                 if use.object.rank == 1 and len(use.subscripts) == 1:
-                    one = Subscript(use.subscripts[0], at.subscripts, at.domain, at.frame.iterators)
-                    subscripts.setdefault(use.object, []).append(one)
+                    subscript = Subscript(use.subscripts[0], site.subscripts, site.domain, site.frame.iterators)
+                    subscripts.setdefault(use.object, []).append(subscript)
         return subscripts
 
     def _layouts(self) -> Layouts:
-        """The strides of every array of one dimension whose subscripts can be taken apart by them."""
+        """The strides of each one-dimensional array whose subscripts they split."""
         subscripts, layouts = self.subscripts(), self.seen
-        # What is read only needs no more than its extent, which sums of iterators say by
-        # themselves.
-        worth = {one: one in self.written or not all(each.is_sum for each in used) for one, used in subscripts.items()}
-        # What is assumed for others may be enough for these.
-        for object_ in sorted(subscripts, key=lambda one: not worth[one]):
+        # Arrays that are only read need an extent alone, which sums of iterators give.
+        worth = {
+            object_: object_ in self.written or not all(each.is_sum for each in used)
+            for object_, used in subscripts.items()
+        }
+        # Assumptions for other arrays may suffice for these.
+        for object_ in sorted(subscripts, key=lambda array: not worth[array]):
             layouts = layouts.including(object_, subscripts[object_], assuming=self.assuming and worth[object_])
         return layouts
 
@@ -394,27 +395,27 @@ class _Extraction:
         (assumed,) = self.seen.assumed.get_basic_sets()
         return undecided(ParameterReader(self.context, parameters).constraints(assumed.remove_redundancies()))
 
-    def _statement(self, name: str, found: _Found, depth: int) -> ScopStatement:
-        at = found.place
-        domain = at.domain.set_tuple_name(name)
-        for place, loop in enumerate(at.loops):
+    def _statement(self, name: str, leaf: _Leaf, depth: int) -> ScopStatement:
+        site = leaf.place
+        domain = site.domain.set_tuple_name(name)
+        for place, loop in enumerate(site.loops):
             domain = domain.set_dim_name(isl.dim_type.set, place, loop.iterator.name)
-        inner = max((len(part.place.loops) for part in found.parts), default=0)
-        parts = tuple(self._statement(f"{name}_{place}", part, inner) for place, part in enumerate(found.parts))
-        references = self._of_leaf(name, found, parts) if parts else self._references(name, found, domain)
-        schedule = _schedule(name, at, depth)
-        return ScopStatement(name, at.loops, domain, schedule, references, found.range, found.node, parts)
+        inner = max((len(part.place.loops) for part in leaf.parts), default=0)
+        parts = tuple(self._statement(f"{name}_{place}", part, inner) for place, part in enumerate(leaf.parts))
+        references = self._of_leaf(name, leaf, parts) if parts else self._references(name, leaf, domain)
+        schedule = _schedule(name, site, depth)
+        return ScopStatement(name, site.loops, domain, schedule, references, leaf.range, leaf.node, parts)
 
-    def _references(self, name: str, found: _Found, domain: isl.Set) -> tuple[Reference, ...]:
-        at = found.place
+    def _references(self, name: str, leaf: _Leaf, domain: isl.Set) -> tuple[Reference, ...]:
+        site = leaf.place
         references = []
-        for use in found.uses:
-            relation, exact = self._relation(use, at)
+        for use in leaf.uses:
+            relation, exact = self._relation(use, site)
             relation = relation.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
-            linear = self._linear(use, at)
+            linear = self._linear(use, site)
             if linear is not None:
                 linear = linear.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
-            exact = exact and at.exact and not at.conditional and not use.conditional
+            exact = exact and site.exact and not site.conditional and not use.conditional
             member = _member(use)
             whole = _is_whole(use, member)
             kinds = [AccessKind.READ] if use.reads else []
@@ -426,47 +427,47 @@ class _Extraction:
             ]
         return tuple(references)
 
-    def _of_leaf(self, name: str, found: _Found, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
-        """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] } of every part P; what the leaf declares itself is nobody else's."""
-        depth = len(found.place.loops)
-        own = {d.object for s in walk(found.node) if isinstance(s, Declaration) for d in s.declarators}
+    def _of_leaf(self, name: str, leaf: _Leaf, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
+        """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] } of all parts P, except the leaf's locals."""
+        depth = len(leaf.place.loops)
+        declared = {d.object for s in walk(leaf.node) if isinstance(s, Declaration) for d in s.declarators}
         references = []
         for part in parts:
             for each in part.references:
-                if each.object not in own:
+                if each.object not in declared:
                     relation = _without_inner(each.relation, depth, name)
                     linear = None if each.linear is None else _without_inner(each.linear, depth, name)
                     references.append(replace(each, relation=relation, linear=linear))
         return tuple(references)
 
-    def _linear(self, use: Use, at: _Place) -> isl.Map | None:
-        """{ [i] -> A[e] } of an array that is seen through strides, if e is affine."""
+    def _linear(self, use: Use, site: _Place) -> isl.Map | None:
+        """{ [i] -> A[e] } of a delinearised array, if e is affine."""
         if use.object not in self.seen.strides or not use.subscripts:
             return None
-        value = affine_or_none(use.subscripts[0], at.subscripts)
+        value = affine_or_none(use.subscripts[0], site.subscripts)
         return None if value is None else isl.Map.from_pw_aff(value).set_tuple_name(isl.dim_type.out, use.object.name)
 
-    def _relation(self, use: Use, at: _Place) -> tuple[isl.Map, bool]:
+    def _relation(self, use: Use, site: _Place) -> tuple[isl.Map, bool]:
         """{ [i] -> A[a] } and whether it is exact."""
-        frame = at.frame
-        own = self.depths.get(use.object, 0) if use.object.scope is Scope.LOCAL else 0
-        functions: list[isl.PwAff | None] = [frame.iterator(place) for place in range(own)]
+        frame = site.frame
+        outer_depth = self.depths.get(use.object, 0) if use.object.scope is Scope.LOCAL else 0
+        functions: list[isl.PwAff | None] = [frame.iterator(place) for place in range(outer_depth)]
         if use.object in self.seen.strides and use.subscripts:
-            domain = at.domain.intersect_params(self.seen.assumed)
-            split = split_subscript(use.subscripts[0], self.seen.strides[use.object], at.subscripts, domain)
+            domain = site.domain.intersect_params(self.seen.assumed)
+            split = split_subscript(use.subscripts[0], self.seen.strides[use.object], site.subscripts, domain)
             parts = len(self.seen.strides[use.object]) + 1
             functions += split.parts if split is not None else [None] * parts
         else:
-            # Where an array is read that nobody writes orders nothing, so it is no reason.
+            # Reads of unwritten arrays order nothing, so they are no reason.
             read = self._affine if use.object in self.written else affine_or_none
-            functions += [read(subscript, at.subscripts) for subscript in use.subscripts]
+            functions += [read(subscript, site.subscripts) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))
         relation = product_of(functions, frame).set_tuple_name(isl.dim_type.out, use.object.name)
         return relation, all(function is not None for function in functions)
 
 
 def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:
-    """Raises OperationLimitError where dependences would be sought for minutes."""
+    """Raises OperationLimitError where finding dependences would take minutes."""
     by_object: dict[str, list[tuple[str, Reference]]] = {}
     for statement in statements:
         for reference in statement.references:
@@ -474,11 +475,13 @@ def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:
     touched: Counter[object] = Counter()
     written: Counter[object] = Counter()
     for name, references in by_object.items():
-        if any(one.writes for _, one in references):
-            keys = [(name, key) for key in apart([one for _, one in references])]
-            written.update(key for key, (_, one) in zip(keys, references, strict=True) if one.writes)
-            # What is read and written, as in `a[i] += …`, is looked at once.
-            uses_there = {(key, at, one.range) for key, (at, one) in zip(keys, references, strict=True)}
+        if any(reference.writes for _, reference in references):
+            keys = [(name, key) for key in apart([reference for _, reference in references])]
+            written.update(key for key, (_, reference) in zip(keys, references, strict=True) if reference.writes)
+            # Count an access that reads and writes, as `a[i] += …`, once.
+            uses_there = {
+                (key, name_, reference.range) for key, (name_, reference) in zip(keys, references, strict=True)
+            }
             touched.update(key for key, _, _ in uses_there)
     if sum(number * touched[key] for key, number in written.items()) > MOST_PAIRS:
         raise OperationLimitError(f"isl was not asked about more than {MOST_PAIRS} pairs of references.")
@@ -491,7 +494,7 @@ def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
 
 
 def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:
-    """Local integers that nothing but their declaration writes: they hold its value throughout their scope."""
+    """Local integers that only their declaration writes: constant in their scope."""
     declarators = [node for statement in body for node in walk(statement) if isinstance(node, Declarator)]
     candidates = {
         declarator.object
@@ -505,12 +508,12 @@ def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) ->
 
 
 def _holds_integers(object_: DataObject) -> bool:
-    """Whether it is a scalar wide enough that C's conversion to it keeps what arithmetic gives."""
+    """Whether it is a scalar wide enough to keep results of arithmetic."""
     return is_signed_int(object_.element) and object_.storage is Storage.SCALAR and not object_.volatile
 
 
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
-    """The frame behind a declaration: what its initializers are is known of those of `once` that are affine."""
+    """The frame after a declaration, with affine values of `once` initialized objects."""
     for declarator in declaration.declarators:
         value = declarator.initializer
         if (
@@ -525,17 +528,17 @@ def declare(declaration: Declaration, frame: Frame, once: Container[DataObject])
     return frame
 
 
-def _schedule(name: str, at: _Place, depth: int) -> isl.Map:
-    names = [f"i{place}" for place in range(len(at.loops))]
-    times = [str(at.position[0])]
-    for place, loop in enumerate(at.loops):
-        times += [f"-{names[place]}" if loop.decreasing else names[place], str(at.position[place + 1])]
+def _schedule(name: str, site: _Place, depth: int) -> isl.Map:
+    names = [f"i{place}" for place in range(len(site.loops))]
+    times = [str(site.position[0])]
+    for place, loop in enumerate(site.loops):
+        times += [f"-{names[place]}" if loop.decreasing else names[place], str(site.position[place + 1])]
     times += ["0"] * (2 * depth + 1 - len(times))
-    return isl.Map(f"{{ {name}[{', '.join(names)}] -> [{', '.join(times)}] }}", context=at.frame.context)
+    return isl.Map(f"{{ {name}[{', '.join(names)}] -> [{', '.join(times)}] }}", context=site.frame.context)
 
 
 def _member(use: Use) -> str | None:
-    """The member of the element that is meant; members of unions share their memory."""
+    """The accessed member of the element; members of unions share memory."""
     if use.path and isinstance(use.path[0], Member):
         element = use.object.element
         if isinstance(element, RecordType) and not element.is_union:
@@ -544,14 +547,14 @@ def _member(use: Use) -> str | None:
 
 
 def _is_whole(use: Use, member: str | None) -> bool:
-    """Whether all of the element is meant, or all of the `member`; a number as large as the union that it is in is all of that."""
+    """Whether the use covers the element or `member`; a large number may cover its union."""
     element = use.object.element
     if member is None and len(use.path) == 1 and isinstance(element, RecordType) and element.is_union:
-        meant = next((field.type for field in element.fields if Member(field.name) == use.path[0]), None)
-        return isinstance(meant, ScalarType) and meant.bits == 8 * element.size
+        field_type = next((field.type for field in element.fields if Member(field.name) == use.path[0]), None)
+        return isinstance(field_type, ScalarType) and field_type.bits == 8 * element.size
     return len(use.path) == (0 if member is None else 1)
 
 
 def step_of(loop: Loop) -> int | None:
-    """The loop's step where it is a constant other than 0."""
+    """The loop's constant step other than 0, else None."""
     return polynomial(loop.step).constant or None

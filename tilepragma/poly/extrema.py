@@ -1,11 +1,10 @@
-"""Comparisons with minima, maxima and quotients as conjunctions of affine ones, where they are
-that:
+"""Comparisons with minima, maxima and quotients, as conjunctions of affine ones where possible:
 
     x <= min_k floor(e_k / s_k)    iff    s_k x <= e_k for all k
     x >= max_k ceil(e_k / s_k)     iff    s_k x >= e_k for all k
 
-As functions such bounds come in pieces, and sets made of them too; made so, bounds of tiles give
-one convex set.
+As functions, such bounds and their sets have pieces; as conjunctions, bounds of tiles give one
+convex set.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from tilepragma.poly.affine import Frame, affine, condition, constant_value
 
 @dataclass(frozen=True)
 class Quotient:
-    """{ [i] -> [dividend(i) / divisor] }, to be rounded; the divisor is positive."""
+    """{ [i] -> [dividend(i) / divisor] } before rounding; the divisor is positive."""
 
     dividend: isl.PwAff
     divisor: int
@@ -70,23 +69,23 @@ def _compared(value: isl.PwAff, operator: str, part: Quotient, frame: Frame) -> 
 
 
 def least(expression: Expression, frame: Frame) -> tuple[Quotient, ...]:
-    """Quotients of which the least, each rounded down, is the expression. Raises NotAffineError."""
+    """Quotients whose minimum, each rounded down, is the expression. Raises NotAffineError."""
     return _parts(expression, frame, 1)
 
 
 def greatest(expression: Expression, frame: Frame) -> tuple[Quotient, ...]:
-    """Quotients of which the greatest, each rounded up, is the expression. Raises NotAffineError."""
+    """Quotients whose maximum, each rounded up, is the expression. Raises NotAffineError."""
     return _parts(expression, frame, -1)
 
 
 def _parts(expression: Expression, frame: Frame, sign: int) -> tuple[Quotient, ...]:
-    """`sign` is 1 for the least of quotients rounded down, -1 for the greatest of those rounded up."""
-    found = _split(expression, frame, sign)
-    return found if found is not None else (Quotient(affine(expression, frame), 1),)
+    """`sign`: 1 for the minimum of floor quotients, -1 for the maximum of ceiling quotients."""
+    parts = _split(expression, frame, sign)
+    return parts if parts is not None else (Quotient(affine(expression, frame), 1),)
 
 
 def _split(expression: Expression, frame: Frame, sign: int) -> tuple[Quotient, ...] | None:
-    """The parts of what is no affine function itself; None where it has none that can be said."""
+    """The parts of an expression that is not affine; None without such parts."""
     if isinstance(expression, Cast) and keeps_value(expression):
         return _parts(expression.operand, frame, sign)
     if isinstance(expression, Unary) and expression.operator == "-":
@@ -112,7 +111,7 @@ def _call(call: Call, frame: Frame, sign: int) -> tuple[Quotient, ...] | None:
         return None
     if call.function == ("tilek_floor_quotient" if sign > 0 else "tilek_ceiling_quotient"):
         return tuple(Quotient(part.dividend, part.divisor * divisor) for part in parts)
-    # The other way of rounding: floor(e / d) = ceil((e - d + 1) / d).
+    # The opposite rounding: floor(e / d) = ceil((e - d + 1) / d).
     up = frame.number(sign * (divisor - 1))
     return tuple(Quotient(part.dividend.add(up), divisor) for part in parts) if _all_whole(parts) else None
 
@@ -127,10 +126,10 @@ def _sums(left: tuple[Quotient, ...], right: tuple[Quotient, ...], frame: Frame)
 
 
 def _each_sum(left: tuple[Quotient, ...], right: tuple[Quotient, ...], frame: Frame) -> Iterator[Quotient]:
-    for one in left:
-        for other in right:
-            divisor = one.divisor * other.divisor
-            scaled = [part.dividend.mul(frame.number(divisor // part.divisor)) for part in (one, other)]
+    for first in left:
+        for second in right:
+            divisor = first.divisor * second.divisor
+            scaled = [part.dividend.mul(frame.number(divisor // part.divisor)) for part in (first, second)]
             yield Quotient(scaled[0].add(scaled[1]), divisor)
 
 

@@ -1,10 +1,11 @@
 """Farkas' lemma by isl: the affine forms that are non-negative on a dependence polyhedron.
 
-    { (c0, cp, cs, ct) : c0 + cp . p + cs . s + ct . t >= 0 for all (s, t) in P_e and all parameters p }
+    { (c0, cp, cs, ct) : c0 + cp . p + cs . s + ct . t >= 0 for all (s, t) in P_e and all p }
 
-is a cone; isl's `coefficients` writes it with one multiplier per constraint of P_e and projects the
-multipliers out (thesis Algorithm 4.1, steps 2 to 4). Legality (3.16), balance (4.1) and the
-bounding function are three linear images of the same cone, so each polyhedron is eliminated once.
+is a cone for parameters p. isl's `coefficients` writes it with one multiplier per constraint of P_e
+and projects the multipliers out (thesis Algorithm 4.1, steps 2 to 4). Legality (3.16), balance
+(4.1) and the bounding function are three linear images of this cone, so each polyhedron is
+eliminated once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 
 PIECES = 12
-"""A relation of more convex pieces than this is reasoned about by a single hull of them."""
+"""The greatest number of convex pieces of a relation; beyond that, their hull serves."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,10 @@ class ConeRow:
 
 
 def cone(relation: isl.Map) -> tuple[ConeRow, ...]:
-    """The rows of the cone of a relation { S[s] -> T[t] }: those of all its convex pieces together.
+    """The rows of the cone of a relation { S[s] -> T[t] }, for all its convex pieces.
 
-    Existentially quantified variables are dropped first, which only makes the relation larger: what
-    holds on it still holds on the dependence.
+    First drops existential variables, which only enlarges the relation: what holds on the larger
+    one holds on the dependence.
     """
     pieces = relation.coalesce().get_basic_maps()
     if len(pieces) > PIECES:

@@ -1,8 +1,7 @@
-"""What a region touches of an object as a whole: all elements, those surely written, and those
-whose old values it needs.
+"""Footprints of an object in a region: touched elements, surely written ones, and those whose old
+values the region needs.
 
-An object that is seen through strides (`a[i*m + j]` as a[i][j], see delinearise) has the elements
-A[q_1, …, q_k, r] here.
+A delinearised object (`a[i*m + j]` as a[i][j]) has the elements A[q_1, …, q_k, r].
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.parameter_functions import ParameterReader
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 
-#: Sets in a union of elements for which it is asked what lies between them.
+#: The greatest number of sets in a union of elements for tests of what lies between them.
 _MOST_PIECES = 16
 
 #: `[lower : length]` of one dimension.
@@ -32,21 +31,21 @@ Interval = tuple[Expression, Expression]
 
 @dataclass(frozen=True)
 class _Access:
-    """One reference, and the statement that makes it."""
+    """A reference with its statement."""
 
     statement: ScopStatement
     reference: Reference
 
 
 def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval] | None) -> bool:
-    """Whether the region writes all of the section (of None: what it writes), whatever the
-    parameters, and reads no old values.
+    """Whether the region reads no old values and writes the whole section (None: what it writes).
 
         { A[a] : section } subset of { A[a] : exists S[i]: S[i] surely writes A[a] }
-        { S[i] -> A[a] : S[i] reads A[a] } subset of { S[i] -> A[a] : exists T[j] before S[i]: T[j] surely writes A[a] }
+        { S[i] -> A[a] : S[i] reads A[a] }
+            subset of { S[i] -> A[a] : exists T[j] before S[i]: T[j] surely writes A[a] }
 
-    Of records, each member counts for itself. False where the section is no set that isl can hold.
-    Raises OperationLimitError.
+    Each member of a record counts alone. False where isl cannot represent the section. Raises
+    OperationLimitError.
     """
     accesses = _accesses(scop, object_)
     if accesses is None:
@@ -62,11 +61,11 @@ def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval] | No
 
 
 def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
-    """(lower, length) by dimension of the smallest section that holds { A[a] : exists S[i]: S[i]
-    touches A[a] }.
+    """(lower, length) by dimension of the smallest section around { A[a] : exists S[i]: S[i]
+    touches A[a] }; length 0 where nothing is touched.
 
-    The length is 0 where nothing is touched. None where that set is not known exactly, or is no
-    simple function of the parameters. Raises OperationLimitError.
+    None where that set is not exact, or no simple function of the parameters. Raises
+    OperationLimitError.
     """
     accesses = _accesses(scop, object_)
     if accesses is None:
@@ -86,7 +85,7 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
 
 
 def _lies_between(cells: isl.Set, elements: isl.Set, *, in_rows: bool) -> bool:
-    """Whether { A[a] } lies between the first and the last of the elements: in the order of a[q_1]…[q_k][r], or in each dimension."""
+    """Whether { A[a] } lies between first and last element, in row order or in each dimension."""
     if cells.is_subset(elements):
         return True
     if not (_is_plain(cells) and _is_plain(elements)):
@@ -98,7 +97,7 @@ def _lies_between(cells: isl.Set, elements: isl.Set, *, in_rows: bool) -> bool:
 
 
 def _is_plain(cells: isl.Set) -> bool:
-    """Whether it is a union of few sets without divisions: isl's operations do not count the work that these make."""
+    """Whether few sets without divisions form it: isl's operation count omits work on others."""
     pieces = cells.get_basic_sets()
     return len(pieces) <= _MOST_PIECES and not any(piece.dim(isl.dim_type.div) for piece in pieces)
 
@@ -111,7 +110,7 @@ def _dimension(cells: isl.Set, place: int) -> isl.Set:
 
 
 def _is_surrounded(cells: isl.Set, elements: isl.Set) -> bool:
-    """{ [a] in cells } subset of { [a] : exists l, g in elements: l <= a <= g }, in lexicographic order"""
+    """{ [a] in cells } subset of { [a] : exists l, g in elements: l <= a <= g }"""
     space = elements.get_space()
     after = isl.Map.lex_le(space).intersect_domain(elements).range()
     before = isl.Map.lex_ge(space).intersect_domain(elements).range()
@@ -120,7 +119,7 @@ def _is_surrounded(cells: isl.Set, elements: isl.Set) -> bool:
 
 @dataclass(frozen=True)
 class Side:
-    """One dimension of a box: inclusive bounds, and whether the least may be negative."""
+    """One dimension of a box: inclusive bounds, and whether the lower one may be negative."""
 
     least: Polynomial
     greatest: Polynomial
@@ -128,8 +127,8 @@ class Side:
 
 
 def shadows(cells: Sequence[isl.Set]) -> isl.Set:
-    """{ [x] : in each dimension some cell has x's place }: a box where there are no gaps. Of an
-    array whose rows have one length all of it is memory of the array if the cells are.
+    """{ [x] : in each dimension some cell has x's index }: a box unless there are gaps. For rows of
+    one length, all of it is the array's memory if the cells are.
     """
     rank = cells[0].dim(isl.dim_type.set)
     result = isl.Set.universe(cells[0].get_space())
@@ -142,35 +141,34 @@ def shadows(cells: Sequence[isl.Set]) -> isl.Set:
 
 
 def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[Side, ...] | None:
-    """A box that holds { [x] : [o, x] in cells }, o being the first `around` dimensions, and is the
-    smallest where there are no gaps.
-
-    None where its sides are no simple functions of the parameters. Raises OperationLimitError.
+    """A box around { [x] : [o, x] in cells }, o being the first `around` dimensions; the smallest
+    if there are no gaps. None without simple functions of the parameters. Raises
+    OperationLimitError.
     """
     reader = ParameterReader(scop.context, scop.parameters)
-    found = []
+    sides = []
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the extents of new arrays"):
-        # isl's operations do not count the work that divisions make.
+        # isl's operation count omits the work that divisions make.
         cells = cells.project_out(isl.dim_type.set, 0, around).remove_divs().coalesce()
         for place in range(cells.dim(isl.dim_type.set)):
             least, greatest = reader.value(cells.dim_min(place)), reader.value(cells.dim_max(place))
             if least is None or greatest is None:
                 return None
             below = cells.upper_bound_val(isl.dim_type.set, place, isl.Val(-1, context=cells.get_ctx()))
-            found.append(Side(least, greatest, not below.is_empty()))
-    return tuple(found)
+            sides.append(Side(least, greatest, not below.is_empty()))
+    return tuple(sides)
 
 
 def _bounds(
     scop: Scop, elements: isl.Set, strides: Sequence[Polynomial]
 ) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
-    """Seen through strides, the first and the last element lie where the rows do, first and last in the order of a[q_1]…[q_k][r]."""
+    """Bounds by dimension; a delinearised array's first and last elements lie in the outer rows."""
     reader = ParameterReader(scop.context, scop.parameters)
     nonempty = reader.condition(elements.params())
     rank = elements.dim(isl.dim_type.set)
     if strides:
         least, greatest = elements.lexmin_pw_multi_aff(), elements.lexmax_pw_multi_aff()
-        ends = [[reader.value(one.get_pw_aff(place)) for place in range(rank)] for one in (least, greatest)]
+        ends = [[reader.value(extreme.get_pw_aff(place)) for place in range(rank)] for extreme in (least, greatest)]
         columns = [tuple(_flat(end, strides) for end in ends)]
     else:
         columns = [
@@ -196,24 +194,24 @@ def _flat(place: Sequence[Polynomial | None], strides: Sequence[Polynomial]) -> 
 
 
 def _accesses(scop: Scop, object_: DataObject) -> list[_Access] | None:
-    """All references to the object, if all see it with the same dimensions."""
-    found = [
+    """All references to the object; None where their ranks differ."""
+    accesses = [
         _Access(statement, each)
         for statement in scop.statements
         for each in statement.references
         if each.object == object_
     ]
-    ranks = {each.reference.relation.dim(isl.dim_type.out) for each in found}
-    return found if len(ranks) == 1 else None
+    ranks = {each.reference.relation.dim(isl.dim_type.out) for each in accesses}
+    return accesses if len(ranks) == 1 else None
 
 
 def _members(object_: DataObject) -> tuple[str | None, ...]:
-    """The parts that may be written one by one; padding is nobody's, but a copy out would bring it along."""
+    """The members that may be written one by one; None for all, as copies include padding."""
     element = object_.element
     if not isinstance(element, RecordType) or element.is_union or not element.fields:
         return (None,)
     plain = [field.type for field in element.fields if isinstance(field.type, ScalarType)]
-    if len(plain) != len(element.fields) or sum(one.bits for one in plain) != 8 * element.size:
+    if len(plain) != len(element.fields) or sum(type_.bits for type_ in plain) != 8 * element.size:
         return (None,)
     return tuple(field.name for field in element.fields)
 
@@ -234,7 +232,7 @@ def _covers(accesses: Sequence[_Access], member: str | None, wanted: isl.Set) ->
 
 
 def _surely_writes(reference: Reference, member: str | None) -> bool:
-    """A write of one member is a may-write of the element, although it surely writes that member."""
+    """Whether it surely writes that member, although it may write the element."""
     if reference.kind is AccessKind.MUST_WRITE:
         return True
     return (
@@ -254,14 +252,14 @@ def _needs_old_values(read: _Access, writes: Iterable[_Access]) -> bool:
 
 
 def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> isl.Set | None:
-    """{ A[a] : lower_d <= a_d < lower_d + length_d }; None where a bound is not affine, or cuts through a row of strides."""
+    """{ A[a] : lower_d <= a_d < lower_d + length_d }; None for non-affine bounds, or cut rows."""
     bounds = [section_ends(lower, length) for lower, length in section]
     by = scop.strides_of(object_)
     if by:
         bounds = _whole_rows(bounds[0], by) if len(bounds) == 1 else []
     if not bounds:
         return None
-    # The array itself stands for the names of its subscripts: no scalar of a bound equals it.
+    # The array stands for its subscripts' names: no scalar of a bound equals it.
     frame = Frame(scop.context, (object_,) * len(bounds), scop.written)
     result = isl.Set.universe(frame.space)
     try:
@@ -275,7 +273,7 @@ def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -
 
 
 def section_ends(lower: Expression, length: Expression) -> tuple[Polynomial, Polynomial]:
-    """(low, end) where the section is not empty; `condition ? length : 0` is not where the condition fails."""
+    """(low, end) where the section is not empty, ignoring the 0 of `condition ? length : 0`."""
     low = polynomial(lower)
     if isinstance(length, Conditional) and polynomial(length.otherwise).constant == 0:
         return low, low + polynomial(length.then)
@@ -283,7 +281,7 @@ def section_ends(lower: Expression, length: Expression) -> tuple[Polynomial, Pol
 
 
 def _whole_rows(bounds: tuple[Polynomial, Polynomial], by: Strides) -> list[tuple[Polynomial, Polynomial]]:
-    """[low, end) as rows of the greatest stride, each of them whole; empty where one is cut."""
+    """[low, end) as whole rows of the greatest stride; empty where a row is cut."""
     rows = [divide(value, by[0]) for value in bounds]
     if any(rest.terms for _, rest in rows):
         return []

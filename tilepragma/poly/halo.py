@@ -1,17 +1,15 @@
-"""How far tiles of several time steps must reach into their neighbours, so that each computes all
-that it needs by itself.
+"""Halos: how far tiles of several time steps reach into neighbours, to compute independently.
 
 A stencil's statement S[t, i] writes one element w(S[t, i]) of a grid. A tile's last step computes
-the elements of its home [f, l] and the step r before it, in each dimension,
+the elements of its home [f, l], and the step r before it, in each dimension,
 
     [f - (low r + a_S), l + (high r + b_S)]          `growth` (low, high), `margins` (a_S, b_S)
 
-so that for every flow dependence P[t'] -> S[t] with w(S) - w(P) in [-c, d] and t - t' >= e:
+so that for each flow dependence P[t'] -> S[t] with w(S) - w(P) in [-c, d] and t - t' >= e:
 
     a_P >= a_S + d - e low          b_P >= b_S + c - e high
 
-Of these the least growth, then the least margins. What the plan verifier proves does not rest on
-this.
+We take the least growth, then the least margins. The plan verifier's proofs do not rely on this.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
-#: Points that a tile may grow by in one step; more is no stencil.
+#: The greatest growth in one step, in points; no stencil needs more.
 _MOST_GROWTH = 64
 
 Sides = tuple[tuple[int, int], ...]
@@ -38,9 +36,8 @@ Sides = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class GridArray:
-    """An array that the statements write: the smallest boxes of what is touched and what is
-    written. `carried`: a step reads what the one before it left; `border`: elements that are never
-    written are read.
+    """An array that the statements write, with the smallest boxes of touched and written elements.
+    `carried`: a step reads results of an earlier one; `border`: reads elements that nobody writes.
     """
 
     object: DataObject
@@ -52,7 +49,7 @@ class GridArray:
 
 @dataclass(frozen=True)
 class Overlap:
-    """`reach`: how far accesses of the last step go beyond the home of a tile; those of r steps before it go `growth` r further."""
+    """`reach`: how far the last step's accesses leave the home; r steps before, `growth` r more."""
 
     growth: Sides
     margins: Mapping[str, Sides]
@@ -61,28 +58,28 @@ class Overlap:
 
 
 def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap | str:
-    """The overlap of tiles of a region all of whose statements S[t, ...] write one element of an
-    array of this rank; a clause that says why there is none. Raises OperationLimitError.
+    """The overlap of tiles of a region whose statements S[t, ...] each write one element of an
+    array of this rank, or a clause that says why it has none. Raises OperationLimitError.
     """
     flow = [dependence for dependence in dependences if dependence.kind is DependenceKind.FLOW]
     written = {statement.name: written_by(statement) for statement in scop.statements}
     edges = []
-    for one in flow:
-        edge = edge_of(one, written, rank)
+    for flow_dependence in flow:
+        edge = edge_of(flow_dependence, written, rank)
         if edge is None:
-            return f"'{one.source.object.host}' is read at no fixed distance from where it is written"
+            return f"'{flow_dependence.source.object.host}' is read at no fixed distance from where it is written"
         edges.append(edge)
     names = [statement.name for statement in scop.statements]
     growth, margins = [], []
     for place in range(rank):
         for high in (False, True):
-            found = least_margins(
+            solution = least_margins(
                 names, [(edge.source, edge.sink, edge.offset(place, high), edge.steps) for edge in edges]
             )
-            if found is None:
+            if solution is None:
                 return "a tile would have to grow without end"
-            growth.append(found[0])
-            margins.append(found[1])
+            growth.append(solution[0])
+            margins.append(solution[1])
     by_name = {name: _paired([margin[name] for margin in margins]) for name in names}
     reach = [(0, 0)] * rank
     for statement in scop.statements:
@@ -92,13 +89,13 @@ def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap
             far = ends_of(between(written[statement.name], reference), rank)
             if far is None:
                 return f"'{reference.object.host}' is read at no fixed distance from what is written"
-            own = by_name[statement.name]
+            margin_sides = by_name[statement.name]
             reach = [
-                (max(at[0], mine[0] - least), max(at[1], mine[1] + most))
-                for at, mine, (least, most) in zip(reach, own, far, strict=True)
+                (max(reached[0], sides[0] - least), max(reached[1], sides[1] + most))
+                for reached, sides, (least, most) in zip(reach, margin_sides, far, strict=True)
             ]
     arrays = []
-    for object_ in sorted(scop.written, key=lambda one: one.name):
+    for object_ in sorted(scop.written, key=lambda object_: object_.name):
         if object_.rank:
             array = _array(scop, object_, flow)
             if array is None:
@@ -113,7 +110,7 @@ def _paired(values: list[int]) -> Sides:
 
 @dataclass(frozen=True)
 class Edge:
-    """A dependence: w(sink) - w(source) lies between `ends`, and there are at least `steps` time steps between."""
+    """A dependence: w(sink) - w(source) lies between `ends`, at least `steps` time steps apart."""
 
     source: str
     sink: str
@@ -121,7 +118,7 @@ class Edge:
     steps: int
 
     def offset(self, place: int, high: bool) -> int:
-        """How far the sink is above the source at most; with `high` how far below."""
+        """The greatest distance of the sink above the source; with `high`, below it."""
         least, most = self.ends[place]
         return -least if high else most
 
@@ -132,23 +129,23 @@ def written_by(statement: ScopStatement) -> isl.Map:
     return reference.relation.reset_tuple_id(_OUT)
 
 
-def edge_of(one: Dependence, written: Mapping[str, isl.Map], rank: int) -> Edge | None:
-    """The dependence by what its statements write, which `written` says of each; None where there are no such ends."""
-    return edge_within(one, distances(one, written), rank)
+def edge_of(dependence: Dependence, written: Mapping[str, isl.Map], rank: int) -> Edge | None:
+    """The dependence between the elements that its statements write; None without constant ends."""
+    return edge_within(dependence, distances(dependence, written), rank)
 
 
-def distances(one: Dependence, written: Mapping[str, isl.Map]) -> isl.Set:
+def distances(dependence: Dependence, written: Mapping[str, isl.Map]) -> isl.Set:
     """{ [t, d] : the sink is t time steps after the source, and w(sink) - w(source) = d }"""
-    source, sink = one.source_statement, one.sink_statement
-    placed = one.relation.apply_domain(_timed(source, written)).apply_range(_timed(sink, written))
+    source, sink = dependence.source_statement, dependence.sink_statement
+    placed = dependence.relation.apply_domain(_timed(source, written)).apply_range(_timed(sink, written))
     return placed.deltas()
 
 
-def edge_within(one: Dependence, found: isl.Set, rank: int) -> Edge | None:
-    """The part of the dependence at distances of this set; None where there are no such ends."""
-    ends = ends_of(found.project_out(_SET, 0, 1), rank)
-    steps = _least_value(found, 0)
-    source, sink = one.source_statement, one.sink_statement
+def edge_within(dependence: Dependence, distances_: isl.Set, rank: int) -> Edge | None:
+    """The part of the dependence at these distances; None without constant ends."""
+    ends = ends_of(distances_.project_out(_SET, 0, 1), rank)
+    steps = _least_value(distances_, 0)
+    source, sink = dependence.source_statement, dependence.sink_statement
     return None if ends is None or steps is None else Edge(source.name, sink.name, ends, steps)
 
 
@@ -165,16 +162,16 @@ def between(written: isl.Map, reference: Reference) -> isl.Set:
 
 
 def ends_of(offsets: isl.Set, rank: int) -> Sides | None:
-    """The least and the greatest value of each dimension; None where there is none."""
+    """The least and greatest value of each dimension; None where one is unbounded."""
     if offsets.is_empty():
         return ((0, 0),) * rank
-    found = []
+    ends = []
     for place in range(rank):
         least, most = _least_value(offsets, place), _least_value(offsets.neg(), place)
         if least is None or most is None:
             return None
-        found.append((least, -most))
-    return tuple(found)
+        ends.append((least, -most))
+    return tuple(ends)
 
 
 def _least_value(values: isl.Set, place: int) -> int | None:
@@ -185,7 +182,7 @@ def _least_value(values: isl.Set, place: int) -> int | None:
 
 
 def least_margins(names: list[str], edges: list[tuple[str, str, int, int]]) -> tuple[int, dict[str, int]] | None:
-    """The least growth s, and the margins a >= 0 with a_P >= a_S + c - e s for all edges (P, S, c, e)."""
+    """The least growth s, and margins a >= 0 with a_P >= a_S + c - e s for edges (P, S, c, e)."""
     for growth in range(_MOST_GROWTH + 1):
         margins = dict.fromkeys(names, 0)
         for _ in range(len(names) + 1):
@@ -206,16 +203,16 @@ def _array(scop: Scop, object_: DataObject, flow: Iterable[Dependence]) -> GridA
         for reference in statement.references
         if reference.object == object_
     ]
-    if not all(one.exact and one.kind is not AccessKind.MAY_WRITE for _, one in pairs):
+    if not all(reference.exact and reference.kind is not AccessKind.MAY_WRITE for _, reference in pairs):
         return None
-    all_of = reduce(isl.Set.union, (_elements(one) for _, one in pairs))
-    written = reduce(isl.Set.union, (_elements(one) for _, one in pairs if one.writes))
+    all_of = reduce(isl.Set.union, (_elements(reference) for _, reference in pairs))
+    written = reduce(isl.Set.union, (_elements(reference) for _, reference in pairs if reference.writes))
     boxes = bounding_box(scop, all_of.coalesce()), bounding_box(scop, written.coalesce())
     if boxes[0] is None or boxes[1] is None:
         return None
     old = list(_exposed(pairs, list(flow)))
-    carried = any(not one.intersect(written).is_empty() for one in old)
-    border = any(not one.subtract(written).is_empty() for one in old)
+    carried = any(not exposed.intersect(written).is_empty() for exposed in old)
+    border = any(not exposed.subtract(written).is_empty() for exposed in old)
     return GridArray(object_, boxes[0], boxes[1], carried, border)
 
 
@@ -224,12 +221,12 @@ def _elements(reference: Reference) -> isl.Set:
 
 
 def _exposed(pairs: list[tuple[ScopStatement, Reference]], flow: list[Dependence]) -> Iterator[isl.Set]:
-    """{ [x] : a read of x that no write of its own time step precedes }, of each reference that reads."""
+    """For each read, { [x] : no write of x in the same time step precedes it }."""
     for statement, reference in pairs:
         if reference.writes:
             continue
         left = statement.domain
-        for one in flow:
-            if one.sink is reference and one.source.kind is AccessKind.MUST_WRITE:
-                left = left.subtract(one.relation.equate(_IN, 0, _OUT, 0).range())
+        for dependence in flow:
+            if dependence.sink is reference and dependence.source.kind is AccessKind.MUST_WRITE:
+                left = left.subtract(dependence.relation.equate(_IN, 0, _OUT, 0).range())
         yield reference.relation.intersect_domain(left).range().reset_tuple_id()

@@ -1,17 +1,17 @@
-"""One row of Phi for a group of statements at once: the integer program of thesis Algorithm 4.1,
-steps 2 to 10.
+"""Hyperplane search: one row of Phi for a group of statements, by the integer program of thesis
+Algorithm 4.1, steps 2 to 10.
 
-Its unknowns, in the order that the lexicographic minimum takes them:
+The lexicographic minimum takes its unknowns in this order, where phi_S(i) = c . i + c_0 (3.7):
 
-    sum(u), u_1, ..., u_q, w, and per statement c_n, ..., c_1, c_0                      phi_S(i) = c . i + c_0  (3.7)
+    sum(u), u_1, ..., u_q, w, and per statement c_n, ..., c_1, c_0
 
     (3.16)      phi_T(t) - phi_S(s) >= 0                for all (s, t) in P_e
-    (4.1)       phi_S(t) - phi_S(s) >= 1                for all (s, t) in P_e of edges that must be strict: self dependences
-    bounding    u . p + w - (phi_T(t) - phi_S(s)) >= 0  for all (s, t) in P_e: the least communication volume
+    (4.1)       phi_S(t) - phi_S(s) >= 1                for all (s, t) in P_e of strict self edges
+    bounding    u . p + w - (phi_T(t) - phi_S(s)) >= 0  for all (s, t) in P_e: communication volume
 
-with every unknown >= 0. Inner coefficients come before outer ones, so that among equals the
-original outer loop stays outer. When no such row exists, coefficients of either sign are tried: c =
-c+ - c-, the sum of all c- minimised after w.
+All unknowns are >= 0. Inner coefficients come before outer ones, so that ties keep the original
+outer loop outside. Without such a row, coefficients have either sign: c = c+ - c-, with the sum of
+all c- minimised after w.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tilepragma.poly.schedule import Matrix
 Form = dict[int, int]
 """A linear form of the unknowns: unknown -> factor; CONSTANT -> its constant."""
 CONSTANT = -1
-"""last in a row of factors"""
+"""the last place in a row of factors"""
 SIGNED_MAGNITUDE = 16
-"""No coefficient of a row with negative coefficients is larger than this."""
+"""The greatest coefficient of a row with negative coefficients."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """`relation` = { source[s] -> target[t] }: what of a dependence is not ordered yet, a subset of P_e."""
+    """`relation` = { source[s] -> target[t] }: the pairs of P_e that no row orders yet."""
 
     source: str
     target: str
@@ -46,17 +46,17 @@ class Edge:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The names of its two statements."""
+        """The names of the two statements."""
         return self.source, self.target
 
     @functools.cached_property
     def cone(self) -> tuple[ConeRow, ...]:
-        """What is non-negative on the relation, by Farkas' lemma."""
+        """The forms that are non-negative on the relation, by Farkas' lemma."""
         return cone(self.relation)
 
 
 @dataclass(frozen=True)
-class FoundRow:
+class SolvedRow:
     """phi_S of one statement: coefficients in the order of its iterators, and the constant."""
 
     coefficients: tuple[int, ...]
@@ -65,14 +65,13 @@ class FoundRow:
 
 @dataclass(frozen=True)
 class RowProblem:
-    """The group, the hyperplanes H_S that each statement has already, and what orders its
-    instances.
+    """A group of statements, the rows H_S that each has so far, and the edges that order instances.
 
-    `parameters` is how many parameters the cones have.
+    The cones have `parameters` parameters.
     """
 
     statements: tuple[Statement, ...]
-    found: Mapping[str, Matrix]
+    rows: Mapping[str, Matrix]
     edges: tuple[Edge, ...]
     parameters: int
     context: isl.Context
@@ -80,11 +79,9 @@ class RowProblem:
 
 @dataclass(frozen=True)
 class _Independence:
-    """Which rows r of the orthogonal complement must satisfy what: a way to say r . h != 0 without
-    a disjunction.
-
-    sign * r . h is >= 0 for each r (where `each`) and its sum over all r, or that of the one
-    numbered `only`, >= 1.
+    """Constraints on the rows r of the orthogonal complement that express r . h != 0 without a
+    disjunction: sign * r . h >= 0 for each r (where `each`), and its sum over all r, or that of
+    row `only`, is >= 1.
     """
 
     sign: int
@@ -94,26 +91,24 @@ class _Independence:
     bounded: bool = True
 
 
-def find_row(problem: RowProblem, strict: frozenset[int] = frozenset()) -> dict[str, FoundRow] | None:
-    """The lexicographically least row independent of those found, or None; (4.1) is kept for the
-    edges numbered `strict`.
+def find_row(problem: RowProblem, strict: frozenset[int] = frozenset()) -> dict[str, SolvedRow] | None:
+    """The lexicographically least row independent of `rows`, or None; `strict` edges satisfy (4.1).
 
-    Statements that have as many independent hyperplanes as loops may get any legal row. The number
-    of integer programs solved grows with the loops of the deepest statement and not with the number
-    of statements.
+    Statements with as many independent rows as loops may get any legal row. The number of integer
+    programs grows with the depth of the deepest statement, not with the number of statements.
     """
     rows = _Rows(problem, strict)
     for way in _ways(problem):
-        found = rows.solved(way)
-        if found is not None:
-            return found
+        solution = rows.solved(way)
+        if solution is not None:
+            return solution
     return None
 
 
 def _ways(problem: RowProblem) -> Iterator[_Independence]:
     yield _Independence(1, each=True, only=None, signed=False)
     yield _Independence(-1, each=True, only=None, signed=False)
-    most = max((each.depth - len(problem.found[each.name]) for each in problem.statements), default=0)
+    most = max((each.depth - len(problem.rows[each.name]) for each in problem.statements), default=0)
     for only in range(most):
         for sign in (1, -1):
             yield _Independence(sign, each=False, only=only, signed=True)
@@ -121,15 +116,15 @@ def _ways(problem: RowProblem) -> Iterator[_Independence]:
 
 
 class _Rows:
-    """The constraints of a problem that all ways of asking for independence share, per sign of the coefficients."""
+    """The constraints that all independence constraints share, per sign of the coefficients."""
 
     def __init__(self, problem: RowProblem, strict: frozenset[int]) -> None:
         self._problem = problem
         self._strict = strict
         self._shared: dict[tuple[bool, bool], tuple[list[Form], list[Form]] | None] = {}
 
-    def solved(self, way: _Independence) -> dict[str, FoundRow] | None:
-        """The lexicographic minimum under this way of asking, or None."""
+    def solved(self, way: _Independence) -> dict[str, SolvedRow] | None:
+        """The lexicographic minimum under these independence constraints, or None."""
         layout = _Layout(self._problem, way.signed)
         key = (way.signed, way.bounded)
         if key not in self._shared:
@@ -146,7 +141,7 @@ class _Rows:
 
 
 class _Layout:
-    """Which unknown has which number."""
+    """The numbers of the unknowns."""
 
     def __init__(self, problem: RowProblem, signed: bool) -> None:
         self.statements = problem.statements
@@ -166,18 +161,18 @@ class _Layout:
         """c_index of the statement as a form."""
         inner_first = statement.depth - 1 - index
         if self.signed:
-            at = self.first[statement.name] + 2 * inner_first
-            return {at: 1, at + 1: -1}
+            number = self.first[statement.name] + 2 * inner_first
+            return {number: 1, number + 1: -1}
         return {self.first[statement.name] + inner_first: 1}
 
     def constant(self, statement: Statement) -> int:
         """The number of c_0 of the statement."""
         return self.first[statement.name] + statement.depth * (2 if self.signed else 1)
 
-    def read(self, values: list[int]) -> dict[str, FoundRow]:
-        """The rows that a solution says."""
+    def read(self, values: list[int]) -> dict[str, SolvedRow]:
+        """The rows of a solution."""
         return {
-            each.name: FoundRow(
+            each.name: SolvedRow(
                 tuple(_value(self.coefficient(each, index), values) for index in range(each.depth)),
                 values[self.constant(each)],
             )
@@ -192,7 +187,7 @@ def _value(form: Form, values: list[int]) -> int:
 def _shared_constraints(
     problem: RowProblem, layout: _Layout, *, strict: frozenset[int], bounded: bool
 ) -> tuple[list[Form], list[Form]] | None:
-    """Equalities and inequalities (form >= 0) but those of independence; None when one of them is plainly false."""
+    """Equalities and inequalities (form >= 0) except independence; None if one is plainly false."""
     inequalities: list[Form] = []
     equalities: list[Form] = [{layout.total: -1, **dict.fromkeys(layout.bounds, 1)}]
     if layout.signed:
@@ -258,8 +253,8 @@ def _difference(row: ConeRow, source: Statement, target: Statement, layout: _Lay
     return form
 
 
-def _add(form: Form, other: Form, factor: int) -> None:
-    for unknown, value in other.items():
+def _add(form: Form, summand: Form, factor: int) -> None:
+    for unknown, value in summand.items():
         form[unknown] = form.get(unknown, 0) + factor * value
 
 
@@ -268,8 +263,8 @@ def _cleaned(form: Form) -> Form:
 
 
 def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way: _Independence) -> list[Form]:
-    """r . h constraints of one statement, r a row of its orthogonal complement (Algorithm 4.1, step 16)."""
-    complement = orthogonal_complement(problem.found[statement.name], statement.depth)
+    """r . h constraints of a statement, r a row of its orthogonal complement (step 16)."""
+    complement = orthogonal_complement(problem.rows[statement.name], statement.depth)
     if not complement:
         return []
     products = []
@@ -300,7 +295,8 @@ _FEW_UNKNOWNS = 32
 def _lexicographic_minimum(
     context: isl.Context, unknowns: int, equalities: list[Form], inequalities: list[Form]
 ) -> list[int] | None:
-    """The least integer point of { x >= 0 : equalities = 0, inequalities >= 0 }, or None where there is none."""
+    """The least integer point of { x >= 0 : equalities = 0, inequalities >= 0 }, or None where
+    there is none."""
     if unknowns > _MOST_UNKNOWNS:
         raise OperationLimitError(f"isl was not asked for hyperplanes with more than {_MOST_UNKNOWNS} unknown factors.")
     greatest = max((abs(factor) for form in (*equalities, *inequalities) for factor in form.values()), default=0)

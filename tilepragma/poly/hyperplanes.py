@@ -1,15 +1,14 @@
-"""Thesis Algorithm 4.1: tiling hyperplanes of every statement, rows of Phi_S : { S[i] ->
-[phi_S^1(i), ..., phi_S^m(i)] }.
+"""Hyperplanes of thesis Algorithm 4.1: rows of Phi_S : { S[i] -> [phi_S^1(i), ..., phi_S^m(i)] }.
 
-Each row is a lexicographic minimum (row_search.py) under legality (3.16), a bounding function,
-linear independence of the rows before it and, for the k-th row, the balance of intra-tile
-wavefronts (4.1). Rows found one after another under the same dependences form a band and may be
-tiled together (Theorem 3.3). When there is no further row, dependences that the band has ordered
-are dropped and a new band begins; when there is none even so, the strongly connected components of
-what is left are put one after another by a scalar dimension (fission). Where that too fails, the
-order of the program text is kept and a note says so: the result is legal always.
+Each row is a lexicographic minimum (hyperplane_search.py) under legality (3.16), a bounding
+function, linear independence of earlier rows and, for the k-th row, the balance of intra-tile
+wavefronts (4.1). Consecutive rows under the same dependences form a band and may be tiled together
+(Theorem 3.3). Without a further row, the search drops dependences that the band satisfies and
+begins a new band. If that fails, a scalar dimension orders the strongly connected components of
+the rest (fission). If that fails too, the textual order stays, with a note: the result is always
+legal.
 
-Loops that end at numbers are searched as if these were parameters (lifted_extents.py).
+The search treats numeric ends of loops as parameters (lifted_extents.py).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dataclasses import field, replace
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.hyperplane_search import Edge, FoundRow, RowProblem, find_row
+from tilepragma.poly.hyperplane_search import Edge, RowProblem, SolvedRow, find_row
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.linear_independence import rank
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -42,10 +41,8 @@ Rows = Mapping[str, tuple[Row, ...]]
 
 @dataclass(frozen=True)
 class HyperplaneOptions:
-    """`balanced_row`: the k of (4.1), counted from 1; None asks for least communication alone
-    (thesis section 4.2.1).
-
-    `operations`: how many isl operations the search may take before the order of the text is kept.
+    """`balanced_row`: the k of (4.1), counted from 1; None for least communication alone (thesis
+    section 4.2.1). `operations`: isl's limit, beyond which the textual order stays.
     """
 
     balanced_row: int | None = 1
@@ -84,7 +81,7 @@ def tiling_hyperplanes(
 
 @dataclass
 class _Search:
-    """The state of one run of Algorithm 4.1."""
+    """One run of Algorithm 4.1."""
 
     statements: tuple[Statement, ...]
     dependences: tuple[Dependence, ...]
@@ -104,31 +101,31 @@ class _Search:
         return Schedule(padded(found))
 
     def _separate(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
-        """Nests that share neither a loop nor a dependence come one after another, in the order of the text."""
+        """The schedule with nests in textual order that share neither a loop nor a dependence."""
         links = [each.ends for each in pending]
         links += [(a.name, b.name) for a, b in itertools.pairwise(group) if a.shared_loops(b)]
         return self._in_sequence(weakly_connected(group, links), pending, rows)
 
     def _in_sequence(self, groups: list[tuple[Statement, ...]], pending: tuple[Edge, ...], rows: Rows) -> Rows:
-        """Each group on its own, after a scalar dimension that orders them where there are several."""
+        """Each group's rows, after a scalar dimension that orders several groups."""
         result: dict[str, tuple[Row, ...]] = {}
         for order, group in enumerate(groups):
             names = {each.name for each in group}
             inside = tuple(each for each in pending if set(each.ends) <= names)
-            own = {name: rows[name] for name in names}
+            group_rows = {name: rows[name] for name in names}
             if len(groups) > 1:
-                own = {each.name: (*rows[each.name], Row((0,) * each.depth, order, None)) for each in group}
-            result |= self._band(group, inside, own)
+                group_rows = {each.name: (*rows[each.name], Row((0,) * each.depth, order, None)) for each in group}
+            result |= self._band(group, inside, group_rows)
         return result
 
     def _band(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
-        """One band of permutable rows for the group, and everything below it."""
+        """One band of permutable rows for the group, and all rows below it."""
         problem = self._problem(group, pending, rows)
         band = next(self.bands)
         left = pending
         found_any = False
         while not _finished(group, rows):
-            row = self._row(replace(problem, found=_hyperplanes(group, rows)))
+            row = self._row(replace(problem, rows=_hyperplanes(group, rows)))
             if row is None:
                 break
             found_any = True
@@ -146,33 +143,29 @@ class _Search:
 
     def _row(self, problem: RowProblem) -> dict[str, Row] | None:
         """The next row of each statement; (4.1) is given up where it cannot hold."""
-        level = 1 + max(len(rows) for rows in problem.found.values())
-        found = self._balanced(problem) if level == self.options.balanced_row else find_row(problem)
-        if found is None and level == self.options.balanced_row:
-            found = find_row(problem)
-        if found is None:
+        level = 1 + max(len(rows) for rows in problem.rows.values())
+        solution = self._balanced(problem) if level == self.options.balanced_row else find_row(problem)
+        if solution is None and level == self.options.balanced_row:
+            solution = find_row(problem)
+        if solution is None:
             return None
-        return {name: Row(each.coefficients, each.constant, 0) for name, each in found.items()}
+        return {name: Row(each.coefficients, each.constant, 0) for name, each in solution.items()}
 
-    def _balanced(self, problem: RowProblem) -> dict[str, FoundRow] | None:
-        """A row with (4.1) for self dependences; where statements of one wavefront then still wait
-        for each other in a circle, one where dependences against the order of the text are at least
-        1 too, which breaks every circle.
+    def _balanced(self, problem: RowProblem) -> dict[str, SolvedRow] | None:
+        """A row with (4.1) for self dependences. Where statements of one wavefront still form a
+        dependence cycle, dependences against the textual order get distance 1 too, which breaks it.
         """
-        own = [index for index, each in enumerate(problem.edges) if each.source == each.target]
-        found = find_row(problem, frozenset(own))
-        if found is None or not _circular(problem, found):
-            return found
+        self_edges = [index for index, each in enumerate(problem.edges) if each.source == each.target]
+        solution = find_row(problem, frozenset(self_edges))
+        if solution is None or not _circular(problem, solution):
+            return solution
         place = {each.name: order for order, each in enumerate(sorted(problem.statements, key=lambda s: s.position))}
         backwards = [index for index, each in enumerate(problem.edges) if place[each.target] <= place[each.source]]
         return find_row(problem, frozenset(backwards))
 
     def _fission(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
-        """Algorithm 4.1, step 12: dependences between strongly connected components are ordered by
-        a scalar dimension.
-
-        Neighbouring components stay together as long as they have a common hyperplane: one test for
-        each.
+        """Algorithm 4.1, step 12: a scalar dimension orders strongly connected components; adjacent
+        ones with a common hyperplane stay fused.
         """
         components = strongly_connected(group, [each.ends for each in pending])
         if len(components) == 1:
@@ -200,7 +193,7 @@ class _Search:
 
 
 def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:
-    """All with the same parameters in the same order."""
+    """The relations with the same parameters in the same order."""
     if not relations:
         return ()
     space = relations[0].get_space().params()
@@ -210,7 +203,7 @@ def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:
 
 
 def _hyperplanes(group: tuple[Statement, ...], rows: Rows) -> dict[str, Matrix]:
-    """H_S of each statement: its independent rows so far."""
+    """H_S of each statement: its linearly independent rows."""
     result: dict[str, Matrix] = {}
     for each in group:
         chosen: list[tuple[int, ...]] = []
@@ -228,7 +221,7 @@ def _finished(group: tuple[Statement, ...], rows: Rows) -> bool:
 
 
 def _still_tied(group: tuple[Statement, ...], pending: tuple[Edge, ...], row: Mapping[str, Row]) -> tuple[Edge, ...]:
-    """Of each dependence the pairs { s -> t : phi_T(t) = phi_S(s) }; those with none are ordered (Algorithm 4.1, step 14)."""
+    """The pairs { s -> t : phi_T(t) = phi_S(s) } of each dependence (Algorithm 4.1, step 14)."""
     maps = {each.name: affine_map(each, (row[each.name],)) for each in group}
     left = []
     for each in pending:
@@ -239,9 +232,9 @@ def _still_tied(group: tuple[Statement, ...], pending: tuple[Edge, ...], row: Ma
     return tuple(left)
 
 
-def _circular(problem: RowProblem, found: Mapping[str, FoundRow]) -> bool:
-    """Whether statements of one wavefront { i : phi_S(i) = c } still wait for each other, or for themselves."""
-    row = {name: Row(each.coefficients, each.constant, 0) for name, each in found.items()}
+def _circular(problem: RowProblem, solution: Mapping[str, SolvedRow]) -> bool:
+    """Whether statements of one wavefront { i : phi_S(i) = c } have a dependence cycle."""
+    row = {name: Row(each.coefficients, each.constant, 0) for name, each in solution.items()}
     tied = [each.ends for each in _still_tied(problem.statements, problem.edges, row)]
-    own = any(source == target for source, target in tied)
-    return own or len(strongly_connected(problem.statements, tied)) < len(problem.statements)
+    self_dependent = any(source == target for source, target in tied)
+    return self_dependent or len(strongly_connected(problem.statements, tied)) < len(problem.statements)

@@ -1,8 +1,7 @@
-"""Which parts of a nest can be moved on their own: the leaves of a Scop whose code is to be
-transformed.
+"""The leaves of a Scop for transformed code: the parts of a nest that can move alone.
 
-A statement that declares variables is kept together with all that uses them; control that is not
-affine stays whole, and so does a loop that ends early or whose iterator is used after it.
+A statement that declares variables stays with all their uses. Control that is not affine stays
+whole, and so does a loop that ends early or whose iterator is used after it.
 """
 
 from __future__ import annotations
@@ -26,20 +25,19 @@ def _nothing(statement: Statement) -> bool:
 
 @dataclass(frozen=True)
 class Movable:
-    """Asks for leaves that can be moved: simple statements, and loops and conditions that are not
-    affine as wholes.
+    """Decides which statements are leaves: simple ones, and whole loops and conditions that are not
+    affine.
 
-    `whole` names further statements (loops, conditions, the bodies of either) that are one leaf
-    each, with all inside them. `together` are variables whose statements belong together: from
-    where a value is assigned to where it is last read is one leaf, as if the variable were declared
-    there. Where no value is surely assigned before a read nothing is put together.
+    `whole` names further statements that are one leaf each. Statements of the variables `together`
+    form one leaf from an assignment to the last read of the value, as if the leaf declared the
+    variable; not where a read may precede all assignments.
     """
 
     whole: Callable[[Statement], bool] = _nothing
     together: frozenset[DataObject] = frozenset()
 
     def is_leaf(self, statement: Statement, frame: Frame, exposed: frozenset[DataObject]) -> bool:
-        """Whether a statement is one leaf; `exposed` are iterators that are read outside their loops."""
+        """Whether a statement is one leaf; `exposed` iterators have reads outside their loops."""
         if self.whole(statement):
             return True
         if isinstance(statement, Block):
@@ -56,7 +54,7 @@ class Movable:
 def grouped(
     statements: Iterable[Statement], together: frozenset[DataObject], functions: tuple[Function, ...]
 ) -> tuple[tuple[Statement, ...], ...]:
-    """The statements in order, those that belong together in one group."""
+    """The statements in order, grouped by what must stay together."""
     ordered = tuple(statements)
     spans = [*_declared(ordered), *_assigned(ordered, together, functions)]
     joined = {place for start, end in spans for place in range(start, end)}  # each with the one after it
@@ -71,30 +69,32 @@ def grouped(
 
 def exposed_iterators(body: Iterable[Statement]) -> frozenset[DataObject]:
     """Iterators of loops that are also used outside their loops."""
-    found: set[DataObject] = set()
+    used_outside: set[DataObject] = set()
     loops: set[DataObject] = set()
     for statement in body:
         loops |= {loop.iterator for loop in loops_in(statement)}
         for use in uses(statement):
             within = any(loop.iterator == use.object for loop in use.loops)
             if use.reads and not within:
-                found.add(use.object)
-    return frozenset(found & loops)
+                used_outside.add(use.object)
+    return frozenset(used_outside & loops)
 
 
 def _declared(statements: tuple[Statement, ...]) -> Iterator[tuple[int, int]]:
-    """From each declaration to the last use of what it declares."""
+    """The range from each declaration to the last use of its variables."""
     for start, statement in enumerate(statements):
         if isinstance(statement, Declaration):
-            own = {declarator.object for declarator in statement.declarators}
-            users = (place for place, other in enumerate(statements) if any(use.object in own for use in uses(other)))
+            declared = {declarator.object for declarator in statement.declarators}
+            users = (
+                place for place, user in enumerate(statements) if any(use.object in declared for use in uses(user))
+            )
             yield start, max(users, default=start)
 
 
 def _assigned(
     statements: tuple[Statement, ...], together: frozenset[DataObject], functions: tuple[Function, ...]
 ) -> Iterator[tuple[int, int]]:
-    """From where a value of one of the variables is assigned, as late as may be, to each statement that reads it."""
+    """The ranges from the latest assignment of a variable to each statement that reads it."""
     for object_ in together:
         users = [
             place

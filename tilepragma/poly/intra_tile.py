@@ -1,9 +1,9 @@
-"""Wavefronts of points inside one tile: the second level of thesis (3.19).
+"""Intra-tile wavefronts: the second level of thesis (3.19).
 
     { S[i] -> [outer rows, e_1, rows of the part] },  e_1 = Theta_S phi's first component
 
-e_1 is stepped through; what has one e_1 runs at once, in groups of statements with a barrier
-between (Figure 4.7).
+A sequential loop runs over e_1; points of one e_1 run in parallel, in groups of statements with
+barriers between (Figure 4.7).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tilepragma.poly.wavefronts import band_wavefronts
 
 @dataclass(frozen=True)
 class IntraTile:
-    """`part` with e_1 as the row at level `outer`, so that its own rows are one level further in.
+    """`part` with e_1 as the row at level `outer`, so that its own rows are one level deeper.
 
-    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; none where it is a
-    row that tiles do not have. `parallel`: those that run at once, neighbours in memory along the
-    last. `groups`: names of statements that may run at once; each group follows the one before it.
+    `summed`: the levels, so numbered, of the rows whose sum e_1 is; empty where e_1 is a row that
+    tiles do not have. `parallel`: the parallel levels, with neighbours in memory along the last.
+    `groups`: names of statements that may run in parallel; groups run in sequence.
     """
 
     part: Part
@@ -39,62 +39,61 @@ class IntraTile:
         return self.part.outer
 
     def of_group(self, names: tuple[str, ...]) -> Part:
-        """The part with these statements alone."""
+        """The part with only these statements."""
         return replace(self.part, statements=tuple(e for e in self.part.statements if e.statement.name in names))
 
 
 def intra_tile(part: Part, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()) -> IntraTile:
-    """The wavefronts of points in a tile of the part's band; objects named in `private` have no place in global memory."""
+    """The intra-tile wavefronts of the part's band; `private` objects are not in global memory."""
     names = {each.statement.name for each in part.statements}
     inside = tuple(each for each in dependences if each.source in names and each.target in names)
     wavefronts = band_wavefronts(Schedule(part.statements), inside)
-    found = next(each for each in wavefronts if each.levels == part.band)
-    first = found.intra[0]
+    wavefront = next(each for each in wavefronts if each.levels == part.band)
+    first = wavefront.intra[0]
     stepped = tuple(replace(each, rows=_with_sum(each, part, first)) for each in part.statements)
     summed = tuple(level + 1 for level, factor in zip(part.band, first, strict=True) if factor)
     band = tuple(level + 1 for level in part.band)
-    parallel = _at_once(stepped, band, summed, private)
+    parallel = _parallel_levels(stepped, band, summed, private)
     carrying = tuple(level + 1 for level in part.carrying)
     shifted = replace(part, statements=stepped, band=band, carrying=carrying)
-    return IntraTile(shifted, summed, parallel, found.order)
+    return IntraTile(shifted, summed, parallel, wavefront.order)
 
 
 def concurrent_tile(
     start: ConcurrentStart, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()
 ) -> IntraTile | None:
-    """The same in a tile that begins at once with others: e_1 is f, the row that h' replaced; None where f leaves points waiting."""
-    found = intra_tile(start.skewed, dependences, private)
+    """The same for concurrent start: e_1 is f, which h' replaces; None where points then wait."""
+    tile = intra_tile(start.skewed, dependences, private)
     replaced = start.pair[0]
-    if found.summed != (replaced + 1,):
+    if tile.summed != (replaced + 1,):
         return None
     statements = tuple(
-        replace(each, rows=(*each.rows[: replaced + 1], own.rows[replaced], *each.rows[replaced + 2 :]))
-        for each, own in zip(found.part.statements, start.part.statements, strict=True)
+        replace(each, rows=(*each.rows[: replaced + 1], started.rows[replaced], *each.rows[replaced + 2 :]))
+        for each, started in zip(tile.part.statements, start.part.statements, strict=True)
     )
-    return replace(found, part=replace(found.part, statements=statements), summed=())
+    return replace(tile, part=replace(tile.part, statements=statements), summed=())
 
 
-def _at_once(
+def _parallel_levels(
     stepped: tuple[StatementSchedule, ...], band: tuple[int, ...], summed: tuple[int, ...], private: frozenset[str]
 ) -> tuple[int, ...]:
-    """The rows of the band that workers step along: all but one of those that e_1 is the sum of,
-    which follows from the others. That one is left out without which neighbours' accesses take
-    fewest transactions.
+    """The parallel members: all but one of those in e_1's sum, which the others determine. Leaves
+    out the one without which neighbours' accesses take the fewest transactions.
     """
-    found: tuple[int, ...] = ()
+    best: tuple[int, ...] = ()
     least: Cost | None = None
     for left_out in summed or band[:1]:
-        at_once = tuple(level for level in band if level != left_out)
-        fixed = tuple(at for at in range(len(stepped[0].rows)) if at not in band or at in at_once)
-        ordered = by_transactions(stepped, at_once, fixed, private)
+        parallel = tuple(level for level in band if level != left_out)
+        fixed = tuple(level for level in range(len(stepped[0].rows)) if level not in band or level in parallel)
+        ordered = by_transactions(stepped, parallel, fixed, private)
         cost = transactions(stepped, ordered[-1], fixed, private) if ordered else ()
         if least is None or cost < least:
-            found, least = ordered, cost
-    return found
+            best, least = ordered, cost
+    return best
 
 
 def _with_sum(each: StatementSchedule, part: Part, factors: tuple[int, ...]) -> tuple[Row, ...]:
-    """The rows with e_1 = factors . (rows of the band) before those of the part."""
+    """The rows with e_1 = factors . (rows of the band) before the part's rows."""
     rows = [each.rows[level] for level in part.band]
     coefficients = tuple(
         sum(factor * row.coefficients[place] for factor, row in zip(factors, rows, strict=True))

@@ -1,8 +1,8 @@
-"""In which order the points of a tile run one after another.
+"""The intra-tile schedule: in which order the points of a tile run.
 
-Any order does that keeps what depends on each other: the program's own, and every permutation of
-the rows of a band. The one is taken whose innermost loop steps through memory in fewest strides, so
-that compilers can vectorise it and lines of the cache are used up; among equals the program's own.
+Each order that keeps dependences is legal: the program's, and all permutations of a band's rows. We
+choose the order whose innermost loop has the fewest strided accesses, so that compilers can
+vectorise it and caches use whole lines; among equals, the program's.
 """
 
 from __future__ import annotations
@@ -17,37 +17,36 @@ from tilepragma.poly.bands import Part
 from tilepragma.poly.linear_independence import orthogonal_complement, rank
 from tilepragma.poly.program import Program
 from tilepragma.poly.program_model import Dependence, Statement
-from tilepragma.poly.register_bands import comes_back
+from tilepragma.poly.register_bands import updates_repeatedly
 from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
 
 Order = Mapping[str, tuple[Row, ...]]
-"""For each statement the rows in whose lexicographic order its points run; as many for each."""
+"""The rows in whose lexicographic order each statement's points run; equally many for each."""
 
 Vector = tuple[int, ...]
 
 
 @dataclass(frozen=True, order=True)
 class Steps:
-    """What a processor pays for along innermost loops, less first: accesses that step through
-    memory in strides, statements that wait for their own neighbour, and such as go to memory for
-    elements that could stay in registers.
+    """The cost of innermost loops, lexicographically: strided accesses, statements that depend on
+    their neighbours, and statements that reload elements which could stay in registers.
     """
 
     strides: int = 0
     waiting: int = 0
     reloading: int = 0
 
-    def __add__(self, other: Steps) -> Steps:
-        return Steps(self.strides + other.strides, self.waiting + other.waiting, self.reloading + other.reloading)
+    def __add__(self, added: Steps) -> Steps:
+        return Steps(self.strides + added.strides, self.waiting + added.waiting, self.reloading + added.reloading)
 
 
 @dataclass(frozen=True)
 class IntraTileSchedule:
-    """`order`, and what its innermost loop runs along, where that is a row of the part's band.
+    """`order`, and the band member of its innermost loop.
 
-    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait
-    for each other; `repeating`: of one whose iterations come back to the very same elements, as
-    time steps do. `steps` are those of the deepest statements.
+    `along`: the level of a member whose loop vectors can take; `chained`: of one whose iterations
+    depend on each other; `repeating`: of one whose iterations access the same elements, as time
+    steps do. `steps`: the cost of the deepest statements.
     """
 
     order: Order
@@ -58,31 +57,31 @@ class IntraTileSchedule:
 
 
 def row_order(part: Part) -> Order:
-    """The order of the part's rows, those of the outer loops left out."""
+    """The part's rows below the outer loops, in order."""
     return {each.statement.name: each.rows[part.outer :] for each in part.statements}
 
 
 def original_order(part: Part) -> Order:
-    """The program's own order, { S[i] -> [p0, i1, p1, ..., in, pn] }."""
+    """The program's order, { S[i] -> [p0, i1, p1, ..., in, pn] }."""
     kept = original_schedule(tuple(each.statement for each in part.statements))
     return {each.statement.name: each.rows for each in kept.statements}
 
 
-def point_order(part: Part, dependences: Iterable[Dependence]) -> IntraTileSchedule:
-    """The order for the points of one tile, whatever rows the tile is cut along."""
+def intra_tile_order(part: Part, dependences: Iterable[Dependence]) -> IntraTileSchedule:
+    """The intra-tile schedule for tiles along any rows."""
     leading = _deepest(part)
     depth = max((each.statement.depth for each in leading), default=0)
     if not depth:
         return IntraTileSchedule(original_order(part))
     moved = [each.statement for each in leading]
     inside = [each for each in dependences if each.source == each.target]
-    own = [unit(depth, depth - 1)] * len(leading)
-    levels = {level: [_direction(each, level) for each in leading] for level in _movable(part)}
-    same = next((level for level, found in levels.items() if found == own), None)
-    best, order = _steps(moved, inside, own), original_order(part)
+    as_written = [unit(depth, depth - 1)] * len(leading)
+    levels = {level: [_direction(schedule, level) for schedule in leading] for level in _movable(part)}
+    same = next((level for level, directions_at in levels.items() if directions_at == as_written), None)
+    best, order = _steps(moved, inside, as_written), original_order(part)
     innermost = same
-    for level, found in levels.items():
-        directions = [each for each in found if each is not None]
+    for level, directions_ in levels.items():
+        directions = [each for each in directions_ if each is not None]
         if len(directions) == len(leading) and (steps := _steps(moved, inside, directions)) < best:
             best, innermost = steps, level
             order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
@@ -92,7 +91,7 @@ def point_order(part: Part, dependences: Iterable[Dependence]) -> IntraTileSched
 
 
 def steps_as_written(program: Program) -> Steps:
-    """The steps along the innermost loops of the deepest statements, as the program has them."""
+    """The steps along the innermost loops of the deepest statements, in the program's order."""
     depth = max((each.depth for each in program.statements), default=0)
     deepest = [each for each in program.statements if each.depth == depth]
     if not depth:
@@ -102,7 +101,7 @@ def steps_as_written(program: Program) -> Steps:
 
 
 def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
-    """The levels, the one last along which the deepest statements step through memory in fewest strides."""
+    """The levels, last the one along which the deepest statements have the fewest strides."""
 
     def strides(level: int) -> int:
         directions = [(each, _direction(each, level)) for each in _deepest(part)]
@@ -115,7 +114,7 @@ def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
 
 
 def _repeats(leading: list[StatementSchedule], level: int) -> bool:
-    """Whether the row is one iterator of each statement, which stands in none of its subscripts."""
+    """Whether the row is one iterator of each statement that no subscript contains."""
     for each in leading:
         coefficients = each.rows[level].coefficients
         if sorted(coefficients) != sorted(unit(each.statement.depth, 0)):
@@ -132,26 +131,26 @@ def _deepest(part: Part) -> list[StatementSchedule]:
 
 
 def _ends_with_band(part: Part) -> bool:
-    """Whether nothing but scalar rows comes after the part's band."""
+    """Whether only scalar rows come after the part's band."""
     last = part.band[-1] if part.band else part.outer
     return all(row.scalar for each in part.statements for row in each.rows[last + 1 :])
 
 
 def _movable(part: Part) -> tuple[int, ...]:
-    """The levels that may come last: a band's are permutable, and what no dependence crosses stays so wherever it stands."""
+    """The levels that may come last: a permutable band's, and rows that carry no dependence."""
     return part.band if _ends_with_band(part) else part.free
 
 
 def _with_last(part: Part, each: StatementSchedule, level: int) -> tuple[Row, ...]:
-    """The rows with this one last; right after the band's others where only scalar rows follow the band."""
+    """The rows with this one last, or last in the band where only scalar rows follow the band."""
     end = part.band[-1] + 1 if _ends_with_band(part) else len(each.rows)
-    others = (row for at, row in enumerate(each.rows) if part.outer <= at < end and at != level)
+    others = (row for place, row in enumerate(each.rows) if part.outer <= place < end and place != level)
     return (*others, each.rows[level], *each.rows[end:])
 
 
 def _direction(each: StatementSchedule, level: int) -> Vector | None:
-    """The least step d with phi^level . d > 0 along which all other rows stay: the innermost loop's, if there is one."""
-    others: Matrix = tuple(row.coefficients for at, row in enumerate(each.rows) if at != level and not row.scalar)
+    """The least step d with phi^level . d > 0 that keeps all other rows; None without one."""
+    others: Matrix = tuple(row.coefficients for place, row in enumerate(each.rows) if place != level and not row.scalar)
     if rank(others) != each.statement.depth - 1:
         return None
     (direction,) = orthogonal_complement(others, each.statement.depth)
@@ -164,17 +163,19 @@ def _steps(leading: list[Statement], inside: list[Dependence], directions: list[
     strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
         strides += len(strided(each, direction))
-        waiting += any(_is_chained(one, each, direction) for one in inside if one.source == each.name)
-        reloading += comes_back(each)
+        waiting += any(
+            _is_chained(dependence, each, direction) for dependence in inside if dependence.source == each.name
+        )
+        reloading += updates_repeatedly(each)
     return Steps(strides, waiting, reloading)
 
 
 def _is_chained(dependence: Dependence, statement: Statement, direction: Vector) -> bool:
-    """Whether instances wait for the one a step before them, { S[i] -> S[i + direction] }, and not only those of some line."""
+    """Whether instances depend on { S[i] -> S[i + direction] } throughout, not only on a line."""
     pairs = dependence.relation & step_by(statement.domain, direction)
     return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)
 
 
 def _equalities(points: isl.Set) -> int:
-    """How many equations hold for all points."""
+    """The number of equations that hold for all points."""
     return sum(each.is_equality() for each in points.affine_hull().get_constraints())

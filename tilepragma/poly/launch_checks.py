@@ -1,11 +1,10 @@
-"""Tests that launches make, decided at translation where that is possible: for all values that
-their parameters may have.
+"""Launch checks, decided at translation where possible: for all values of their parameters.
 
     n / max(n + 1, 1) >= 1      holds for no n           m >= 0, m unsigned      holds for every m
 
-What is known of parameters are the ranges of their types, and of a quotient q = a / d with d >= 1:
-q <= 0 where a < 0, q = 0 where 0 <= a < d, q = 1 where d <= a < 2 d, and 2 <= q <= a beyond. A test
-that is not affine in these is not decided.
+The facts on parameters are the ranges of their types, and for a quotient q = a / d with d >= 1:
+q <= 0 where a < 0, q = 0 where 0 <= a < d, q = 1 where d <= a < 2 d, and 2 <= q <= a beyond. A
+check that is not affine in these stays undecided.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.poly.affine import Frame, NotAffineError, affine, condition
 
-#: Quotients whose cases are told apart at most: each may double or triple the pieces of the set.
+#: The greatest number of quotients with cases: each may double or triple the pieces of the set.
 _MOST_QUOTIENTS = 3
 
 
@@ -34,19 +33,19 @@ def undecided(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
 
 
 def can_hold(conditions: Iterable[Expression]) -> bool:
-    """Whether all conditions may hold at once: False only where that is certain."""
+    """Whether the conditions may hold together; False only where that is certain."""
     frame = _frame()
     holds = _universe(frame)
-    for one in conditions:
+    for expression in conditions:
         try:
-            holds = holds.intersect(condition(one, frame))
+            holds = holds.intersect(condition(expression, frame))
         except NotAffineError:
             continue
     return not holds.params().intersect(possible_values(frame)).is_empty()
 
 
 def possible_values(frame: Frame) -> isl.Set:
-    """{ [p] : the parameters that the frame was asked for may have these values }, or a greater set."""
+    """{ [p] : values that the frame's parameters may have }, or a larger set."""
     space = Frame(frame.context, (), frame.written)
     result = _universe(space)
     quotients = 0
@@ -60,8 +59,8 @@ def possible_values(frame: Frame) -> isl.Set:
 
 
 def may_leave(value: Expression, least: int | None, greatest: int | None, loops: Sequence[Loop]) -> bool:
-    """Whether a value may be less or greater in some iteration of the loops, outermost first, as
-    far as these are affine; False where the value itself is not, so that no plan counts on it.
+    """Whether a value may leave [least, greatest] in the loops, outermost first, as far as these
+    are affine; False where the value is not, so that plans must not rely on it.
     """
     if not loops:
         return False
@@ -89,8 +88,8 @@ def may_leave(value: Expression, least: int | None, greatest: int | None, loops:
 
 
 def _iterations(loop: Loop, frame: Frame) -> isl.Set:
-    """{ [i] : the loop's iterator lies between its ends }, more than it has where it steps over values"""
-    iterator, lower, upper = (affine(one, frame) for one in (access_to(loop.iterator), loop.lower, loop.upper))
+    """{ [i] : the iterator lies between the loop's ends }, also values between steps"""
+    iterator, lower, upper = (affine(value, frame) for value in (access_to(loop.iterator), loop.lower, loop.upper))
     closed = len(loop.comparison) == 2 and loop.comparison != "!="
     if loop.decreasing:
         return iterator.le_set(lower).intersect(iterator.ge_set(upper) if closed else iterator.gt_set(upper))
@@ -105,17 +104,17 @@ def _universe(frame: Frame) -> isl.Set:
     return isl.Set.universe(frame.space)
 
 
-def _always(one: Expression) -> bool:
+def _always(expression: Expression) -> bool:
     frame = _frame()
     try:
-        holds = condition(one, frame)
+        holds = condition(expression, frame)
     except NotAffineError:
         return False
     return bool(possible_values(frame).is_subset(holds.params()))
 
 
 def _in_type(value: Access | Cast, frame: Frame) -> isl.Set:
-    """{ [p] : the parameter's value is one of its type }"""
+    """{ [p] : values of the parameter's type }"""
     type_ = value.type
     if not isinstance(type_, ScalarType) or not type_.is_integer:
         return _universe(frame)
@@ -126,12 +125,12 @@ def _in_type(value: Access | Cast, frame: Frame) -> isl.Set:
 
 
 def _quotient(value: Binary, frame: Frame) -> isl.Set:
-    """{ [p] : the quotient is what C's division makes of its operands }, or more"""
+    """{ [p] : quotients by C's division }, or more"""
     signed = isinstance(value.type, ScalarType) and value.type.signed
     if not signed and not (never_wraps(polynomial(value.left)) and never_wraps(polynomial(value.right))):
         return _universe(frame)
     try:
-        quotient, dividend, divisor = (affine(one, frame) for one in (value, value.left, value.right))
+        quotient, dividend, divisor = (affine(operand, frame) for operand in (value, value.left, value.right))
     except NotAffineError:
         return _universe(frame)
     natural = divisor.ge_set(frame.number(1))

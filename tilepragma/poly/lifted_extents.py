@@ -1,12 +1,12 @@
-"""Extents that are numbers in the program text, seen as parameters while a schedule is sought.
+"""Lifted extents: numeric extents become parameters while the search looks for a schedule.
 
-    { S[i] -> T[i'] : i' = i + 1, 0 <= i < 1999 }   lies in   [p] -> { S[i] -> T[i'] : i' = i + 1, 0 <= i < p - 1 }      at p = 2000
+    { S[i] -> T[i'] : i' = i + 1, 0 <= i < 1999 }   lies, at p = 2000, in
+    [p] -> { S[i] -> T[i'] : i' = i + 1, 0 <= i < p - 1 }
 
-Over a domain that ends at a number every distance is bounded, so that the bounding function of
-Algorithm 4.1 weighs that number, and rows with factors as great as an extent are legal (`2000 i +
-j`): the integer programs grow hard and their answers useless. What is legal for all values of p is
-so for the one it has. Nothing that is found rests on a number being recognised: a constraint that
-is left alone is right too.
+Over a domain with a numeric end all distances are bounded. Then the bounding function of Algorithm
+4.1 weighs that number, and rows with factors as great as an extent are legal (`2000 i + j`): the
+integer programs become hard and their answers useless. A row that is legal for all p is legal for
+this one. Soundness needs no number to be recognised: a constraint that stays is right too.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.program_model import Statement
 
 LEAST_EXTENT = 24
-"""Ends of loops nearer to 0 stay numbers: their loops are short, and offsets of subscripts are as great."""
+"""Smaller ends of loops stay numbers: such loops are short, and subscripts have such offsets."""
 _SLACK = 8
-"""How far a number may lie from the end of a loop, as 1998 from 2000, to be seen as that end and a distance from it."""
+"""The greatest distance of a number from the end of a loop to be lifted, as 1998 from 2000."""
 _MOST_TIMES = 4
-"""i + j ends at two extents less a little, t + i + j at three."""
+"""i + j ends slightly below two extents, t + i + j below three."""
 
 _PARAM, _SET = isl.dim_type.param, isl.dim_type.set
 
 
 @dataclass(frozen=True)
 class Extents:
-    """Numbers below which loops end, one for each group of neighbours, in ascending order; the k-th is the parameter `names[k]`."""
+    """Ends of loops, one for each group of close numbers, ascending, with parameters `names`."""
 
     numbers: tuple[int, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """No parameter of a Scop has such a name, which C has no room for."""
+        """The parameters' names, which no parameter of a Scop has."""
         return tuple(f"extent {number}" for number in self.numbers)
 
     def nearest(self, number: int) -> tuple[int, int] | None:
-        """(k, m) with |number| about m times the k-th extent, m with its sign; None where none is near."""
+        """(k, m) with |number| near m times the k-th extent, m signed; None if none is near."""
         size = abs(number)
         if size < LEAST_EXTENT - _SLACK:
             return None
@@ -57,9 +57,8 @@ class Extents:
 
 
 def extents_of(statements: Iterable[Statement]) -> Extents:
-    """The numbers below which domains end, whatever the parameters are: of neighbours the greatest,
-    so that distances are less than it, as those of a loop that ends at a parameter are less than
-    that.
+    """The numeric ends of domains, for all parameters; of close numbers the greatest, so that
+    distances stay below it, as those of a loop with a symbolic end do.
     """
     ends = sorted({end + 1 for each in statements for end in _ends(each.domain) if end >= LEAST_EXTENT}, reverse=True)
     groups: list[int] = []
@@ -70,8 +69,8 @@ def extents_of(statements: Iterable[Statement]) -> Extents:
 
 
 def lifted(relation: isl.Map, extents: Extents) -> isl.Map:
-    """The relation with a parameter in the place of each number near an extent: a map that is the
-    one given where these parameters have their values.
+    """The relation with parameters for numbers near extents; equal to the given one where these
+    parameters have their values.
     """
     if not extents.numbers:
         return relation
@@ -97,9 +96,9 @@ def _lifted_piece(piece: isl.BasicMap, extents: Extents, first: int) -> isl.Basi
     result = isl.BasicSet.universe(pairs.get_space())
     for constraint in pairs.get_constraints():
         aff = constraint.get_aff()
-        found = extents.nearest(aff.get_constant_val().to_python())
-        if found is not None:
-            place, times = found
+        nearest = extents.nearest(aff.get_constant_val().to_python())
+        if nearest is not None:
+            place, times = nearest
             aff = aff.set_coefficient_val(_PARAM, first + place, times)
             # Numbers may be beyond 64 bits.
             aff = aff.add_constant_val(isl.Val.read_from_str(aff.get_ctx(), str(-times * extents.numbers[place])))

@@ -1,4 +1,4 @@
-"""Which hyperplanes are linearly independent of those a statement already has (thesis Algorithm 4.1, steps 10 and 16)."""
+"""Linear independence of a statement's hyperplanes (thesis Algorithm 4.1, steps 10 and 16)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilepragma.poly.schedule import Matrix
 
 
 def rank(rows: Matrix) -> int:
-    """How many of the rows are linearly independent."""
+    """The number of linearly independent rows."""
     return len(_reduced(rows)[1])
 
 
@@ -17,9 +17,9 @@ def orthogonal_complement(rows: Matrix, columns: int) -> Matrix:
     """A basis of { x : H x = 0 }, H = `rows`: what step 16 of Algorithm 4.1 projects on.
 
     A hyperplane h is independent of H exactly where r . h != 0 for one of the basis vectors r. Each
-    is primitive and its last non-zero component is positive: r . h >= 1 then keeps the orientation
-    of the original loops (for a 2-D nest the determinant stays positive), so that within a
-    wavefront addresses grow where they grew in the program.
+    is primitive with a positive last non-zero component: r . h >= 1 then keeps the orientation of
+    the original loops (for a 2-D nest the determinant stays positive), so that addresses in a
+    wavefront grow where they grew in the program.
     """
     reduced, pivots = _reduced(rows)
     basis = []
@@ -33,9 +33,9 @@ def orthogonal_complement(rows: Matrix, columns: int) -> Matrix:
 
 
 def integral_inverse(rows: Matrix) -> Matrix | None:
-    """The inverse of a square matrix where it has one of whole numbers, else None."""
+    """The inverse of a square matrix where it is integral, else None."""
     size = len(rows)
-    beside = tuple((*row, *(int(place == own) for place in range(size))) for own, row in enumerate(rows))
+    beside = tuple((*row, *(int(place == pivot_row) for place in range(size))) for pivot_row, row in enumerate(rows))
     reduced, pivots = _reduced(beside)
     right = [row[size:] for row in reduced]
     if pivots != list(range(size)) or any(value.denominator != 1 for row in right for value in row):
@@ -44,7 +44,7 @@ def integral_inverse(rows: Matrix) -> Matrix | None:
 
 
 def _reduced(rows: Matrix) -> tuple[list[list[Fraction]], list[int]]:
-    """The non-zero rows of the reduced row echelon form, and the column of each one's leading 1."""
+    """The non-zero rows of the reduced row echelon form, and the columns of their leading ones."""
     work = [[Fraction(value) for value in row] for row in rows]
     pivots: list[int] = []
     for column in range(len(rows[0]) if rows else 0):

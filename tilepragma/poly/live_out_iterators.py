@@ -1,8 +1,7 @@
-"""What iterators hold after a region in which nothing but loops writes them, from the last time
-that one of their loops was entered.
+"""Live-out values of iterators: what they hold after a region in which only loops write them.
 
-    ends        { [t] -> [v] : a loop over the iterator is entered at time t and leaves v behind }
-    v           lower + step * max(0, trip), the bounds being those at t
+    ends        { [t] -> [v] : a loop over the iterator is entered at time t and leaves v }
+    v           lower + step * max(0, trip), with the bounds at t
     value       ends(lexmax(dom(ends)))
 
 Times are those of the Scop's schedule, [c_0, ±i_1, c_1, …, 0, …].
@@ -30,15 +29,15 @@ _SET = isl.dim_type.set
 
 @dataclass(frozen=True)
 class LoopEnd:
-    """The iterator holds `value` after the region where `condition` is not 0 (None: always), and is untouched elsewhere."""
+    """The iterator's `value` after the region, if `condition` is not 0 (None: always)."""
 
     value: Expression
     condition: Expression | None
 
 
 def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]) -> LoopEnd | None:
-    """What the iterator holds after these statements, which change the objects `written`; None
-    where that is no simple function of parameters. Raises OperationLimitError.
+    """What the iterator holds after these statements, which change the objects `written`; None for
+    no simple function of parameters. Raises OperationLimitError.
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, f"finding the last value of '{iterator.host}'"):
@@ -55,14 +54,12 @@ def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset
     return LoopEnd(expression(value), test.test)
 
 
-def is_loop_end(
-    found: LoopEnd, body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]
-) -> bool:
-    """Whether it is right, proven the other way: of all times, those that have none after them
-    leave just this value.
+def is_loop_end(end: LoopEnd, body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]) -> bool:
+    """Whether the loop end is right, by another proof: the times without later ones leave its
+    value.
 
-    { [t] -> [v] in ends : no t' in dom(ends) with t' > t }  subset of  { [t] -> [value] : condition }
-    and where the condition holds there is a t. Raises OperationLimitError.
+    { [t] -> [v] in ends : no t' in dom(ends) with t' > t }  subset of  { [t] -> [value] : condition
+    } and where the condition holds some t exists. Raises OperationLimitError.
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, f"proving the last value of '{iterator.host}'"):
@@ -74,8 +71,8 @@ def is_loop_end(
         last = walked.ends.subtract_domain(earlier)
         frame = Frame(context, (), written)
         try:
-            claimed = isl.Map.from_pw_aff(affine(found.value, frame)).range()
-            holds = frame.number(0).domain() if found.condition is None else condition(found.condition, frame)
+            claimed = isl.Map.from_pw_aff(affine(end.value, frame)).range()
+            holds = frame.number(0).domain() if end.condition is None else condition(end.condition, frame)
         except NotAffineError:
             return False
         right = last.intersect_range(claimed.intersect_params(holds.params()))
@@ -91,52 +88,54 @@ class _Walk:
     ends: isl.Map
     parameters: dict[str, Expression] = field(default_factory=dict)
 
-    def statements(self, statements: Iterable[Statement], at: _At, count: list[int]) -> None:
-        """`count` numbers what stands in the innermost loop around. Raises NotAffineError."""
+    def statements(self, statements: Iterable[Statement], site: _Site, count: list[int]) -> None:
+        """`count` numbers the statements of the innermost loop. Raises NotAffineError."""
         for statement in statements:
             if isinstance(statement, Block):
-                self.statements(statement.statements, at, count)
+                self.statements(statement.statements, site, count)
             elif not any(use.object == self.iterator and use.writes for use in uses(statement)):
                 count[0] += 1
             elif isinstance(statement, Loop):
-                self.loop(statement, at, count)
+                self.loop(statement, site, count)
             elif isinstance(statement, If):
-                holds = condition(statement.condition, at.frame)
-                self.statements((statement.then,), _At(at.frame, at.domain.intersect(holds), at.times), count)
+                holds = condition(statement.condition, site.frame)
+                self.statements((statement.then,), _Site(site.frame, site.domain.intersect(holds), site.times), count)
                 if statement.otherwise is not None:
-                    self.statements((statement.otherwise,), _At(at.frame, at.domain.subtract(holds), at.times), count)
+                    self.statements(
+                        (statement.otherwise,), _Site(site.frame, site.domain.subtract(holds), site.times), count
+                    )
             else:
                 raise _NoLoopError
 
-    def loop(self, loop: Loop, at: _At, count: list[int]) -> None:
-        """One loop that writes the iterator, or has one inside that does."""
+    def loop(self, loop: Loop, site: _Site, count: list[int]) -> None:
+        """Visit a loop that writes the iterator, or contains one that does."""
         step = step_of(loop)
         if step is None or leaves_early(loop.body):
             raise _NoLoopError
-        times = (*at.times, at.frame.number(count[0]))
+        times = (*site.times, site.frame.number(count[0]))
         count[0] += 1
         if loop.iterator == self.iterator:
-            self._entered(at, times, _left_behind(loop, step, at.frame))
-        frame = at.frame.inside(loop.iterator)
+            self._entered(site, times, _left_behind(loop, step, site.frame))
+        frame = site.frame.inside(loop.iterator)
         place = frame.iterator(len(frame.iterators) - 1)
         lower, upper = affine(loop.lower, frame), affine(loop.upper, frame)
-        domain = at.domain.add_dims(_SET, 1).intersect(compare(place, ">=" if step > 0 else "<=", lower))
+        domain = site.domain.add_dims(_SET, 1).intersect(compare(place, ">=" if step > 0 else "<=", lower))
         domain = domain.intersect(compare(place, loop.holds_inside, upper))
         distance = place.sub(lower).mod_val(whole_number(frame.context, abs(step)))
         domain = domain.intersect(distance.eq_set(frame.number(0)))
         outer = tuple(time.add_dims(isl.dim_type.in_, 1) for time in times)
-        self.statements((loop.body,), _At(frame, domain, (*outer, place if step > 0 else place.neg())), [0])
+        self.statements((loop.body,), _Site(frame, domain, (*outer, place if step > 0 else place.neg())), [0])
 
-    def _entered(self, at: _At, times: tuple[isl.PwAff, ...], value: isl.PwAff) -> None:
-        padded = (*times, *[at.frame.number(0)] * (2 * self.depth + 1 - len(times)))
-        when = product_of(padded, at.frame)
-        left = isl.Map.from_pw_aff(value).intersect_domain(at.domain)
+    def _entered(self, site: _Site, times: tuple[isl.PwAff, ...], value: isl.PwAff) -> None:
+        padded = (*times, *[site.frame.number(0)] * (2 * self.depth + 1 - len(times)))
+        when = product_of(padded, site.frame)
+        left = isl.Map.from_pw_aff(value).intersect_domain(site.domain)
         self.ends = self.ends.union(when.reverse().apply_range(left))
 
 
 @dataclass(frozen=True)
-class _At:
-    """{ [i] : domain(i) } of the loops around, and the time so far, functions of them."""
+class _Site:
+    """{ [i] : domain(i) } of the loops around, and the time so far as functions of them."""
 
     frame: Frame
     domain: isl.Set
@@ -144,7 +143,7 @@ class _At:
 
 
 class _NoLoopError(Exception):
-    """Something else than a canonical loop writes the iterator, or decides whether its loop is reached."""
+    """A statement other than a canonical loop writes the iterator, or guards its loop."""
 
 
 def _walked(
@@ -154,7 +153,7 @@ def _walked(
     nothing = isl.Map.empty(isl.Space.alloc(context, 0, 2 * MOST_LOOPS + 1, 1))
     walk = _Walk(iterator, MOST_LOOPS, nothing, frame.parameters)
     try:
-        walk.statements(body, _At(frame, isl.Set.universe(frame.space), ()), [0])
+        walk.statements(body, _Site(frame, isl.Set.universe(frame.space), ()), [0])
     except (NotAffineError, _NoLoopError):
         return None
     return walk

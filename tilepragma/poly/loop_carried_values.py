@@ -1,11 +1,11 @@
-"""Whether a loop passes through a value that is known outside it.
+"""Whether a loop passes through a value that is known outside of it.
 
-    runs      { [o, x] : some statement under the loop runs at x, inside iterations o of the loops around it }
-    reached   { [o] : the bounds of the loops around hold }
+    runs      { [o, x] : some statement of the loop runs at x, in iterations o of outer loops }
+    reached   { [o] : the bounds of the outer loops hold }
     meeting   { [o] : lower(o) <= value(o) and value(o) < upper(o) }
 
-The loop meets the value whenever it is reached if reached <= meeting; `runs` cannot tell, which has
-nothing where the loop does not run.
+The loop always meets the value if reached <= meeting; `runs` cannot tell, as it is empty where the
+loop has no iterations.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _SET = isl.dim_type.set
 
 @dataclass(frozen=True)
 class Passing:
-    """A loop and a value of its iterator: whether it is `always` met where the loop is reached, and
-    whether there may be iterations `before` and `after` it.
+    """A loop and a value of its iterator: whether it `always` takes the value where it is reached,
+    and may have iterations `before` and `after` it.
     """
 
     always: bool
@@ -35,14 +35,14 @@ class Passing:
 
 
 def passing(scop: Scop, loop: Loop, value: Polynomial) -> Passing | None:
-    """How the loop, which goes up by 1, passes through a value that is known outside it; None where it never does, or nobody knows."""
-    held = [each for each in scop.statements if any(one.index == loop.index for one in each.loops)]
+    """How a loop with step 1 passes through an outer value; None where it may not do so."""
+    held = [each for each in scop.statements if any(loop_.index == loop.index for loop_ in each.loops)]
     if not held or any(each.node is loop for each in held):
         return None
     around = held[0].loops
-    place = [one.index for one in around].index(loop.index)
+    place = [outer.index for outer in around].index(loop.index)
     runs = reduce(isl.Set.union, (_runs(each, place) for each in held))
-    frame = Frame(scop.context, tuple(one.iterator for one in around[: place + 1]), scop.written)
+    frame = Frame(scop.context, tuple(outer.iterator for outer in around[: place + 1]), scop.written)
     try:
         difference = frame.iterator(place).sub(affine_polynomial(value, expression(value), frame))
         always = _reached(scop, around[:place]).is_subset(_meeting(scop, around[: place + 1], value))
@@ -62,23 +62,23 @@ def _runs(each: ScopStatement, place: int) -> isl.Set:
 
 
 def _reached(scop: Scop, around: tuple[Loop, ...]) -> isl.Set:
-    """{ [o] : the bounds of the loops `around` hold }; steps and conditions, which leave out some of these, aside. Raises NotAffineError."""
-    iterators = tuple(one.iterator for one in around)
+    """{ [o] : the bounds of `around` hold }, without steps, conditions. Raises NotAffineError."""
+    iterators = tuple(loop.iterator for loop in around)
     result = isl.Set.universe(Frame(scop.context, iterators, scop.written).space)
-    for place, one in enumerate(around):
+    for place, outer in enumerate(around):
         frame = Frame(scop.context, iterators[:place], scop.written)
         rest = len(around) - place
         iterator = Frame(scop.context, iterators, scop.written).iterator(place)
-        lower, upper = (affine(end, frame).add_dims(isl.dim_type.in_, rest) for end in (one.lower, one.upper))
-        result = result.intersect(compare(iterator, "<=" if one.decreasing else ">=", lower))
-        result = result.intersect(compare(iterator, one.holds_inside, upper))
+        lower, upper = (affine(end, frame).add_dims(isl.dim_type.in_, rest) for end in (outer.lower, outer.upper))
+        result = result.intersect(compare(iterator, "<=" if outer.decreasing else ">=", lower))
+        result = result.intersect(compare(iterator, outer.holds_inside, upper))
     return result
 
 
 def _meeting(scop: Scop, loops: tuple[Loop, ...], value: Polynomial) -> isl.Set:
     """{ [o] : the last of the loops meets the value }. Raises NotAffineError."""
     *around, loop = loops
-    frame = Frame(scop.context, tuple(one.iterator for one in around), scop.written)
-    at = affine_polynomial(value, expression(value), frame)
-    above = compare(at, ">=", affine(loop.lower, frame))
-    return above.intersect(compare(at, loop.comparison, affine(loop.upper, frame)))
+    frame = Frame(scop.context, tuple(outer.iterator for outer in around), scop.written)
+    value_outside = affine_polynomial(value, expression(value), frame)
+    above = compare(value_outside, ">=", affine(loop.lower, frame))
+    return above.intersect(compare(value_outside, loop.comparison, affine(loop.upper, frame)))

@@ -1,4 +1,4 @@
-"""isl under an operation limit: a set too hard to reason about is given up, and said so, never a hang."""
+"""isl under an operation limit: hard sets raise an error instead of hanging."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from contextlib import contextmanager
 import islpy as isl
 
 DEFAULT_LIMIT = 4_000_000
-"""isl's own operations; some seconds of work, as a rule"""
+"""isl's operations; some seconds of work, usually"""
 
-#: How isl says it: its reader, which is given nothing malformed here, calls the text wrong when it
-#: stops in the middle.
+#: isl's messages: its parser calls a text wrong if it stops inside, and gets only correct ones
+#: here.
 _SIGNS = ("maximal number of operations", "syntax error")
 
 
 class OperationLimitError(Exception):
-    """isl reached its operation limit; the text is a sentence that says in what."""
+    """isl reached its operation limit; the message is a sentence about the task."""
 
 
 @contextmanager
 def operation_limit(context: isl.Context, limit: int, what: str) -> Iterator[None]:
-    """At most `limit` isl operations inside; OperationLimitError, naming `what` was sought, when
-    they did not suffice.
+    """At most `limit` isl operations inside; else OperationLimitError, which names the task `what`.
 
-    A limit around this one goes on afterwards, with its count started anew.
+    An outer limit continues afterwards with a new count.
     """
     before = context.get_max_operations()
     context.set_max_operations(limit)
@@ -36,7 +35,7 @@ def operation_limit(context: isl.Context, limit: int, what: str) -> Iterator[Non
             raise
         raise OperationLimitError(f"isl gave up after {limit} operations while {what}.") from error
     except TypeError as error:
-        # Beyond its limit isl has no text for a number either, and islpy hands that on as None.
+        # Beyond its limit isl has no text for a number, which islpy passes on as None.
         if not _is_exhausted(context):
             raise
         raise OperationLimitError(f"isl gave up after {limit} operations while {what}.") from error

@@ -11,7 +11,7 @@ from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.poly.ast_expressions import AstReader
 
-#: What is cut into more cases is not short enough to be evaluated at every launch.
+#: Functions of more cases are too long for every launch.
 _MOST_PIECES = 6
 
 
@@ -24,7 +24,7 @@ class ParameterTest:
 
 @dataclass(frozen=True)
 class ParameterReader:
-    """Writes as C what is short enough; `parameters` says what each parameter stands for, by its name."""
+    """Writes short functions and sets as C; `parameters`: each parameter's expression by name."""
 
     context: isl.Context
     parameters: Mapping[str, Expression]

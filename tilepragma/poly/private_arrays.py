@@ -1,4 +1,4 @@
-"""Whether each run of a piece of code may have an array of its own: all it reads of the array it wrote before."""
+"""Private arrays: whether each run of some code reads only array elements that it wrote before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilepragma.poly.value_flow import ArrayFlow, UnknownFlowError, array_flow
 
 @dataclass(frozen=True)
 class PrivateArray:
-    """An array of which a run reads nothing that it did not write before; `whole`: each run writes all its elements."""
+    """An array whose runs read only what they wrote; `whole`: each run writes all elements."""
 
     whole: bool
 
@@ -28,13 +28,13 @@ def private_array(
     written: frozenset[DataObject],
     array: DataObject,
 ) -> PrivateArray | None:
-    """What is proven of an array with literal lengths; None where it may be read before it is written."""
+    """The proof for an array of literal lengths; None where a read may precede the write."""
     try:
         scop = extract_scop(statements, functions, written, assuming=False)
         with operation_limit(scop.context, DEFAULT_LIMIT, "looking for values of other iterations"):
             flow = array_flow(scop, (array,))
             for site in flow.reads:
-                if any(not one.is_empty() for one in flow.of(flow.initial, site)):
+                if any(not relation.is_empty() for relation in flow.of(flow.initial, site)):
                     return None
             return PrivateArray(_writes_all(flow, array))
     except (OperationLimitError, UnknownFlowError):

@@ -1,12 +1,11 @@
-"""What is known of local integers where a subscript reads them: values that straight-line code gave
-them.
+"""Reaching definitions of local integers in subscripts: values from straight-line code.
 
     int x = i + k;                  x = i + k
     if (x < 0) x = 0;               x = max(i + k, 0)
-    const size_t at = y * w + x;    at = y*w + x, which is no affine function, but a subscript that can be taken apart
+    const size_t at = y * w + x;    at = y*w + x: not affine, but such a subscript can be split
 
-A value is known from its assignment to the end of the block, until something there may write it
-again. Only subscripts are read so: conditions and bounds stay as they are written.
+A value is known from its assignment to the end of the block, unless something may write it again.
+Only subscripts use these values: conditions and bounds stay as written.
 """
 
 from __future__ import annotations
@@ -47,17 +46,16 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType, Type, is_signed_int
 from tilepragma.poly.affine import Frame, NotAffineError, ReturnedValue, affine
 
-#: A value of more cases is forgotten.
+#: Values of more cases count as unknown.
 _MOST_CASES = 8
 
 
 @dataclass(frozen=True)
 class LocalValues:
-    """`functions`: { [i] -> [value(i)] } of locals that are affine; `sums` are polynomials of
-    iterators and invariant values.
+    """`functions`: { [i] -> [value(i)] } of affine locals; `sums`: polynomials of iterators and
+    invariant values.
 
-    `tracked` are the locals that nothing but plain assignments writes, `returned` is what functions
-    return, by name.
+    `tracked`: locals with plain assignments only; `returned`: the values of functions, by name.
     """
 
     tracked: frozenset[DataObject] = frozenset()
@@ -75,19 +73,23 @@ class LocalValues:
         return not self.functions and not self.sums
 
     def inside(self, iterator: DataObject, written: Iterable[DataObject]) -> LocalValues:
-        """In the body of a loop that writes these."""
+        """The values in the body of a loop that writes these objects."""
         kept = self.without((*written, iterator))
-        functions = {one: value.add_dims(isl.dim_type.in_, 1) for one, value in kept.functions.items()}
+        functions = {object_: value.add_dims(isl.dim_type.in_, 1) for object_, value in kept.functions.items()}
         return replace(kept, functions=functions)
 
     def without(self, written: Iterable[DataObject]) -> LocalValues:
-        """Where these may have any value; what was computed from them as it stood then is no function of theirs."""
+        """The values without these objects and all that depends on them."""
         gone = frozenset(written)
-        sums = {one: value for one, value in self.sums.items() if one not in gone and not _mentions(value, gone)}
-        return replace(self, functions={one: v for one, v in self.functions.items() if one not in gone}, sums=sums)
+        sums = {
+            object_: value for object_, value in self.sums.items() if object_ not in gone and not _mentions(value, gone)
+        }
+        return replace(
+            self, functions={object_: v for object_, v in self.functions.items() if object_ not in gone}, sums=sums
+        )
 
     def after(self, statement: Statement, frame: Frame, functions: tuple[Function, ...]) -> LocalValues:
-        """Behind a statement of the same block."""
+        """The values after a statement of the same block."""
         if not self.tracked:
             return self
         written = {use.object for use in uses(statement, functions) if use.writes} & self.tracked
@@ -109,7 +111,7 @@ class LocalValues:
         return kept
 
     def _with(self, object_: DataObject, value: Expression, frame: Frame) -> LocalValues:
-        """`object_` holds the value, as `frame` sees it."""
+        """The values where `object_` holds the value, in terms of `frame`."""
         if not holds(object_.element, value):
             return self
         signed = isinstance(object_.element, ScalarType) and object_.element.signed
@@ -126,15 +128,15 @@ class LocalValues:
                 )
         collected = frame.written_out(polynomial(value))
         known = (atom for atom in collected.atoms if not frame.invariant(atom))
-        # Choices are not written out: one that asks for what the local held before says nothing of
-        # it any more.
+        # Choices stay as written: one with the local's earlier value no longer tells anything about
+        # it.
         if all(_has_value(atom, frame) for atom in known) and not _mentions(collected, frozenset({object_})):
             return replace(self, sums={**self.sums, object_: collected})
         return self
 
 
 def _has_value(atom: Expression, frame: Frame) -> bool:
-    """Whether the frame has a value for the atom at each iteration: a scalar that is known, or a choice that is affine."""
+    """Whether the frame knows the atom at each iteration: a known scalar, or an affine choice."""
     if isinstance(atom, Conditional):
         try:
             return affine(atom, frame).n_piece() <= _MOST_CASES
@@ -175,41 +177,41 @@ def _chosen(statement: If) -> tuple[DataObject, Expression] | None:
     object_, value = then
     otherwise: Expression = access_to(object_)
     if statement.otherwise is not None:
-        other = _assigned(statement.otherwise)
-        if other is None or other[0] != object_:
+        otherwise_assigned = _assigned(statement.otherwise)
+        if otherwise_assigned is None or otherwise_assigned[0] != object_:
             return None
-        otherwise = other[1]
+        otherwise = otherwise_assigned[1]
     return object_, Conditional(statement.condition, value, otherwise, object_.element)
 
 
 def tracked_locals(body: Iterable[Statement]) -> frozenset[DataObject]:
-    """The local integers of a region, wide enough that C's conversions to them keep what arithmetic gives, whose address nobody takes."""
-    found: set[DataObject] = set()
+    """A region's local integers that keep results of arithmetic and whose address nobody takes."""
+    declared: set[DataObject] = set()
     taken: set[DataObject] = set()
     for statement in body:
         for node in walk(statement):
             if isinstance(node, Declarator):
-                found.add(node.object)
+                declared.add(node.object)
             elif isinstance(node, AddressOf):
                 taken.add(node.target.object)
-    return frozenset(one for one in found - taken if is_local_index(one))
+    return frozenset(object_ for object_ in declared - taken if is_local_index(object_))
 
 
 def returned_values(functions: Iterable[Function]) -> dict[str, ReturnedValue]:
-    """What functions of signed integers return that do nothing but choose it, by their names."""
-    found = {}
+    """The values of functions of signed integers without other effects, by name."""
+    values = {}
     for function in functions:
         if all(
             is_local_index(parameter) and is_signed_int(parameter.element) for parameter in function.parameters
         ) and is_signed_int(function.result):
             value = _returned(function.body.statements, function.result)
             if value is not None:
-                found[function.name] = ReturnedValue(function.parameters, value)
-    return found
+                values[function.name] = ReturnedValue(function.parameters, value)
+    return values
 
 
 def _returned(statements: tuple[Statement, ...], result: Type) -> Expression | None:
-    """What is returned from `return e;` or `if (c) return e; …`, where the function's result has that value."""
+    """The value of `return e;` or `if (c) return e; …`, where the result type holds it."""
     if not statements:
         return None
     first, rest = statements[0], statements[1:]

@@ -1,9 +1,9 @@
-"""What a nest reads of arrays that it does not write, and the boxes that hold it: subscripts as
-sums of iterators.
+"""Spans of references: the boxes around what a nest reads of unwritten arrays, for subscripts that
+are sums of iterators.
 
-Of a subscript p the iterators of inner loops are taken out, the innermost first: where p has the
-coefficient c > 0 for an iterator with lower <= i <= last, the least value of p has `lower` in its
-place, the greatest `last`; for c < 0 the other way round.
+Elimination of inner iterators from a subscript p, innermost first: where p has the coefficient c >
+0 for an iterator with lower <= i <= last, p is least for `lower` and greatest for `last`; for c < 0
+the other way round.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Values = Mapping[DataObject, Polynomial]
 
 @dataclass(frozen=True)
 class Span:
-    """The least and the greatest value of a subscript, over the iterators that were not taken out."""
+    """The least and greatest value of a subscript, over the iterators that remain."""
 
     least: Polynomial
     greatest: Polynomial
@@ -44,9 +44,8 @@ class Span:
 
 @dataclass(frozen=True)
 class Reading:
-    """One access. `spans` has one entry a dimension, None where a subscript is no sum of iterators,
-    or an inner loop has bounds that are none. `certain`: it is made in every iteration of the loops
-    that were not taken out.
+    """One access. `spans`: one entry a dimension, None where a subscript or an inner loop's bounds
+    are no sums of iterators. `certain`: each iteration of the remaining loops makes the access.
     """
 
     access: Access
@@ -55,13 +54,13 @@ class Reading:
 
 
 def only_read(body: Block, functions: tuple[Function, ...]) -> frozenset[DataObject]:
-    """The arrays of numbers that the body reads element by element and never writes, nor hands on as a whole."""
+    """The arrays of numbers that the body only reads, by element, and never passes on."""
     written = {use.object for use in uses(body, functions) if use.writes}
     nodes = list(walk(body))
     handed = {node.target.object for node in nodes if isinstance(node, AddressOf)}
     handed |= {node.object for node in nodes if isinstance(node, Access) and len(node.subscripts) < node.object.rank}
     read = {node.object for node in nodes if isinstance(node, Access) and node.object.rank > 0}
-    return frozenset(one for one in read - written - handed if _can_be_copied(one))
+    return frozenset(object_ for object_ in read - written - handed if _can_be_copied(object_))
 
 
 def _can_be_copied(object_: DataObject) -> bool:
@@ -73,27 +72,27 @@ def _can_be_copied(object_: DataObject) -> bool:
 
 
 def settled_values(body: Block) -> Values:
-    """The scalars that have one value under `body`, by their declarations, as sums of others. An iterator that several loops share has more."""
+    """The scalars with one value in `body`, by declaration, as sums of others."""
     nodes = list(walk(body))
     changed = frozenset(node.target.object for node in nodes if isinstance(node, (Assignment, Increment, AddressOf)))
-    known: dict[DataObject, Polynomial] = {}
+    values: dict[DataObject, Polynomial] = {}
     several: set[DataObject] = set()
     for node in nodes:
         if isinstance(node, Declaration):
-            found = _declared(node, known, changed)
-            several |= {one for one, value in found.items() if known.get(one, value) != value}
-            known |= found
-    return {one: value for one, value in known.items() if one not in several}
+            declared = _declared(node, values, changed)
+            several |= {object_ for object_, value in declared.items() if values.get(object_, value) != value}
+            values |= declared
+    return {object_: value for object_, value in values.items() if object_ not in several}
 
 
 def readings(body: Block, objects: frozenset[DataObject]) -> Iterator[Reading]:
     """All accesses to the objects under `body`, inner loops taken out."""
     changed = {node.target.object for node in walk(body) if isinstance(node, (Assignment, Increment, AddressOf))}
-    return _Reader(objects, frozenset(changed)).statements((body,), _At({}, (), True))
+    return _Reader(objects, frozenset(changed)).statements((body,), _Site({}, (), True))
 
 
 def _declared(declaration: Declaration, known: Values, changed: frozenset[DataObject]) -> dict[DataObject, Polynomial]:
-    found = {}
+    declared = {}
     for declarator in declaration.declarators:
         value = declarator.initializer
         plain = (
@@ -104,8 +103,8 @@ def _declared(declaration: Declaration, known: Values, changed: frozenset[DataOb
         if plain and value is not None and not isinstance(value, tuple) and _is_integer(value):
             resolved = written_out(polynomial(value), known)
             if resolved is not None:
-                found[declarator.object] = resolved
-    return found
+                declared[declarator.object] = resolved
+    return declared
 
 
 def _is_integer(value: Expression) -> bool:
@@ -113,7 +112,7 @@ def _is_integer(value: Expression) -> bool:
 
 
 def written_out(value: Polynomial, known: Values) -> Polynomial | None:
-    """The value without the scalars that are known; None where it is not linear in one of them."""
+    """The value with known scalars substituted; None where it is not linear in one of them."""
     for atom in value.atoms:
         if isinstance(atom, Access) and is_scalar(atom) and atom.object in known:
             if value.split(atom) is None:
@@ -123,15 +122,15 @@ def written_out(value: Polynomial, known: Values) -> Polynomial | None:
 
 
 @dataclass(frozen=True)
-class _At:
-    """Where the walk is: known scalars, the inner loops around (outermost first), and whether all of it is surely done."""
+class _Site:
+    """A place of the walk: known scalars, inner loops (outermost first), whether it surely runs."""
 
     known: Values
     loops: tuple[Loop, ...]
     certain: bool
 
-    def uncertain(self) -> _At:
-        return _At(self.known, self.loops, False)
+    def uncertain(self) -> _Site:
+        return _Site(self.known, self.loops, False)
 
 
 @dataclass(frozen=True)
@@ -139,53 +138,56 @@ class _Reader:
     objects: frozenset[DataObject]
     changed: frozenset[DataObject]
 
-    def statements(self, statements: tuple[Any, ...], at: _At) -> Iterator[Reading]:
+    def statements(self, statements: tuple[Any, ...], site: _Site) -> Iterator[Reading]:
         for statement in statements:
-            yield from self.node(statement, at)
+            yield from self.node(statement, site)
             if isinstance(statement, Declaration):
-                at = _At({**at.known, **_declared(statement, at.known, self.changed)}, at.loops, at.certain)
+                site = _Site({**site.known, **_declared(statement, site.known, self.changed)}, site.loops, site.certain)
 
-    def node(self, node: Any, at: _At) -> Iterator[Reading]:
+    def node(self, node: Any, site: _Site) -> Iterator[Reading]:
         if isinstance(node, Block):
-            yield from self.statements(node.statements, at)
+            yield from self.statements(node.statements, site)
         elif isinstance(node, Loop):
             for part in (node.lower, node.upper, node.step):
-                yield from self.node(part, at)
-            yield from self.node(node.body, _At(at.known, (*at.loops, node), at.certain))
+                yield from self.node(part, site)
+            yield from self.node(node.body, _Site(site.known, (*site.loops, node), site.certain))
         elif isinstance(node, (If, Conditional)):
-            yield from self.node(node.condition, at)
+            yield from self.node(node.condition, site)
             for branch in (node.then, node.otherwise):
-                yield from self.node(branch, at.uncertain()) if branch is not None else ()
+                yield from self.node(branch, site.uncertain()) if branch is not None else ()
         elif isinstance(node, Binary) and node.operator in ("&&", "||"):
-            yield from self.node(node.left, at)
-            yield from self.node(node.right, at.uncertain())
+            yield from self.node(node.left, site)
+            yield from self.node(node.right, site.uncertain())
         elif isinstance(node, (While, ForLoop, Switch, TileNest)):
             for child in children(node):
-                yield from self.node(child, at.uncertain())
+                yield from self.node(child, site.uncertain())
         else:
             if isinstance(node, Access) and node.object in self.objects:
-                yield self._reading(node, at)
+                yield self._reading(node, site)
             for child in children(node):
-                yield from self.node(child, at)
+                yield from self.node(child, site)
 
-    def _reading(self, access: Access, at: _At) -> Reading:
-        spans = tuple(self._span(subscript, at) for subscript in access.subscripts)
-        return Reading(access, spans, at.certain and all(_surely_runs(loop) for loop in at.loops))
+    def _reading(self, access: Access, site: _Site) -> Reading:
+        spans = tuple(self._span(subscript, site) for subscript in access.subscripts)
+        return Reading(access, spans, site.certain and all(_surely_runs(loop) for loop in site.loops))
 
-    def _span(self, subscript: Expression, at: _At) -> Span | None:
-        value = written_out(polynomial(subscript), at.known)
+    def _span(self, subscript: Expression, site: _Site) -> Span | None:
+        value = written_out(polynomial(subscript), site.known)
         span = None if value is None else Span(value, value)
-        for loop in reversed(at.loops):
+        for loop in reversed(site.loops):
             if span is None:
                 return None
-            ends = loop_ends(loop, at.known)
-            least, greatest = taken_out(span.least, loop, ends, 1), taken_out(span.greatest, loop, ends, -1)
+            ends = loop_ends(loop, site.known)
+            least, greatest = (
+                without_iterator(span.least, loop, ends, 1),
+                without_iterator(span.greatest, loop, ends, -1),
+            )
             span = None if least is None or greatest is None else Span(least, greatest)
         return span
 
 
-def taken_out(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Polynomial | None:
-    """The least value over the loop's iterations (sign 1) or the greatest (sign -1)."""
+def without_iterator(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Polynomial | None:
+    """The least value over the loop's iterations (sign 1), or the greatest (sign -1)."""
     atom = access_to(loop.iterator)
     if atom not in value.atoms:
         return value
@@ -197,7 +199,7 @@ def taken_out(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Po
 
 
 def loop_ends(loop: Loop, known: Values) -> Span | None:
-    """The first and the last value of a loop's iterator where it counts up by 1; the last is lower - 1 where there is none."""
+    """First and last value of an iterator with step 1; last is lower - 1 for an empty loop."""
     if polynomial(loop.step).constant != 1 or loop.decreasing or loop.comparison not in ("<", "<="):
         return None
     lower, upper = written_out(polynomial(loop.lower), known), written_out(polynomial(loop.upper), known)

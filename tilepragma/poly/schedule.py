@@ -1,4 +1,4 @@
-"""Affine schedules: what Algorithm 4.1 finds, and what everything after it reads.
+"""Affine schedules: the result of Algorithm 4.1, which all later passes read.
 
     Phi_S : { S[i] -> [phi_S^1(i), ..., phi_S^m(i)] }        thesis (3.8)
 
@@ -57,15 +57,15 @@ class Schedule:
     statements: tuple[StatementSchedule, ...]
 
     def of(self, name: str) -> StatementSchedule:
-        """The schedule of the statement so named; KeyError when there is none."""
-        for found in self.statements:
-            if found.statement.name == name:
-                return found
+        """The schedule of this statement. Raises KeyError."""
+        for schedule in self.statements:
+            if schedule.statement.name == name:
+                return schedule
         raise KeyError(name)
 
 
 def padded(schedules: tuple[StatementSchedule, ...]) -> tuple[StatementSchedule, ...]:
-    """All with as many rows as the longest has: what is added are scalar dimensions of value 0."""
+    """The schedules with equally many rows, by scalar dimensions of value 0 at the end."""
     length = max((len(each.rows) for each in schedules), default=0)
     return tuple(
         StatementSchedule(
@@ -92,14 +92,14 @@ def affine_map(statement: Statement, rows: tuple[Row, ...]) -> isl.Map:
 
 
 def _number(value: int, space: isl.LocalSpace) -> int | isl.Val:
-    """For isl; islpy takes integers of 32 bits only where it converts them itself."""
+    """For isl: islpy converts only integers of 32 bits."""
     return value if abs(value) < 2**31 else isl.Val.read_from_str(space.get_ctx(), str(value))
 
 
 def original_schedule(statements: tuple[Statement, ...], numbers: Iterator[int] | None = None) -> Schedule:
-    """The order of the program text: { S[i] -> [p0, i1, p1, ..., in, pn] }.
+    """The textual order: { S[i] -> [p0, i1, p1, ..., in, pn] }.
 
-    Its loops are bands of one row each, numbered by `numbers`: nothing is known to be permutable.
+    Its loops are bands of one row each, numbered by `numbers`: no rows are known to be permutable.
     """
     numbers = itertools.count() if numbers is None else numbers
     bands: dict[tuple[int, ...], int] = {}

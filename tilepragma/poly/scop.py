@@ -1,8 +1,8 @@
-"""The mathematics of a region: statements with domains, schedules and access relations, by name.
+"""The Scop of a region: statements with domains, schedules and access relations, by name.
 
-What is not affine is over-approximated where that is sound: a bound is left out of the domain, a
-subscript may be any, a condition on data may hold or not (its writes are may-writes).
-`Scop.reasons` names every such expression.
+What is not affine is over-approximated where that is sound: the domain omits a bound, a subscript
+may have any value, a condition on data may hold or not (its writes are may-writes). `Scop.reasons`
+names each such expression.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tilepragma.poly.affine import NotAffine
 
 
 class AccessKind(Enum):
-    """What an access does; a may-write happens only if data say so, or not to every element of its relation."""
+    """The kind of an access; a may-write depends on data, or omits elements of its relation."""
 
     READ = "read"
     MUST_WRITE = "must write"
@@ -35,12 +35,11 @@ class Reference:
     """{ S[i] -> A[a] : domain(i) and a = subscripts(i) }, one access of a statement.
 
     A scalar has rank 0: { S[i] -> x[] }. An object declared inside loops has their iterators as
-    leading dimensions, since every iteration has its own. `exact` where the relation is no
-    over-approximation, neither in its subscripts nor in its domain, and the access is not
-    conditional. `member` is the name of the record's member that is meant, if one is; `whole` where
-    all of it is meant, or all of the element, not a part of a part, or of a union. `linear` is {
-    S[i] -> A[e] } where the array is seen through strides and its one subscript e is affine too:
-    two such accesses meet only where they do in both views.
+    leading dimensions, since each iteration has a copy. `exact`: the relation is no
+    over-approximation, in its subscripts or domain, and the access is unconditional. `member` is
+    the accessed member of a record, if any; `whole`: the access covers all of it, or all of the
+    element, no part of a part, or of a union. `linear` is { S[i] -> A[e] } of a delinearised array
+    whose subscript e is affine too: two such accesses meet only where both relations do.
     """
 
     object: DataObject
@@ -68,11 +67,11 @@ class ScopStatement:
     """A statement S under `loops` (outermost first) and its instances.
 
     `domain`: { S[i_1, …, i_n] : bounds, steps and affine conditions }, i being values of the
-    iterators. `schedule`: { S[i_1, …, i_n] -> [c_0, ±i_1, c_1, …, ±i_n, c_n, 0, …] }, lexicographic
-    order being that of execution (thesis (3.8), scalar dimensions included; -i where the loop
-    counts down). `node` is what it stands for in the LoopTree: the leaf, or the loop or condition
-    whose bounds or condition it evaluates. `parts` are the statements inside a leaf of several, in
-    order, with the iterators of loops inside the leaf after `loops`.
+    iterators. `schedule`: { S[i_1, …, i_n] -> [c_0, ±i_1, c_1, …, ±i_n, c_n, 0, …] }, in the
+    lexicographic order of execution (thesis (3.8), scalar dimensions included; -i where the loop
+    counts down). `node` is its LoopTree: the leaf, or the loop or condition whose bounds or
+    condition it evaluates. `parts` are the statements inside a leaf of several, in order, with the
+    iterators of loops inside the leaf after `loops`.
     """
 
     name: str
@@ -87,13 +86,12 @@ class ScopStatement:
 
 @dataclass(frozen=True)
 class Scop:
-    """All statements of a region, in textual order, and what could not be said exactly of them.
+    """All statements of a region, in textual order, and the reasons for over-approximations.
 
-    `parameters`: what each parameter of the sets stands for, by its name. `written` are the objects
-    that the region changes; `layouts` has, of each array of one dimension that is seen as one of
-    several (a[i*m + j] as a[i][j]), the strides, greatest first. `assumptions` are tests of
-    parameters, and `assumed` is { [p] : they hold }; where one of them fails nothing is said of the
-    region.
+    `parameters`: the expression of each parameter, by name. `written`: the objects that the region
+    changes; `layouts`: the strides, greatest first, of delinearised arrays (a[i*m + j] as a[i][j]).
+    `assumptions` are tests of parameters, and `assumed` is { [p] : they hold }; the Scop says
+    nothing where one of them fails.
     """
 
     context: isl.Context
@@ -106,15 +104,14 @@ class Scop:
     assumed: isl.Set | None = None
 
     def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
-        """The strides of an array of one dimension that is seen as one of several, by this Scop or the whole plan; none of others."""
+        """The strides of an array that this Scop or the plan delinearises; empty for others."""
         return row_strides(object_)[:-1] if object_.rows_in is not None else self.layouts.get(object_, ())
 
 
 def apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...], ...]:
-    """A key for each of some references to one object; those with different keys surely touch no
-    common element.
+    """A key for each reference to one object; different keys surely touch no common element.
 
-    Keys are the members, and the subscripts that are numbers, where all references have such.
+    Keys are members, and numeric subscripts, where all references have such.
     """
     ranks = {reference.relation.dim(isl.dim_type.out) for reference in references}
     parts: list[list[str | int | None]] = [[reference.member for reference in references]]

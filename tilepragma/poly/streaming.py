@@ -1,30 +1,29 @@
-"""When the planes of a stencil may be computed by a gang that walks along the outermost dimension
-of its grids, and what it must keep.
+"""Streaming: when a gang can compute a stencil plane by plane along the outermost dimension of its
+grids, and which planes it must keep.
 
-At position p the gang has the plane p of what was there before, and computes of every one of `r` =
-0, 1, … time steps and each statement S
+At position p the gang has the plane p of the old values, and computes for each of `r` = 0, 1, …
+time steps and each statement S
 
     the plane p - (shift r + delay_S)
 
-so that for every dependence P[t'] -> S[t] of any kind with w(S) - w(P) >= -c along that dimension
-and t - t' >= e, and for every read of an element up to d beyond w(S):
+so that for each dependence P[t'] -> S[t] of any kind with w(S) - w(P) >= -c along that dimension
+and t - t' >= e, and for each read of an element up to d beyond w(S):
 
     delay_S >= delay_P + c - e shift            delay_S >= d
 
-Workers wait between statements then. Or they wait `once` for a position: where w(S) and w(P), or
-what is read, differ in other dimensions too, so that two workers may have them,
+Then workers wait between statements. Or they wait `once` for a position: where w(S) and w(P), or
+the read elements, differ in other dimensions too, so that two workers may have them,
 
     delay_S >= delay_P + c - e shift + 1        delay_S >= d + 1
 
-while a worker does what it has of a column in its order.
+while a worker runs its share of a column in order.
 
-Of these the least shift, then the least delays. Then the elements of an array that are touched at p
-are those of the planes
+We take the least shift, then the least delays. The elements of an array that statements touch at p
+are then those of the planes
 
     p - oldest - shift (T - 1), ..., p + newest           of T time steps
 
-and no others, so that as many places for planes are enough. What the plan verifier proves does not
-rest on this.
+so that as many plane buffers are enough. The plan verifier's proofs do not rely on this.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ from tilepragma.poly.halo import (
 )
 from tilepragma.poly.scop import Scop
 
-#: What is read of what was there before, as a statement that runs before all.
+#: The old values, as a statement that runs before all others.
 _BEFORE = ""
 
 
 @dataclass(frozen=True)
 class Ring:
-    """The planes of an array that are touched at position p by the last time step: those from p - oldest to p + newest."""
+    """The planes p - oldest to p + newest of an array that the last time step touches."""
 
     newest: int
     oldest: int
@@ -61,9 +60,8 @@ class Ring:
 
 @dataclass(frozen=True)
 class Stream:
-    """Delays in planes behind the position; what is left in the end is taken at `store`, behind all
-    statements. `once`: workers, each of which has the same columns throughout, wait for each other
-    once for a position, and not between statements.
+    """Delays in planes behind the position; `store` copies results out, behind all statements.
+    `once`: workers, each with fixed columns, wait once for a position, and not between statements.
     """
 
     shift: int
@@ -73,38 +71,38 @@ class Stream:
     once: bool
 
     def planes(self, array: DataObject, steps: int) -> int:
-        """The places for planes of an array that so many time steps need, rounded up to a power of two: a place is then found by one `&`."""
+        """The plane buffers for so many time steps, a power of two: one `&` then finds a buffer."""
         wanted = self.rings[array].newest + self.behind(array, steps)
         return 1 << (wanted - 1).bit_length()
 
     def behind(self, array: DataObject, steps: int) -> int:
-        """How many planes of an array, from that of the position on, the statements of so many time steps touch."""
+        """The planes, from the position's on, that so many time steps' statements touch."""
         return self.shift * (steps - 1) + self.rings[array].oldest + 1
 
 
-def stream(scop: Scop, dependences: Iterable[Dependence], found: Overlap, *, once: bool) -> Stream | str:
-    """The delays for a region that has overlapped tiles; a clause that says why there are none. Raises OperationLimitError."""
-    rank = len(found.growth)
+def stream(scop: Scop, dependences: Iterable[Dependence], tiles: Overlap, *, once: bool) -> Stream | str:
+    """The delays, or a clause that says why none exist. Raises OperationLimitError."""
+    rank = len(tiles.growth)
     written = {statement.name: written_by(statement) for statement in scop.statements}
     edges: list[tuple[str, str, int, int]] = []
     for dependence in dependences:
-        for part, more in _by_worker(distances(dependence, written), 1, once=once):
+        for part, positions in _by_worker(distances(dependence, written), 1, once=once):
             edge = edge_within(dependence, part, rank)
             if edge is None:
                 return f"'{dependence.source.object.host}' is accessed again at no fixed distance"
-            edges.append((edge.sink, edge.source, edge.offset(0, high=True) + more, edge.steps))
-    reads = list(_accesses(scop, written, found))
+            edges.append((edge.sink, edge.source, edge.offset(0, high=True) + positions, edge.steps))
+    reads = list(_accesses(scop, written, tiles))
     for name, _, offsets in reads:
-        for part, more in _by_worker(offsets, 0, once=once):
+        for part, positions in _by_worker(offsets, 0, once=once):
             _, most = _along(part, rank)
-            edges.append((name, _BEFORE, most + more, 0))
+            edges.append((name, _BEFORE, most + positions, 0))
     least = least_margins([_BEFORE, *written], edges)
     if least is None:
         return "planes would have to wait without end"
     shift, delays = least[0], {name: least[1][name] for name in written}
     store = max(delays.values())
     rings = {}
-    for array in found.arrays:
+    for array in tiles.arrays:
         newest, oldest = [-store], [store]
         if array.carried or array.border:
             newest.append(0)
@@ -118,24 +116,23 @@ def stream(scop: Scop, dependences: Iterable[Dependence], found: Overlap, *, onc
 
 
 def _by_worker(offsets: isl.Set, leading: int, *, once: bool) -> Iterator[tuple[isl.Set, int]]:
-    """Parts of a set of distances, the first of the grid's dimensions being `leading`, and how many
-    positions must lie between besides: where workers wait once for a position, none of what is one
-    worker's, and one of the rest.
+    """Parts of a set of distances, the grid's first dimension at `leading`, with extra positions
+    between: with `once`, 0 inside one worker and 1 between workers.
     """
     if not once:
         yield offsets, 0
         return
-    own = offsets
+    same_worker = offsets
     for place in range(leading + 1, offsets.dim(isl.dim_type.set)):
-        own = own.fix_val(isl.dim_type.set, place, isl.Val.zero(offsets.get_ctx()))
-    for part, more in ((own, 0), (offsets.subtract(own), 1)):
+        same_worker = same_worker.fix_val(isl.dim_type.set, place, isl.Val.zero(offsets.get_ctx()))
+    for part, positions in ((same_worker, 0), (offsets.subtract(same_worker), 1)):
         if not part.is_empty():
-            yield part, more
+            yield part, positions
 
 
-def _accesses(scop: Scop, written: Mapping[str, isl.Map], found: Overlap) -> Iterator[tuple[str, DataObject, isl.Set]]:
-    """Of each access to an array that is written, how far it is from what the statement writes."""
-    arrays = {array.object for array in found.arrays}
+def _accesses(scop: Scop, written: Mapping[str, isl.Map], tiles: Overlap) -> Iterator[tuple[str, DataObject, isl.Set]]:
+    """The distance of each access to a written array from the element that its statement writes."""
+    arrays = {array.object for array in tiles.arrays}
     for statement in scop.statements:
         for reference in statement.references:
             if reference.object in arrays:

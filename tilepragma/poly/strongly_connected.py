@@ -1,4 +1,4 @@
-"""Components of the data dependence graph (thesis section 3.2.4), in an order that its edges allow."""
+"""Components of the dependence graph (thesis section 3.2.4), in an order that its edges allow."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Links = Sequence[tuple[str, str]]
 
 
 class Named(Protocol):
-    """What links join: a statement, or part of one."""
+    """A node of the graph: a statement, or a part of one."""
 
     @property
     def name(self) -> str:
-        """What links call it."""
+        """The node's name in links."""
 
 
 N = TypeVar("N", bound=Named)
 
 
 def weakly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...]]:
-    """Statements joined by links in either direction, in the given order of the statements."""
+    """Statements joined by links in either direction, in the given order."""
     group = {each.name: index for index, each in enumerate(statements)}
     joined = list(range(len(statements)))
 
@@ -41,7 +41,7 @@ def weakly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...
 
 
 def strongly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...]]:
-    """Strongly connected components in topological order; of those free to come next, the first in the given order."""
+    """Strongly connected components in topological order; among free ones, in the given order."""
     following: dict[str, set[str]] = {each.name: set() for each in statements}
     for source, target in links:
         following[source].add(target)
@@ -75,7 +75,7 @@ def strongly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, .
 
 
 def _components(following: Mapping[str, set[str]]) -> dict[str, int]:
-    """The number of the strongly connected component of each name (Tarjan 1972, without recursion)."""
+    """The strongly connected component's number of each name (Tarjan 1972, without recursion)."""
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}
     component: dict[str, int] = {}

@@ -1,5 +1,5 @@
-"""Which parts run one after another inside each block of rows that is dealt to threads, so that all
-of them are one launch.
+"""Tile-level fusion: which parts run in sequence inside each block of distributed rows, in one
+launch.
 
 P(i); then Q(j), Q(j) waiting for P(i) where phi_Q(j) = phi_P(i) alone: { s -> t in P_e : phi_T(t)
 != phi_S(s) } is empty
@@ -20,60 +20,59 @@ from tilepragma.poly.schedule import affine_map
 
 @dataclass(frozen=True)
 class MappedBand:
-    """A part and the level of its row that is dealt to threads in blocks."""
+    """A part and the level of its row that threads get in blocks."""
 
     part: Part
     level: int
 
     @property
     def depth(self) -> int:
-        """The loops around its deepest statement."""
+        """The depth of its deepest statement."""
         return max(each.statement.depth for each in self.part.statements)
 
 
-def parts_in_blocks(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[MappedBand, ...]:
-    """The first of the parts and those after it that can share its blocks; none where these are
-    fewer than two.
+def fusible_bands(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[MappedBand, ...]:
+    """The leading parts that can share the first one's blocks; empty for fewer than two.
 
-    One of them does most of the work. The others, which have fewer loops, set its elements or pass
-    them on: as launches of their own they would take what it has in the cache through memory again,
-    and the threads would meet once more. A part that uses nothing of those before stays apart.
+    One part does most of the work. The others, with fewer loops, set its elements or pass them on:
+    as separate launches they would move through memory what the part has in the cache, with one
+    more barrier. A part that uses nothing of earlier ones stays apart.
     """
-    known = tuple(dependences)
-    found: list[MappedBand] = []
+    every = tuple(dependences)
+    fused: list[MappedBand] = []
     for part in parts:
-        one = _dealt(part)
-        if one is None or (found and not _goes_with(found, one, known)):
+        band = _distributed(part)
+        if band is None or (fused and not _goes_with(fused, band, every)):
             break
-        found.append(one)
-    return tuple(found) if len(found) > 1 else ()
+        fused.append(band)
+    return tuple(fused) if len(fused) > 1 else ()
 
 
-def _dealt(part: Part | OuterLoop) -> MappedBand | None:
-    if not isinstance(part, Part) or part.kind is not BandKind.DOALL or not part.at_once:
+def _distributed(part: Part | OuterLoop) -> MappedBand | None:
+    if not isinstance(part, Part) or part.kind is not BandKind.DOALL or not part.parallel:
         return None
-    return MappedBand(part, by_strides(part, part.at_once)[0])
+    return MappedBand(part, by_strides(part, part.parallel)[0])
 
 
-def _goes_with(found: Sequence[MappedBand], one: MappedBand, dependences: tuple[Dependence, ...]) -> bool:
-    most = max(each.depth for each in found)
-    if one.depth == most or (one.depth > most and any(map(_has_registers, found))):
+def _goes_with(fused: Sequence[MappedBand], band: MappedBand, dependences: tuple[Dependence, ...]) -> bool:
+    most = max(each.depth for each in fused)
+    if band.depth == most or (band.depth > most and any(map(_has_registers, fused))):
         return False
-    if one.part.outer != found[0].part.outer or (one.depth < most and _has_registers(one)):
+    if band.part.outer != fused[0].part.outer or (band.depth < most and _has_registers(band)):
         return False
-    ties = [_ties(each, one, dependences) for each in found]
+    ties = [_ties(each, band, dependences) for each in fused]
     return any(ties) and None not in ties
 
 
-def _has_registers(one: MappedBand) -> bool:
-    return registers_of(one.part, one.level) is not None
+def _has_registers(band: MappedBand) -> bool:
+    return registers_of(band.part, band.level) is not None
 
 
 def _ties(before: MappedBand, after: MappedBand, dependences: tuple[Dependence, ...]) -> bool | None:
-    """Whether the later part waits for the earlier one, for each value of the outer rows; None where it waits for another block's."""
+    """Whether the later part waits for the earlier one in each block; None across blocks."""
     waits = False
     outer = tuple(range(before.part.outer))
-    sources, targets = ((_maps(one, outer), _maps(one, (one.level,))) for one in (before, after))
+    sources, targets = ((_maps(band, outer), _maps(band, (band.level,))) for band in (before, after))
     for each in dependences:
         if each.source not in sources[0] or each.target not in targets[0]:
             continue
@@ -88,9 +87,9 @@ def _ties(before: MappedBand, after: MappedBand, dependences: tuple[Dependence, 
     return waits
 
 
-def _maps(one: MappedBand, levels: tuple[int, ...]) -> dict[str, isl.Map]:
-    """By the names of statements, { S[i] -> [phi(i)] } for the rows at these levels."""
+def _maps(band: MappedBand, levels: tuple[int, ...]) -> dict[str, isl.Map]:
+    """{ S[i] -> [phi(i)] } for the rows at these levels, by statement name."""
     return {
         each.statement.name: affine_map(each.statement, tuple(each.rows[level] for level in levels))
-        for each in one.part.statements
+        for each in band.part.statements
     }

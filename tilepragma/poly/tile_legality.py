@@ -1,9 +1,8 @@
-"""Which orders of tiles and which distributions the dependences allow, whatever the tiles' sizes
-are.
+"""Tile legality: which orders and distributions of tiles the dependences allow, for all sizes.
 
 A tile of a loop holds one digit of the iteration's number (mixed radix, the first tile the most
-significant one), so a distance d > 0 makes the first digit that differs grow, d < 0 makes it
-shrink, and the digits after it may do either.
+significant). A distance d > 0 makes the first differing digit grow, d < 0 makes it shrink, and the
+digits after it may do either.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from tilepragma.poly.dependences import (
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
 _FEW_ITERATIONS = 1 << 16
-"""as many as no loop that is called independent stays below by the numbers that it runs with"""
+"""independent loops have more iterations than this in real runs"""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """{ [d] } of `dependence` that a transformation breaks, and where: the place in the order, or the loop's index."""
+    """The distances { [d] } that a transformation breaks, at an order's place or a loop's index."""
 
     dependence: Dependence
     distances: isl.Set
@@ -40,7 +39,7 @@ class Violation:
 
     @property
     def nearest(self) -> str:
-        """The least of the broken distances where there is one for all parameters, else their signs."""
+        """The least broken distance if it is constant, else the signs."""
         if self.distances.is_bounded():
             least = self.distances.lexmin()
             if distance_vector(least) is not None:
@@ -51,11 +50,11 @@ class Violation:
 def order_violation(
     dependences: Iterable[Dependence], nest: Sequence[int], order: Sequence[tuple[int, int]]
 ) -> Violation | None:
-    """The first dependence that the order breaks for some sizes of tiles, if any.
+    """The first dependence that the order breaks for some tile sizes, if any.
 
     `nest` holds the indices of perfectly nested loops, outermost first; `order` the (loop,
-    position) of their tiles in order of execution. Distances carried outside the nest are kept by
-    any order inside.
+    position) of their tiles in order of execution. All orders keep distances that outer loops
+    carry.
     """
     for dependence in dependences:
         first = _place(dependence, nest[0])
@@ -64,24 +63,24 @@ def order_violation(
         rest = dependence.distances
         for outer in range(first):
             rest = with_zero(rest, outer)
-        found = _broken(rest, {loop: first + depth for depth, loop in enumerate(nest)}, order)
-        if found is not None:
-            return Violation(dependence, *found)
+        broken = _broken(rest, {loop: first + depth for depth, loop in enumerate(nest)}, order)
+        if broken is not None:
+            return Violation(dependence, *broken)
     return None
 
 
 def _broken(distances: isl.Set, places: dict[int, int], order: Sequence[tuple[int, int]]) -> tuple[isl.Set, int] | None:
-    """Walks through the order; `distances` are those whose digits may all be equal so far."""
-    waiting = {loop: sorted(position for one, position in order if one == loop) for loop in places}
+    """Walk through the order; `distances` are those whose digits may all be equal so far."""
+    waiting = {loop: sorted(position for tiled, position in order if tiled == loop) for loop in places}
     for step, (loop, position) in enumerate(order):
         place = places[loop]
-        # A digit that shrinks first: the distance is negative, or a more significant digit that
-        # grows comes later.
+        # A digit shrinks first: the distance is negative, or a more significant, growing digit
+        # follows.
         sign = 1 if waiting[loop][0] < position else -1
-        for one in {sign, -1}:
-            if has_sign(distances, place, one):
-                bound = isl.Val.int_from_si(distances.get_ctx(), one)
-                cut = distances.lower_bound_val if one > 0 else distances.upper_bound_val
+        for direction in {sign, -1}:
+            if has_sign(distances, place, direction):
+                bound = isl.Val.int_from_si(distances.get_ctx(), direction)
+                cut = distances.lower_bound_val if direction > 0 else distances.upper_bound_val
                 return cut(isl.dim_type.set, place, bound), step
         waiting[loop].remove(position)
         if not waiting[loop]:
@@ -92,10 +91,9 @@ def _broken(distances: isl.Set, places: dict[int, int], order: Sequence[tuple[in
 def distribution_violation(
     dependences: Iterable[Dependence], loop: int, ordered: frozenset[int] = frozenset()
 ) -> Violation | None:
-    """The first dependence between different iterations of the loop, which distribution would run
-    unordered.
+    """The first dependence between iterations of the loop that distribution would leave unordered.
 
-    `ordered` are loops around it after each round of which all instances wait for each other.
+    All instances wait for each other after each iteration of the outer loops `ordered`.
     """
     for dependence in dependences:
         place = _place(dependence, loop)
@@ -117,12 +115,12 @@ def distribution_violation(
 
 
 def shares_surely(dependence: Dependence, loop: int) -> bool:
-    """Whether different iterations of the loop, in one of each loop around it, meet in some element
-    as soon as there are enough of them.
+    """Whether enough iterations of the loop, in one iteration of outer loops, surely share
+    elements.
 
     The parameters P for which they do are those of { d : d_outer = 0, d_loop != 0 }. For others the
-    loop must have few iterations: they may be as many as one likes where `a[i]` and `a[i + m]` are
-    written, if m is no less.
+    loop must have few iterations: where `a[i]` and `a[i + m]` are written, it may have arbitrarily
+    many if m is no less.
     """
     place = _place(dependence, loop)
     if place is None or not (dependence.exact and dependence.source.whole and dependence.sink.whole):
@@ -143,13 +141,13 @@ def _shares_surely(dependence: Dependence, place: int) -> bool:
     meeting = meeting.subtract(with_zero(meeting, place))
     domain = dependence.source_statement.domain
     apart = domain.subtract(domain.intersect_params(meeting.params()))
-    # Where the loop is never long, its length does not tell those parameters that nobody means.
+    # The length of a loop that is always short does not exclude irrelevant parameters.
     enough = _FEW_ITERATIONS if _longest(domain, place) > _FEW_ITERATIONS else 0
     return _longest(apart, place) <= enough
 
 
 def _longest(instances: isl.Set, place: int) -> float:
-    """The greatest distance of two instances in a loop, in one iteration of each loop around it."""
+    """The greatest distance of two instances in a loop, in one iteration of outer loops."""
     pairs = isl.Map.from_domain_and_range(instances, instances)
     for outer in range(place):
         pairs = pairs.equate(isl.dim_type.in_, outer, isl.dim_type.out, outer)
@@ -160,11 +158,11 @@ def _longest(instances: isl.Set, place: int) -> float:
 
 
 def _start_moves(distances: isl.Set, loops: Sequence[Loop], place: int) -> isl.Set | None:
-    """{ d : d_outer != 0 } for a loop around on which the start of the loop at `place` depends, if
-    it is not empty.
+    """{ d : d_outer != 0 } for an outer loop on which the start of the loop at `place` depends, if
+    not empty.
 
-    Iterations are dealt by their number, counted from the start: where that moves, one value of the
-    iterator is another instance's.
+    Distribution counts iterations from the start: where that moves, one value of the iterator
+    belongs to different instances.
     """
     read = {node.object for node in walk(loops[place].lower) if isinstance(node, Access)}
     for outer in range(place):
@@ -176,7 +174,7 @@ def _start_moves(distances: isl.Set, loops: Sequence[Loop], place: int) -> isl.S
 
 
 def carried_outside(violation: Violation, loop: int) -> Loop | None:
-    """The loop around `loop` that carries all of the broken distances, if there is one: { [d] : d_outer > 0 } holds them."""
+    """The loop around `loop` that carries all broken distances, { [d] : d_outer > 0 }, if any."""
     for place, outer in enumerate(violation.dependence.loops):
         if outer.index == loop:
             return None
@@ -187,7 +185,7 @@ def carried_outside(violation: Violation, loop: int) -> Loop | None:
 
 
 def _place(dependence: Dependence, loop: int) -> int | None:
-    return next((place for place, one in enumerate(dependence.loops) if one.index == loop), None)
+    return next((place for place, outer in enumerate(dependence.loops) if outer.index == loop), None)
 
 
 def _under(dependence: Dependence, nest: Sequence[int], first: int) -> bool:

@@ -1,6 +1,6 @@
-"""Where the values of some arrays come from: isl's data flow analysis, for exact accesses only.
+"""Value-based flow of some arrays: isl's data flow analysis, for exact accesses only.
 
-    { R[i] -> W[j] }   the read R[i] sees what the write W[j] left
+    { R[i] -> W[j] }   the read R[i] sees the value of the write W[j]
     { R[i] -> A[a] }   it sees what A[a] held before all statements
     { A[a] -> W[j] }   W[j] wrote A[a] last
 
@@ -20,25 +20,24 @@ from tilepragma.ir.loop_tree import ExpressionStatement
 from tilepragma.ir.traversal import walk
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 
-#: isl's operations do not count all of its work, which grows with the divisions in a set, and with
-#: its factors.
+#: isl's operation count omits work that grows with the divisions and factors of a set.
 _MOST_DIVISIONS, _GREATEST_FACTOR = 4, 10_000
 
 
 class UnknownFlowError(Exception):
-    """Where values come from cannot be said exactly; the text is a clause that says why."""
+    """The flow of values is not exactly known; the message is a clause that says why."""
 
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """One reference of a statement; `name` is its tuple name in the relations here. Sites are themselves alone: hashes of trees are dear."""
+    """A reference of a statement; `name` is its tuple name. Compared by identity."""
 
     statement: ScopStatement
     place: int
 
     @property
     def reference(self) -> Reference:
-        """What it touches."""
+        """The reference."""
         return self.statement.references[self.place]
 
     @property
@@ -53,7 +52,7 @@ class Site:
 
 @dataclass(frozen=True)
 class ArrayFlow:
-    """The flow of values through `objects`; `sites` are all references to them, in textual order."""
+    """The flow of values through `objects`; `sites`: all references to them, in textual order."""
 
     objects: frozenset[DataObject]
     sites: tuple[Site, ...]
@@ -86,7 +85,7 @@ class ArrayFlow:
     def last(self) -> isl.UnionMap:
         """{ A[a] -> W[j] }"""
         sinks = []
-        for object_ in sorted(self.objects, key=lambda one: one.name):
+        for object_ in sorted(self.objects, key=lambda object_: object_.name):
             ranges = [site.relation().range() for site in self.writes if site.reference.object == object_]
             if ranges:
                 elements = reduce(isl.Set.union, ranges)
@@ -96,9 +95,9 @@ class ArrayFlow:
 
     def of(self, relation: isl.UnionMap, site: Site) -> Iterator[isl.Map]:
         """The parts of `sources` or `initial` of one read."""
-        found: list[isl.Map] = []
-        relation.foreach_map(found.append)
-        return (one for one in found if one.get_tuple_name(isl.dim_type.in_) == site.name)
+        parts: list[isl.Map] = []
+        relation.foreach_map(parts.append)
+        return (part for part in parts if part.get_tuple_name(isl.dim_type.in_) == site.name)
 
     @property
     def _depth(self) -> int:
@@ -124,11 +123,11 @@ def array_flow(scop: Scop, objects: Collection[DataObject]) -> ArrayFlow:
     wanted = frozenset(objects)
     sites = []
     for statement in scop.statements:
-        own = [
+        statement_sites = [
             Site(statement, place) for place, reference in enumerate(statement.references) if reference.object in wanted
         ]
-        _check(statement, own)
-        sites += own
+        _check(statement, statement_sites)
+        sites += statement_sites
     return ArrayFlow(wanted, tuple(sites))
 
 
@@ -165,7 +164,7 @@ def _is_hard(relation: isl.Map) -> bool:
 
 
 def _is_plain(statement: ScopStatement) -> bool:
-    """Whether it is one assignment, which reads all it reads before it writes."""
+    """Whether it is one assignment, which reads all operands before it writes."""
     node = statement.node
     if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, (Assignment, Increment)):
         return False

@@ -1,14 +1,13 @@
-"""Two-level wavefronts: which tiles of a band run at once, and which points of a tile.
+"""Two-level wavefronts: which tiles of a band run in parallel, and which points of a tile.
 
     Gamma_S  : { S[i] -> [floor(Phi_S(i) / s), Phi_S(i)] }                            thesis (3.14)
     Theta    = (1 1 ... 1; 0 1 ... 0; ...; 0 ... 0 1)                                  thesis (3.17)
     Gamma'_S : { S[i] -> [Theta_T floor(Phi_S(i) / s), Theta_S Phi_S(i)] }             thesis (3.19)
 
-The first component of each half is sequential, all others are parallel: in a tile that is a
-wavefront of points, between tiles a wavefront of tiles. Where a row of the band orders all that a
-tile must order (Theorem 4.1), Theta_S is that row alone: the wavefronts are balanced. Rows that
-carry nothing take no part in the sum of (3.17), so that parallelism that needs no synchronisation
-is not lost.
+The first component of each half is sequential, all others are parallel: wavefronts of points in a
+tile, wavefronts of tiles between tiles. Where one row of the band orders all that a tile must order
+(Theorem 4.1), Theta_S is that row alone: the wavefronts are balanced. Rows that carry nothing stay
+out of the sum of (3.17), which keeps their parallelism free of synchronisation.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class BandWavefronts:
 
 @dataclass(frozen=True)
 class _Edge:
-    """What of a dependence the rows before the band leave to it, { S[i] -> T[i'] }."""
+    """The pairs { S[i] -> T[i'] } of a dependence that the rows before the band leave to it."""
 
     source: str
     target: str
@@ -50,11 +49,9 @@ class _Edge:
 
 
 def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matrix:
-    """Theta of (3.17): the sum of the `carrying` rows (numbered from 0; all of them where None),
-    then the others as they are.
+    """Theta of (3.17): the sum of the `carrying` rows (from 0; None: all), then the other rows.
 
-    The unit row of the first carrying row is the one that the sum replaces. No carrying row: the
-    identity.
+    The sum replaces the unit row of the first carrying row. Without carrying rows, the identity.
     """
     summed = tuple(range(rows)) if carrying is None else carrying
     if not summed:
@@ -64,11 +61,9 @@ def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matr
 
 
 def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[BandWavefronts, ...]:
-    """The wavefronts of every band, each for one iteration of the rows before it; outer bands come
-    before inner ones.
+    """The wavefronts of each band, for one iteration of the rows before it; outer bands first.
 
-    The schedule is one that Algorithm 4.1 found for these dependences: its bands are tilable
-    (Theorem 3.3).
+    The schedule is one of Algorithm 4.1 for these dependences: its bands are tilable (Theorem 3.3).
     """
     bands: dict[int, None] = {}
     for each in schedule.statements:
@@ -98,7 +93,7 @@ def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: i
 
 
 def _within(members: tuple[StatementSchedule, ...], dependences: tuple[Dependence, ...], first: int) -> list[_Edge]:
-    """The dependences between members that are tied in all rows before the band."""
+    """The dependences between members with equal rows before the band."""
     names = {each.statement.name for each in members}
     inside = [
         _Edge(each.source, each.target, each.relation)
@@ -120,7 +115,7 @@ def _tied(members: tuple[StatementSchedule, ...], edges: list[_Edge], levels: tu
 
 
 def _ordered_by(members: tuple[StatementSchedule, ...], edges: list[_Edge], level: int) -> bool:
-    """Whether some edge has a pair whose row at this level differs."""
+    """Whether the row at this level differs for some pair of an edge."""
     chosen = {each.statement.name: _levels_map(each, (level,)) for each in members}
     return any(
         not each.relation.is_subset(chosen[each.source].apply_range(chosen[each.target].reverse())) for each in edges
@@ -135,18 +130,18 @@ def _levels_map(each: StatementSchedule, levels: tuple[int, ...]) -> isl.Map:
 def _balancing(
     members: tuple[StatementSchedule, ...], edges: list[_Edge], levels: tuple[int, ...], carrying: tuple[int, ...]
 ) -> int | None:
-    """The first row of the band that leaves no instance of a statement waiting within its wavefronts, (4.1)."""
+    """The first row of the band that leaves no dependences within its wavefronts, (4.1)."""
     statements = tuple(each.statement for each in members)
     for index in carrying or range(len(levels)):
         tied = [(each.source, each.target) for each in _tied(members, edges, (levels[index],))]
-        own = any(source == target for source, target in tied)
-        if not own and len(strongly_connected(statements, tied)) == len(statements):
+        self_dependent = any(source == target for source, target in tied)
+        if not self_dependent and len(strongly_connected(statements, tied)) == len(statements):
             return index
     return None
 
 
 def _order(members: tuple[StatementSchedule, ...], tied: list[_Edge]) -> tuple[tuple[str, ...], ...]:
-    """Statements in groups that wait for no other of their group: each group's place is its longest chain of waiting."""
+    """Statements in groups without dependences inside, by the longest chain of dependences."""
     statements = tuple(each.statement for each in members)
     links = [(each.source, each.target) for each in tied]
     place: dict[str, int] = {}

@@ -18,7 +18,7 @@ from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.wheels import wheel_library
 
-#: As in runtime/cuda_api.c.
+#: As in runtime/device/cuda/cuda_api.c.
 _NAMES = ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so")
 _USED = re.compile(
     r"Compiling entry function '(?P<entry>\w+)'.*?(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"

@@ -1,4 +1,4 @@
-"""What neighbouring workers of each launch make of every array, and what they would along the other loops that run at once."""
+"""How neighbouring workers of each launch access every array, along each parallel loop."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
-    """Lines on each launch for devices, by its name: `neighbours along i: x coalesced, a strided by n`."""
-    found: dict[str, list[WorkerAccess]] = {}
+    """Lines on each device launch, by name: `neighbours along i: x coalesced, a strided by n`."""
+    accesses_by_launch: dict[str, list[WorkerAccess]] = {}
     for access in accesses_of(plan):
-        found.setdefault(access.launch, []).append(access)
+        accesses_by_launch.setdefault(access.launch, []).append(access)
     return {
-        launch.name: (*_lines(found[launch.name]), *_left(plan, launch, found[launch.name]))
+        launch.name: (*_lines(accesses_by_launch[launch.name]), *_left(plan, launch, accesses_by_launch[launch.name]))
         for launch in plan.device
-        if launch.name in found
+        if launch.name in accesses_by_launch
     }
 
 
 def _left(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
-    """What each worker has to fetch for itself."""
-    from tilepragma.cost.tile_bytes import boxes_fit
+    """The arrays that each worker fetches for itself."""
+    from tilepragma.cost.tile_bytes import array_tiles_fit
 
     staged = {array.object for array in staged_arrays(launch)}
-    staged |= {scratchpad.array for scratchpad in launch.staged_scratchpads} if boxes_fit(plan, launch) else set()
-    left = [one.host for one in uncoalesced(accesses, launch.name) if one not in staged]
+    staged |= {scratchpad.array for scratchpad in launch.staged_scratchpads} if array_tiles_fit(plan, launch) else set()
+    left = [array.host for array in uncoalesced(accesses, launch.name) if array not in staged]
     if left:
         yield f"neither coalesced nor staged: {', '.join(left)}"
 
@@ -41,9 +41,9 @@ def _left(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Ite
 def _lines(accesses: list[WorkerAccess]) -> Iterator[str]:
     alone = all(access.first for access in accesses) and not all(map(is_side_by_side, accesses))
     for loop, arrays in _by_loop(access for access in accesses if access.first).items():
-        why = ", which alone runs at once" if alone else ""
+        why = ", which alone runs in parallel" if alone else ""
         yield f"neighbours along {loop}{why}: {', '.join(_phrases(arrays))}"
-    # What is no worse along another loop is no reason.
+    # Another loop that is no worse is no reason.
     worse = _by_loop(access for access in accesses if not access.first and not is_side_by_side(access))
     for loop, arrays in worse.items():
         yield f"along {loop} they would have {', '.join(_phrases(arrays))}"
@@ -53,23 +53,23 @@ _Arrays = dict[str, dict[str, None]]
 
 
 def _by_loop(accesses: Iterable[WorkerAccess]) -> dict[str, _Arrays]:
-    """By the iterator of the loop what becomes of every array, each said once."""
-    found: dict[str, _Arrays] = {}
+    """For each loop's iterator, how its neighbours access every array, each once."""
+    by_loop: dict[str, _Arrays] = {}
     for access in accesses:
-        arrays = found.setdefault(access.along.loop.iterator.host, {})
+        arrays = by_loop.setdefault(access.along.loop.iterator.host, {})
         arrays.setdefault(access.reference.object.host, {})[_reach(access)] = None
-    return found
+    return by_loop
 
 
 def _phrases(arrays: _Arrays) -> list[str]:
     return [f"{array} {' and '.join(reaches)}" for array, reaches in arrays.items()]
 
 
-def _reach(one: WorkerAccess) -> str:
+def _reach(access: WorkerAccess) -> str:
     """`strided by n`"""
-    if one.pattern.moves:
-        apart = one.apart
-        if apart is not None and all(factor < 0 for _, factor in apart.terms):
-            apart = -apart
-        return f"strided by {'rows' if apart is None else plain_text(expression(apart))}"
-    return one.pattern.reach.value if is_side_by_side(one) or not one.blocked else "in blocks"
+    if access.pattern.moves:
+        stride = access.apart
+        if stride is not None and all(factor < 0 for _, factor in stride.terms):
+            stride = -stride
+        return f"strided by {'rows' if stride is None else plain_text(expression(stride))}"
+    return access.pattern.reach.value if is_side_by_side(access) or not access.blocked else "in blocks"

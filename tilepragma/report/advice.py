@@ -1,4 +1,4 @@
-"""What `check` says beside errors and warnings: kernels that gain nothing, methods that nobody asked for, and, where asked, what each loop is."""
+"""The notes of `check`: kernels that gain nothing, unused faster methods, classes of loops."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from tilepragma.arguments.assumed_extents import doubts
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.traversal import loops_in
-from tilepragma.normalise.periodic_induction import left_alternating
+from tilepragma.normalise.periodic_induction import remaining_periodic_integers
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts, carried_text
 from tilepragma.report.relaxation_facts import faster_orders
 
 
-def as_written_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """A note for every kernel that runs as written, but for those that a diagnostic at its
-    directive, or at a method for relaxations, is about already.
-    """
+def as_written_notes(plans: Sequence[KernelPlan], given: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """A note for every kernel that runs as written, unless a diagnostic has already said why."""
     for plan in plans:
         place, method = plan.kernel.directive.range, plan.kernel.directive.sor
         places = (place,) if method is None else (place, method.range)
-        if plan.as_written is None or any(one.range in places and plan.as_written in one.message for one in said):
+        if plan.as_written is None or any(
+            diagnostic.range in places and plan.as_written in diagnostic.message for diagnostic in given
+        ):
             continue
         yield Diagnostic(
             Severity.NOTE,
@@ -35,29 +35,30 @@ def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
         if place > 0 or not obstacle.notes:
             yield Diagnostic(Severity.NOTE, obstacle.range, obstacle.message)
         yield from obstacle.notes
-    yield from left_alternating(plan.kernel)
+    yield from remaining_periodic_integers(plan.kernel)
     if not plan.obstacles and any(loops_in(plan.kernel.body)):
         remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
         yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, remedy)
 
 
-def device_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """A note for every kernel that runs on the host alone unless a data region holds its arrays, but for those of which that was said already."""
-    ranges = {one.range for one in said}
+def device_notes(plans: Sequence[KernelPlan], given: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """A note for every kernel that devices run only within data regions, unless already given."""
+    ranges = {diagnostic.range for diagnostic in given}
     for plan in plans:
-        found = list(doubts(plan))
-        if not found or any(doubt.range in ranges for doubt in found):
+        plan_doubts = list(doubts(plan))
+        if not plan_doubts or any(doubt.range in ranges for doubt in plan_doubts):
             continue
         yield Diagnostic(
             Severity.NOTE,
             plan.kernel.directive.range,
-            f"kernel '{plan.kernel.name}' runs on cores, and on devices only where a data region holds its arrays: {found[0].message}",
-            tuple(note for doubt in found for note in doubt.notes),
+            f"kernel '{plan.kernel.name}' runs on cores, and on devices only where a data region holds its arrays: "
+            f"{plan_doubts[0].message}",
+            tuple(note for doubt in plan_doubts for note in doubt.notes),
         )
 
 
 def order_notes(plans: Sequence[KernelPlan]) -> Iterator[Diagnostic]:
-    """A note at each relaxation in place for which there is a faster method that nobody asked for."""
+    """A note at each relaxation in place with a faster method that the user did not ask for."""
     for plan in plans:
         yield from faster_orders(plan)
 

@@ -1,4 +1,4 @@
-"""Axes, curves and legends of pictures of measurements. All are as wide as a phone's screen, so that their words keep their size there."""
+"""Axes, curves and legends of measurements' pictures, all as wide as a phone's screen."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tilepragma.report.svg import Node, Point, Style, node, path, polygon, text,
 
 WIDTH = 300.0
 """of the field between the axes, in user units"""
-#: Room for the numbers left of the field, and of a line of a legend.
+#: Room for the numbers left of the field, and for a line of a legend.
 _LEFT, _LINE_HEIGHT = 42.0, 17.0
 _LEGEND = 11.0
 _DECADE = (1.0, 2.0, 5.0)
 
 
 class Look(NamedTuple):
-    """How a curve is told from others: by its colour, its dashes and its marker, which lines without points have none of."""
+    """How a curve looks: its colour, its dashes and its marker (lines without points have none)."""
 
     colour: str
     dashes: str
     marker: str
 
 
-#: Okabe and Ito's colours, darkened for thin lines on white; in grey the dashes and the markers
-#: tell the curves apart.
+#: Okabe and Ito's colours, darkened for thin lines on white. In grey, dashes and markers tell the
+#: curves apart.
 LOOKS = (
     Look("#0060a8", "", "disc"),
     Look("#b84500", "7 3", "square"),
@@ -42,7 +42,7 @@ LOOKS = (
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high` along so many user units, from where 0 of the sheet is."""
+    """Values from `low` to `high` along `length` user units, from where 0 of the sheet is."""
 
     low: float
     high: float
@@ -50,14 +50,14 @@ class Scale:
     is_log: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value lies; those outside lie at the ends."""
-        low, high, here = self.low, self.high, min(max(value, self.low), self.high)
+        """A value's position; values outside lie at the ends."""
+        low, high, clipped = self.low, self.high, min(max(value, self.low), self.high)
         if self.is_log:
-            low, high, here = math.log(low), math.log(high), math.log(here)
-        return self.length * (here - low) / (high - low) if high > low else self.length / 2
+            low, high, clipped = math.log(low), math.log(high), math.log(clipped)
+        return self.length * (clipped - low) / (high - low) if high > low else self.length / 2
 
     def ticks(self) -> list[float]:
-        """Round values: five or so, or on a logarithmic axis those of each decade."""
+        """About five round values; on a logarithmic axis, those of each decade."""
         if not self.is_log:
             step = _round_up((self.high - self.low) / 5)
             first = math.ceil(self.low / step - 1e-9)
@@ -70,7 +70,7 @@ class Scale:
 
 
 def log_scale(values: Sequence[float], length: float) -> Scale:
-    """One that holds all these values, which are above 0, with a margin."""
+    """A logarithmic scale with all these values, which are positive, and a margin."""
     return Scale(min(values) / 1.25, max(values) * 1.25, length, is_log=True)
 
 
@@ -91,7 +91,7 @@ def new_sheet() -> Sheet:
 
 
 def draw_field(sheet: Sheet, across: Scale, up: Scale, names: tuple[str, str], percent: bool = False) -> None:
-    """Rules with their numbers: `across` along the bottom, `up` along the left, each with the name of what it counts."""
+    """Rules with their numbers: `across` at the bottom, `up` at the left, each with its name."""
     sheet.draw(
         path([(0, 0), (across.length, 0)], stroke=INK, stroke_width=HAIRLINE), (-_LEFT, 0.0), (across.length + 8, 0.0)
     )
@@ -112,7 +112,7 @@ def draw_field(sheet: Sheet, across: Scale, up: Scale, names: tuple[str, str], p
 
 
 def draw_curve(sheet: Sheet, points: Sequence[Point], look: Look, marks: int = 8) -> None:
-    """A line through points, with so many markers, the first and the last point among them."""
+    """A line through points, with `marks` markers, the first and the last point among them."""
     sheet.draw(
         path(points, fill="none", stroke=look.colour, stroke_linejoin="round", class_="curve", **_stroke(look)),
         *points,
@@ -128,9 +128,9 @@ def _stroke(look: Look) -> Style:
     return {"stroke_width": LINE + 0.3, **dashed}
 
 
-def marker(look: Look, at: Point, radius: float = 3.4, name: str = "mark") -> Node:
-    """The sign of a curve."""
-    x, y = at
+def marker(look: Look, centre: Point, radius: float = 3.4, name: str = "mark") -> Node:
+    """The marker of a curve."""
+    x, y = centre
     if look.marker in ("disc", "ring"):
         fill = PAPER if look.marker == "ring" else look.colour
         return node("circle", cx=x, cy=y, r=radius, fill=fill, stroke=look.colour, stroke_width=1.2, class_=name)
@@ -145,7 +145,7 @@ def marker(look: Look, at: Point, radius: float = 3.4, name: str = "mark") -> No
 
 
 def draw_legend(sheet: Sheet, entries: Sequence[tuple[Look, str]], below: float) -> None:
-    """A line, or several where words are many, for each curve, from `below` downwards."""
+    """A line for each curve, or several where its text is long, from `below` downwards."""
     room = WIDTH + 8 - 30.0 + _LEFT
     y = below
     for look, words in entries:
@@ -160,7 +160,7 @@ def draw_legend(sheet: Sheet, entries: Sequence[tuple[Look, str]], below: float)
 
 
 def wrapped(words: str, size: float, room: float) -> list[str]:
-    """Words in lines that are no wider than `room`, but for single words that are."""
+    """Text in lines that are no wider than `room`; longer single words keep their line."""
     lines: list[str] = []
     for word in words.split(" "):
         if lines and text_width(f"{lines[-1]} {word}", size) <= room:

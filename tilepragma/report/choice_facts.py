@@ -1,4 +1,4 @@
-"""What the model predicts of a plan's tile sizes at the user's sizes: the best ones, those that come next, and what the plan takes by itself."""
+"""The model's predictions for tile sizes: the best, the runners-up, and the plan's defaults."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _RUNNERS_UP = 3
 
 @dataclass(frozen=True)
 class ChoiceFacts:
-    """`device` names the one that is planned for; the others are clauses on tile sizes, empty where
-    there is nothing to say. All of them are without sizes. `landscape` is None where nothing was
-    predicted.
+    """What explain says of tile sizes. `device` is the planned device's name; the other texts are
+    clauses, empty where nothing is to say, as all are without sizes. `landscape` is None where
+    nothing was predicted.
     """
 
     device: str = ""
@@ -36,7 +36,7 @@ class ChoiceFacts:
 
 
 def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> ChoiceFacts:
-    """The model's choice at these sizes, for cores or for the GPU that is planned for; without tile sizes there the device alone."""
+    """The model's choice at these sizes, for cores or the planned GPU; or just the device."""
     from tilepragma.sizes.search import rank_layouts
 
     numbers = sizes.by_name(plan.kernel)
@@ -51,25 +51,25 @@ def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Choic
 
 
 def ranking_facts(ranking: Ranking, used: Collection[str], device: Device | None) -> ChoiceFacts:
-    """What a ranking says; sizes that are not `used` by what runs on the device are left out."""
+    """The facts of a ranking. Sizes that the device does not use (`used`) are left out."""
     named = _device_text(device)
-    found = _landscape(ranking, used, device)
-    if found is None:
+    landscape = _landscape(ranking, used, device)
+    if landscape is None:
         reason = ranking.reason or "no layout is possible there"
         return ChoiceFacts(named, f"not known: {reason}; sizes are the documented defaults")
-    best, *others = sorted(found.seconds, key=found.seconds.__getitem__)[: _RUNNERS_UP + 1]
-    runners_up = " · ".join(_timed(found, one) for one in others)
-    time = seconds(found.seconds[best])
-    if best == found.default:
-        return ChoiceFacts(named, f"{time} with the defaults: {found.text(best)}", runners_up, "", found)
-    default = f"not predicted: {_values(found.default)}"
-    if found.default in found.seconds:
-        default = f"{_timed(found, found.default)} ({ratio_text(found.ratio(found.default))} times)"
-    return ChoiceFacts(named, f"{time} with {found.text(best)}", runners_up, default, found)
+    best, *others = sorted(landscape.seconds, key=landscape.seconds.__getitem__)[: _RUNNERS_UP + 1]
+    runners_up = " · ".join(_timed(landscape, layout) for layout in others)
+    time = seconds(landscape.seconds[best])
+    if best == landscape.default:
+        return ChoiceFacts(named, f"{time} with the defaults: {landscape.text(best)}", runners_up, "", landscape)
+    default = f"not predicted: {_values(landscape.default)}"
+    if landscape.default in landscape.seconds:
+        default = f"{_timed(landscape, landscape.default)} ({ratio_text(landscape.ratio(landscape.default))} times)"
+    return ChoiceFacts(named, f"{time} with {landscape.text(best)}", runners_up, default, landscape)
 
 
 def _landscape(ranking: Ranking, used: Collection[str], device: Device | None) -> Landscape | None:
-    """The layouts by the sizes that are used, each with its best time; None where nothing is predicted."""
+    """The layouts by the used sizes, each with its best time; None where nothing is predicted."""
     places = [place for place, name in enumerate(ranking.names) if name in used]
     times: dict[tuple[int, ...], float] = {}
     for layout in () if ranking.reason else (*ranking.layouts, ranking.default):
@@ -82,9 +82,9 @@ def _landscape(ranking: Ranking, used: Collection[str], device: Device | None) -
     return Landscape(tuple(ranking.names[place] for place in places), times, default, device_name(device))
 
 
-def _timed(found: Landscape, layout: tuple[int, ...]) -> str:
+def _timed(landscape: Landscape, layout: tuple[int, ...]) -> str:
     """`12.5 ms 16, 32`"""
-    return f"{seconds(found.seconds[layout])} {_values(layout)}"
+    return f"{seconds(landscape.seconds[layout])} {_values(layout)}"
 
 
 def _values(layout: tuple[int, ...]) -> str:
@@ -92,7 +92,7 @@ def _values(layout: tuple[int, ...]) -> str:
 
 
 def device_name(device: Device | None) -> str:
-    """What people call the device that is planned for."""
+    """The planned device's name for people."""
     return "this machine's cores" if device is None else device.name
 
 

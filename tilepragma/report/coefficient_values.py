@@ -1,4 +1,4 @@
-"""Numbers for the coefficients of a relaxation: what the user says of names (`--value w=1.9`), and a relaxation factor that nobody says."""
+"""Numbers for a relaxation's coefficients: the user's (`--value w=1.9`), a default factor w."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilepragma.report.size_values import Sizes, value_of
 
 
 class UnknownValueError(Exception):
-    """Nobody said what `name` is."""
+    """The user gave no number for `name`."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -24,23 +24,23 @@ class UnknownValueError(Exception):
 
 @dataclass(frozen=True)
 class CoefficientValues:
-    """Numbers of names in coefficients: sizes, which are integers, and `said`, by the C expression that each stands for."""
+    """Numbers for names in coefficients: integer sizes, and `given`, by the user's expressions."""
 
     sizes: Sizes
-    said: Mapping[str, float]
+    given: Mapping[str, float]
 
     def of(self, value: LaurentPolynomial) -> float:
-        """What the polynomial comes to; not finite where it divides by 0. Raises UnknownValueError."""
+        """The polynomial's value; not finite where it divides by 0. Raises UnknownValueError."""
         return math.fsum(
-            float(factor) * math.prod(_power(self.atom(one), exponent) for one, exponent in powers)
+            float(factor) * math.prod(_power(self.atom(atom), exponent) for atom, exponent in powers)
             for powers, factor in value.terms
         )
 
     def atom(self, node: Expression) -> float:
-        """What an expression comes to. Raises UnknownValueError."""
+        """An expression's value. Raises UnknownValueError."""
         text = expression_text(node)
-        if text in self.said:
-            return self.said[text]
+        if text in self.given:
+            return self.given[text]
         whole = value_of(node, self.sizes)
         if whole is not None:
             return float(whole)
@@ -64,13 +64,15 @@ def _power(value: float, exponent: int) -> float:
 
 
 def best_factor(sweep: Sweep, extents: Sequence[int], values: CoefficientValues) -> Mapping[str, float]:
-    """{name: number} of the relaxation factor w where the coefficients have it as a name, or a
-    multiple of one, that nobody said: the best one,
+    """{name: number} of the relaxation factor w, if the coefficients name it without a value.
 
-        w = 2 / (1 + sqrt(1 - rho^2)),    rho = sum over o != 0 of  c_o / w * product over the dimensions d of cos(pi o_d / (n_d + 1)),
+    The name may stand for w or for a multiple of it. The number is the best factor,
 
-    which it is for stars of equal coefficients and consistently ordered sweeps (Young), and is near
-    it for others. Empty elsewhere.
+        w = 2 / (1 + sqrt(1 - rho^2)),
+        rho = sum over o != 0 of  c_o / w * product over dimensions d of cos(pi o_d / (n_d + 1)),
+
+    for stars of equal coefficients and consistently ordered sweeps (Young), and is near it for
+    others. Empty elsewhere.
     """
     if sweep.relaxation is None or len(sweep.relaxation.terms) != 1:
         return {}
@@ -81,7 +83,7 @@ def best_factor(sweep: Sweep, extents: Sequence[int], values: CoefficientValues)
     try:
         values.atom(powers[0][0])
     except UnknownValueError:
-        unrelaxed = CoefficientValues(values.sizes, {**values.said, name: float(1 / factor)})
+        unrelaxed = CoefficientValues(values.sizes, {**values.given, name: float(1 / factor)})
         radius = math.fsum(
             unrelaxed.of(neighbour.coefficient) * _symbol(neighbour.offset, extents)
             for neighbour in sweep.neighbours

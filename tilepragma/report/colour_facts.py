@@ -1,4 +1,4 @@
-"""Why the points of one colour of a mesh do not lie side by side on devices, where a condition of the user's says the colour."""
+"""Why points of one colour are not adjacent on devices, where a condition selects a colour."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from tilepragma.report.source_text import plain_text
 
 
 def unsplit_colours(plan: KernelPlan) -> Iterator[str]:
-    """A clause for each array that is relaxed under a condition on the parity of its place, once."""
+    """A clause for each array that is relaxed under a condition on the parity of its place."""
     if plan.as_written is not None or not plan.device:
         return
-    said: set[DataObject] = set()
+    reported: set[DataObject] = set()
     for condition, statement in _conditions(plan.kernel.body):
         for array in _relaxed(statement):
-            if array not in said:
-                said.add(array)
+            if array not in reported:
+                reported.add(array)
+                line = condition.range.start.line
                 yield (
-                    f"arrays split by colour, on devices: '{plain_text(condition)}' on line {condition.range.start.line} keeps every other element "
-                    f"of '{array.host}' from being computed, and loops go through all of them; sor(redblack) on the loops without this condition, "
-                    "once a sweep, has an array for each class of elements (the mesh's first one has the first colour)"
+                    f"arrays split by colour, on devices: '{plain_text(condition)}' on line {line} keeps every other "
+                    f"element of '{array.host}' from being computed, and loops go through all of them; sor(redblack) "
+                    "on the loops without this condition, once a sweep, has an array for each class of elements (the "
+                    "mesh's first one has the first colour)"
                 )
 
 
 def _conditions(body: Block) -> Iterator[tuple[Expression, Statement]]:
-    """Conditions that compare the parity of a sum of two values or more with something, and what they decide."""
+    """Conditions that compare the parity of a sum with something, and the guarded statements."""
     for node in (node for node in walk(body) if isinstance(node, If)):
         condition = node.condition
         if isinstance(condition, Binary) and condition.operator in ("==", "!="):
-            yield from ((condition, node.then) for one in (condition.left, condition.right) if _is_parity(one))
+            yield from ((condition, node.then) for side in (condition.left, condition.right) if _is_parity(side))
 
 
 def _is_parity(value: Expression) -> bool:
@@ -44,10 +46,10 @@ def _is_parity(value: Expression) -> bool:
 
 
 def _relaxed(statement: Statement) -> Iterator[DataObject]:
-    """The arrays of which elements are written, and others are read for it."""
-    found = list(uses(statement))
-    for one in found:
-        if one.writes and one.object.rank:
-            others = (use for use in found if use.reads and use.object == one.object)
-            if any(use.subscripts != one.subscripts for use in others):
-                yield one.object
+    """The arrays of which some elements are computed from others."""
+    all_uses = list(uses(statement))
+    for write in all_uses:
+        if write.writes and write.object.rank:
+            others = (use for use in all_uses if use.reads and use.object == write.object)
+            if any(use.subscripts != write.subscripts for use in others):
+                yield write.object

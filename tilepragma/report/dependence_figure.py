@@ -1,4 +1,4 @@
-"""The picture of a nest's iterations with their dependences, as in the left half of the thesis's Figure 3.15."""
+"""The picture of a nest's iterations with their dependences (thesis, Figure 3.15, left half)."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from tilepragma.report.scene import (
 from tilepragma.report.sheet import Sheet
 from tilepragma.report.svg import Box, Point, around, text_width
 
-#: More arrows than this, in all or an iteration, hide what they show; then only those of one
-#: iteration are drawn.
+#: Beyond these numbers of arrows, in all or for each iteration, only one iteration's are drawn.
 _MOST_ARROWS = 420
 _MOST_ARROWS_EACH = 8
 _UNIT = {1: 34.0, 2: 40.0, 3: 52.0}
 
 
 def dependences(scene: Scene) -> Figure:
-    """Every iteration; the dependences of one in the middle stand out, all others are faint."""
+    """All iterations; the dependences of one in the middle stand out, others are faint."""
     sheet = scene.sheet(_UNIT[scene.space.depth])
     draw_axes(sheet, scene)
     ends = scene.strongest()
     chosen = _representative(scene, ends)
-    mine = {pair: kind for pair, kind in ends.items() if pair[0] == chosen}
+    strong_ends = {pair: kind for pair, kind in ends.items() if pair[0] == chosen}
     others = {pair: kind for pair, kind in ends.items() if pair[0] != chosen}
     everything = scene.flat and len(ends) <= min(_MOST_ARROWS, _MOST_ARROWS_EACH * len(scene.space.instances))
     if everything:
         draw_arrows(sheet, scene, others, faint=True)
-    strong = {number for pair in mine for number in pair}
+    strong = {number for pair in strong_ends for number in pair}
     for number in by_depth(scene, range(len(scene.space.instances))):
         _draw_instance(sheet, scene, number, number in strong)
-    draw_arrows(sheet, scene, mine, faint=False)
-    _label_distances(sheet, scene, mine)
-    entries = [*statement_entries(scene), *kind_entries(scene.space.pairs, (ends if everything else mine).values())]
+    draw_arrows(sheet, scene, strong_ends, faint=False)
+    _label_distances(sheet, scene, strong_ends)
+    shown = ends if everything else strong_ends
+    entries = [*statement_entries(scene), *kind_entries(scene.space.pairs, shown.values())]
     caption = _dependence_caption(scene, chosen, everything)
     return Figure(
         "dependences", "Iterations and dependences", caption, sheet.finished(entries, "Iteration space", caption)
@@ -63,9 +63,9 @@ def _dependence_caption(scene: Scene, chosen: int | None, everything: bool) -> s
     if chosen is None:
         return f"{start}. No iteration depends on another."
     instance = scene.space.instances[chosen]
-    at = ", ".join(str(value) for value in instance.at)
+    point = ", ".join(str(value) for value in instance.point)
     rest = "; those of all others are faint" if everything else ""
-    return f"{start}, with the dependences on {statement_name(scene, instance.statement)}({at}){rest}."
+    return f"{start}, with the dependences on {statement_name(scene, instance.statement)}({point}){rest}."
 
 
 def _representative(scene: Scene, ends: Iterable[tuple[int, int]]) -> int | None:
@@ -90,17 +90,17 @@ def _representative(scene: Scene, ends: Iterable[tuple[int, int]]) -> int | None
 def _draw_instance(sheet: Sheet, scene: Scene, number: int, strong: bool) -> None:
     spot = scene.placed.spots[number]
     near = nearness(scene, spot)
-    at = sheet.at(spot)
+    centre = sheet.at(spot)
     radius = RADIUS * (0.7 + 0.3 * near)
     colour = INK if strong else shaded(INK, 1.0 + (0.0 if scene.flat else 0.35) + 0.45 * (1 - near))
     fill = colour if scene.space.instances[number].statement == 0 or strong else PAPER
-    sheet.draw(marker(scene.space.instances[number].statement, at, radius, fill, colour), at)
+    sheet.draw(marker(scene.space.instances[number].statement, centre, radius, fill, colour), centre)
 
 
 def _label_distances(sheet: Sheet, scene: Scene, ends: Ties) -> None:
-    """The distance vector of each strong arrow, where these are few and there is room."""
-    known = {(pair.source, pair.sink): pair.distance for pair in scene.space.pairs}
-    strong = {known[pair]: pair for pair in ends if len(known[pair] or ()) == scene.space.depth}
+    """Label each strong arrow with its distance vector, if these are few and there is room."""
+    distances = {(pair.source, pair.sink): pair.distance for pair in scene.space.pairs}
+    strong = {distances[pair]: pair for pair in ends if len(distances[pair] or ()) == scene.space.depth}
     if not 0 < len(strong) <= _MOST_LABELS:
         return
     taken = [_square(sheet.at(spot), RADIUS + 0.5) for spot in scene.placed.spots]
@@ -115,21 +115,21 @@ def _label_distances(sheet: Sheet, scene: Scene, ends: Ties) -> None:
         candidates = list(_around(start, end, scene.space.depth == 1))
         room = around(candidates).grown(text_width(words, 9.5))
         near = [box for box in taken if room.overlap(box) > 0]
-        places = {at: _trouble(at, words, near) for at in candidates}
-        at = min(places, key=lambda one: places[one] + 1.5 * math.dist(one, centre))
-        if places[at] < _TOLERABLE:
-            taken.append(_text_box(at, words))
-            sheet.label(at, words, 9.5, fill=KINDS[ends[source, sink].kind][0])
+        places = {candidate: _trouble(candidate, words, near) for candidate in candidates}
+        place = min(places, key=lambda candidate: places[candidate] + 1.5 * math.dist(candidate, centre))
+        if places[place] < _TOLERABLE:
+            taken.append(_text_box(place, words))
+            sheet.label(place, words, 9.5, fill=KINDS[ends[source, sink].kind][0])
 
 
-#: More distance vectors than this stand in the legend only; so does one that would cover this area
-#: of something else.
+#: With more distance vectors than this, only the legend has them; so too for a label that would
+#: cover this much area of other things.
 _MOST_LABELS = 8
 _TOLERABLE = 40.0
 
 
 def _along(start: Point, end: Point, arc: bool) -> list[Box]:
-    """What an arrow covers, as small squares."""
+    """The area that an arrow covers, as small squares."""
     parts = max(2, int(math.dist(start, end) / 5))
     bend = min(0.28 * math.dist(start, end), 90.0) if arc else 0.0
     covered = []
@@ -141,7 +141,7 @@ def _along(start: Point, end: Point, arc: bool) -> list[Box]:
 
 
 def _around(start: Point, end: Point, arc: bool) -> Iterator[Point]:
-    """Places for a label of an arrow."""
+    """Places for the label of an arrow."""
     if arc:
         yield (start[0] + end[0]) / 2, start[1] - min(0.28 * math.dist(start, end), 90.0) - 9
         return
@@ -150,15 +150,15 @@ def _around(start: Point, end: Point, arc: bool) -> Iterator[Point]:
             yield (start[0] + end[0]) / 2 + dx, (start[1] + end[1]) / 2 + dy
 
 
-def _square(at: Point, radius: float) -> Box:
-    return Box(at[0] - radius, at[1] - radius, at[0] + radius, at[1] + radius)
+def _square(centre: Point, radius: float) -> Box:
+    return Box(centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius)
 
 
-def _text_box(at: Point, words: str) -> Box:
+def _text_box(centre: Point, words: str) -> Box:
     wide = text_width(words, 9.5) / 2
-    return Box(at[0] - wide, at[1] - 5, at[0] + wide, at[1] + 5)
+    return Box(centre[0] - wide, centre[1] - 5, centre[0] + wide, centre[1] + 5)
 
 
-def _trouble(at: Point, words: str, taken: Iterable[Box]) -> float:
-    box = _text_box(at, words)
-    return sum(box.overlap(other) for other in taken)
+def _trouble(centre: Point, words: str, taken: Iterable[Box]) -> float:
+    box = _text_box(centre, words)
+    return sum(box.overlap(taken_box) for taken_box in taken)

@@ -1,4 +1,4 @@
-"""How launches are dealt to several devices, in words: a clause a launch."""
+"""How launches are distributed to several devices: a clause for each launch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilepragma.report.source_text import plain_text
 
 
 def division_rows(plan: KernelPlan) -> Iterator[str]:
-    """For each device launch the loop that is dealt out, and the rows that an iteration of it touches."""
+    """For each device launch, the distributed loop and the rows that an iteration touches."""
     for launch, division in zip(plan.device, plan.divisions, strict=bool(plan.divisions)):
         uses = ", ".join(dict.fromkeys(_use(use, division) for use in division.uses))
         if division.loop is None:

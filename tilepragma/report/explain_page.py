@@ -1,4 +1,4 @@
-"""What `explain` draws: the report of all kernels as a page, and its pictures."""
+"""The report of `explain`: all kernels as a page, and the page's pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ExplainPage:
 def explain_page(
     plans: Iterable[KernelPlan], reports: Sequence[KernelFacts], sizes: Sizes, source: str, version: str
 ) -> ExplainPage:
-    """Draw every nest of every kernel; `reports` are those of the plans, in order, and `version` is the package's."""
+    """Draw every nest of every kernel. `reports` are those of the plans, in order."""
     pages = []
     drawn = []
     for plan, facts in zip(plans, reports, strict=True):

@@ -1,7 +1,6 @@
-"""What a report says of a kernel, as plain words and numbers: the same for the text and for the
-page.
+"""A report's facts of a kernel, as words and numbers, for the text and for the page.
 
-Statements are S1, S2, … in the order of the text, since the engine's own names mean nothing to the
+Statements are S1, S2, … in the order of the text, since the engine's names mean nothing to the
 user.
 """
 
@@ -21,7 +20,7 @@ from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.normalise.delinearisation import with_rows
+from tilepragma.normalise.delinearisation import with_delinearised_arrays
 from tilepragma.normalise.ordered_zeros import ordered_zeros
 from tilepragma.plan.balanced_chunking import even_parts
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
@@ -50,12 +49,12 @@ if TYPE_CHECKING:
 
 
 MOST_SHORT_POSITIONS = 1 << 30
-"""elements of an array up to which the runtime has device programs compute positions in 32 bits (tilek_index_bits)"""
+"""most elements of an array whose positions fit 32 bits on devices (tilek_index_bits)"""
 
 
 @dataclass(frozen=True)
 class DataRow:
-    """An array of the kernel: its section, what the kernel does with it, what is copied, and its size where it is known."""
+    """An array of the kernel: its section, its use, its copies, and its size where known."""
 
     section: str
     element: str
@@ -66,7 +65,7 @@ class DataRow:
 
 @dataclass(frozen=True)
 class CodeRow:
-    """A loop or a statement of a nest. `kind` is the loop's class, or "" for a statement; `label` is "S1" or ""."""
+    """A loop or a statement. `kind` is a loop's class or ""; `label` is "S1" or ""."""
 
     line: int
     depth: int
@@ -79,10 +78,9 @@ class CodeRow:
 
 @dataclass(frozen=True)
 class DependenceRow:
-    """Dependences of one distance between two statements: `kinds` are `flow, anti`, a ? behind
-    those that data decide.
-
-    `distance` counts iterations of `loops`, those around both; `accesses` are `A[i] → A[i + 1]`.
+    """Dependences of one distance between two statements. `kinds` are `flow, anti`, with a ? if
+    data decide. `distance` counts iterations of `loops`, those around both; `accesses` are `A[i] →
+    A[i + 1]`.
     """
 
     source: str
@@ -95,7 +93,7 @@ class DependenceRow:
 
 @dataclass(frozen=True)
 class NestFacts:
-    """One nest; where the engine gave up, `problem` says so and there is no analysis."""
+    """One nest. If the engine gave up, `problem` says why, and there is no analysis."""
 
     line: int
     iterator: str
@@ -105,7 +103,7 @@ class NestFacts:
     problem: str
     analysis: NestAnalysis | None
     tiles: DrawnTiles | None
-    """those that cores take, where launches for them go through wavefronts of tiles of this nest"""
+    """the tiles on cores, if wavefronts of tiles of this nest run there"""
 
 
 @dataclass(frozen=True)
@@ -118,26 +116,26 @@ class KernelFacts:
     targets: str
     as_written: str | None
     relaxations: tuple[str, ...]
-    """its relaxations in place, and what looks like one and is none"""
+    """its relaxations in place, and statements that resemble one"""
     storage: tuple[str, ...]
-    """what the kernel keeps in arrays of its own, and why"""
+    """the kernel's array expansions, and why"""
     work: WorkFacts
     split: tuple[str, ...]
-    """loops that are taken apart"""
+    """loops that are split"""
     counted: tuple[tuple[str, str], ...]
-    """iterators that the user has not written, with what they count"""
+    """iterators that the user did not write, with what they count"""
     rejected: tuple[str, ...]
     checks: tuple[str, ...]
-    """what the launch tests, or else runs the original loop"""
+    """the launch checks; if one fails, the original loop runs"""
     divisions: tuple[str, ...]
-    """how launches are dealt to several devices"""
+    """how launches are distributed to several devices"""
     tile_sizes: str
     versions: tuple[str, ...]
     """the versions that launches choose from, and the rules"""
     choice: ChoiceFacts
-    """what the model says of the tile sizes"""
+    """the model's facts on tile sizes"""
     registers: tuple[str, ...]
-    """what workers of device launches take on the GPU that is planned for"""
+    """workers' registers on the planned GPU, for each device launch"""
     data: tuple[DataRow, ...]
     scalars: str
     launches: tuple[LaunchGroup, ...]
@@ -148,7 +146,7 @@ class KernelFacts:
 
 
 def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Device | None = None) -> KernelFacts:
-    """Everything a report says of one region; what is predicted is of the device."""
+    """All facts of a report on one region; predictions are for the device."""
     start = plan.kernel.range.start
     kernel = _analysed(plan)
     nests = [loop for statement in kernel.body.statements for loop in top_loops(statement)]
@@ -180,14 +178,14 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
 
 
 def _analysed(plan: KernelPlan) -> Kernel:
-    """The region that the plan computes, with the steps of the user's loops and with arrays seen by rows as in the plan, whose loops have none."""
+    """The region that the plan computes, with the user's steps and delinearised arrays."""
     kernel = region_planned(plan)
     by_rows = plan.stepped is not None and any(object_.rows_in is not None for object_ in plan.kernel.objects)
-    return with_rows(kernel).kernel if by_rows else kernel
+    return with_delinearised_arrays(kernel).kernel if by_rows else kernel
 
 
 def _counted(plan: KernelPlan) -> Iterator[tuple[str, str]]:
-    """The iterators of loops that count their iterations in the place of steps."""
+    """The iterators of loops that count iterations, for loops with steps."""
     if plan.stepped is None:
         return
     counting = {loop.index: loop.iterator for loop in loops_in((plan.source or plan.kernel).body)}
@@ -221,18 +219,20 @@ def _tile_sizes(plan: KernelPlan) -> str:
     choices, others = [], []
     if not plan.versions:
         choices, others = size_rules(plan, plan.choices), size_rules(plan, plan.device_choices, on_host=False)
-    own = size_rules(plan, plan.processor_choices)
-    if choices and (device or own):
+    processor_rules = size_rules(plan, plan.processor_choices)
+    if choices and (device or processor_rules):
         choices[0] = f"on cores {choices[0]}"
-    if own:
-        own[0] = f"on OpenCL processors, where each wavefront is a launch of its own, {own[0]}"
+    if processor_rules:
+        processor_rules[0] = f"on OpenCL processors, where each wavefront is a launch of its own, {processor_rules[0]}"
     if others:
         others[0] = f"on devices {others[0]}"
-    return "; ".join(filter(None, (usual, *choices, *own, *others, *_evened(plan), *_measured(plan), plan.kept)))
+    return "; ".join(
+        filter(None, (usual, *choices, *processor_rules, *others, *_evened(plan), *_measured(plan), plan.kept))
+    )
 
 
 def _evened(plan: KernelPlan) -> Iterator[str]:
-    """The default sizes that launches on cores change for the number of their threads: what is counted with them holds where they do not."""
+    """The default sizes that launches on cores change to fit their number of threads."""
     names = [plan.sizes[part.place].object.host for part in even_parts(plan.host_steps, plan.sizes)]
     if names:
         yield f"launches on cores take another {' and '.join(names)} where threads would have unequal shares otherwise"
@@ -270,7 +270,7 @@ def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
 
 
 def _other_reasons(plan: KernelPlan) -> Iterator[str]:
-    """What was rejected, without what is said of the whole kernel already."""
+    """Rejected candidates and why, without the reasons for the whole kernel."""
     if plan.undivided:
         yield f"several devices: {plan.undivided}"
     for reason in plan.rejected:
@@ -279,19 +279,18 @@ def _other_reasons(plan: KernelPlan) -> Iterator[str]:
 
 
 def _without_devices(plan: KernelPlan) -> Iterator[str]:
-    """Arrays whose extent keeps the kernel from devices."""
+    """Arrays whose unknown extent keeps the kernel from devices."""
     for doubt in doubts(plan):
         yield f"devices, unless a data region holds the array: {doubt.message}"
 
 
 def _long_arrays(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
-    """Arrays that are known to be too long for positions of 32 bits, as the runtime decides it for sections that begin at 0."""
+    """Arrays too long for 32-bit positions, as the runtime decides for sections that begin at 0."""
     for argument in plan.arrays if plan.device else ():
         count = _elements(argument, sizes)
         if count is not None and count > MOST_SHORT_POSITIONS:
-            yield (
-                f"positions of 32 bits, on devices: '{argument.object.host}' has {count} elements, more than {MOST_SHORT_POSITIONS} (2^30)"
-            )
+            size = f"'{argument.object.host}' has {count} elements, more than {MOST_SHORT_POSITIONS} (2^30)"
+            yield f"positions of 32 bits, on devices: {size}"
 
 
 def _data_row(argument: ArrayArgument, sizes: Sizes, held: Collection[str]) -> DataRow:
@@ -340,7 +339,7 @@ def _bytes(argument: ArrayArgument, sizes: Sizes) -> str:
 
 
 def _elements(argument: ArrayArgument, sizes: Sizes) -> int | None:
-    """How many elements of the section there are, None where that is not known."""
+    """The number of elements of the section, None where it is not known."""
     if argument.object.rank and not argument.section:
         return None
     count = 1
@@ -382,19 +381,19 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
 
 
 def _owned(plan: KernelPlan) -> Owned:
-    """What the plan privatises or reduces, and the user's loops that it deals out."""
+    """The objects that the plan privatises or reduces, and the user's distributed loops."""
     from tilepragma.report.nest_analysis import Owned
 
     privates = [object_ for launch in plan.host for object_ in launch.privates]
     reduced = [reduction.object for launch in plan.host for reduction in launch.reductions]
     nests = [node for launch in plan.host for node in walk(launch.body) if isinstance(node, TileNest)]
-    dealt = {loop.loop.index for nest in nests for loop in nest.loops if any(tile.axis for tile in loop.tiles)}
-    return Owned(frozenset((*privates, *reduced)), frozenset(reduced), frozenset(dealt))
+    distributed = {loop.loop.index for nest in nests for loop in nest.loops if any(tile.axis for tile in loop.tiles)}
+    return Owned(frozenset((*privates, *reduced)), frozenset(reduced), frozenset(distributed))
 
 
 def statement_labels(analysis: NestAnalysis, first: int = 1) -> dict[str, str]:
-    """The engine's name of each statement to the report's: S1, S2, …"""
-    return {each.name: f"S{number}" for number, each in enumerate(analysis.statements, first)}
+    """The report's name of each statement, by the engine's: S1, S2, …"""
+    return {statement.name: f"S{number}" for number, statement in enumerate(analysis.statements, first)}
 
 
 def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, sizes: Sizes, first: int) -> NestFacts:
@@ -416,7 +415,7 @@ def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, si
 def _code(
     analysis: NestAnalysis, plan: KernelPlan, source: SourceText, sizes: Sizes, labels: dict[str, str]
 ) -> Iterator[CodeRow]:
-    """Loops and statements as they stand in the text, or as they stand in its place."""
+    """Loops and statements as they stand in the text, or as the plan replaces them."""
     from tilepragma.report.nest_analysis import loop_facts
 
     named = sizes.by_name(plan.kernel)
@@ -433,16 +432,16 @@ def _code(
             _trips(analysis, facts.loop, sizes, named) if named else "",
         )
         rows.append((header.start.offset if plan.reordered is None else facts.loop.index, row))
-    for each in analysis.statements:
-        text = _statement(each, source)
-        row = CodeRow(each.range.start.line, len(each.loops), text, labels[each.name], "", "", "")
-        rows.append((each.range.start.offset if plan.reordered is None else each.loops[-1].index, row))
+    for statement in analysis.statements:
+        text = _statement(statement, source)
+        row = CodeRow(statement.range.start.line, len(statement.loops), text, labels[statement.name], "", "", "")
+        rows.append((statement.range.start.offset if plan.reordered is None else statement.loops[-1].index, row))
     yield from (row for _, row in sorted(rows, key=lambda pair: pair[0]))
 
 
-def _statement(each: ScopStatement, source: SourceText) -> str:
-    """The statement's text; of `if (…) …` and the like, whose bodies have rows of their own, the head."""
-    text = source.statement(each.range, 60)
+def _statement(statement: ScopStatement, source: SourceText) -> str:
+    """The statement's text; for `if (…) …` and the like, whose bodies have rows, the head."""
+    text = source.statement(statement.range, 60)
     if not re.match(r"(if|for|while|switch)\b", text):
         return text
     depth = 0
@@ -456,11 +455,11 @@ def _statement(each: ScopStatement, source: SourceText) -> str:
 def carried_text(facts: LoopFacts) -> str:
     """`carries flow and anti of A, perhaps flow of B`."""
     by_array: dict[tuple[str, bool], set[str]] = {}
-    for one in facts.carried:
-        by_array.setdefault((one.source.object.host, one.exact), set()).add(one.kind.value)
+    for dependence in facts.carried:
+        by_array.setdefault((dependence.source.object.host, dependence.exact), set()).add(dependence.kind.value)
     parts: dict[str, list[str]] = {}
-    for (array, certain), found in by_array.items():
-        kinds = found if certain else found - by_array.get((array, True), set())
+    for (array, certain), array_kinds in by_array.items():
+        kinds = array_kinds if certain else array_kinds - by_array.get((array, True), set())
         if kinds:
             words = joined(kind for kind in _KINDS if kind in kinds)
             parts.setdefault(f"{'' if certain else 'perhaps '}{words}", []).append(array)
@@ -473,10 +472,10 @@ def _trips(analysis: NestAnalysis, loop: Loop, sizes: Sizes, named: dict[str, in
     count = iterations(loop, sizes)
     if count is not None:
         return f"{count}×"
-    found = trip_count(analysis, loop, named.get)
-    if found is None:
+    trips = trip_count(analysis, loop, named.get)
+    if trips is None:
         return ""
-    return f"{found.most}×" if found.least == found.most else f"{found.least}…{found.most}×"
+    return f"{trips.most}×" if trips.least == trips.most else f"{trips.least}…{trips.most}×"
 
 
 def joined(words: Iterable[str]) -> str:
@@ -501,18 +500,18 @@ def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, s
         merged: dict[str, list[str]] = {}
         for kind in sorted(kinds, key=lambda word: (_KINDS.index(word.rstrip("?")), word)):
             for accesses in _arrows(list(dict.fromkeys(kinds[kind]))):
-                found = merged.setdefault(accesses, [])
-                if kind.rstrip("?") not in found:
-                    found.append(kind)
+                access_kinds = merged.setdefault(accesses, [])
+                if kind.rstrip("?") not in access_kinds:
+                    access_kinds.append(kind)
         for accesses, words in merged.items():
             yield DependenceRow(start, end, ", ".join(words), distance, loops, accesses)
 
 
-def _inside_one_iteration(one: Dependence) -> bool:
-    """Whether it only says that a variable of the loop's own body is set before it is used."""
+def _inside_one_iteration(dependence: Dependence) -> bool:
+    """Whether it only says that the loop's body sets a local variable before its use."""
     from tilepragma.poly.dependences import carried_at
 
-    return one.source.object.scope is Scope.LOCAL and not carried_at(one)
+    return dependence.source.object.scope is Scope.LOCAL and not carried_at(dependence)
 
 
 def _by_number(group: tuple[tuple[str, str, str, str], object]) -> tuple[int, int]:
@@ -523,14 +522,14 @@ def _by_number(group: tuple[tuple[str, str, str, str], object]) -> tuple[int, in
 _KINDS = ("flow", "anti", "output", "input")
 
 
-def _access(one: Dependence, source: SourceText, end: str) -> str:
-    reference = one.source if end == "source" else one.sink
+def _access(dependence: Dependence, source: SourceText, end: str) -> str:
+    reference = dependence.source if end == "source" else dependence.sink
     text = source.at(reference.range, 40)
     return text if text.startswith(reference.object.host.partition("[")[0]) else reference.object.host
 
 
 def _arrows(pairs: list[tuple[str, str]]) -> Iterator[str]:
-    """`a, b → c` where every one of the left meets every one of the right, else an arrow a pair."""
+    """`a, b → c` if every left access pairs with every right one, else an arrow for each pair."""
     left, right = list(dict.fromkeys(a for a, _ in pairs)), list(dict.fromkeys(b for _, b in pairs))
     if len(left) * len(right) == len(pairs):
         yield f"{_shortened(left)} → {_shortened(right)}"
@@ -546,5 +545,5 @@ def _shortened(accesses: list[str]) -> str:
 
 #: How many accesses of one dependence are named.
 _MOST_ACCESSES = 3
-#: How many characters the bounds of one dimension may take.
+#: The most characters for the bounds of one dimension.
 _LONGEST_BOUNDS = 60

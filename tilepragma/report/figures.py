@@ -1,6 +1,4 @@
-"""The pictures of a nest, as the thesis has them in Figures 3.15, 4.1 and 4.3: the iterations with
-their dependences, and the tiles with their wavefronts where the plan has such.
-"""
+"""The pictures of a nest, as in the thesis's Figures 3.15, 4.1 and 4.3: instances and tiles."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def figures(space: IterationSpace, labels: Sequence[str]) -> tuple[Figure, ...]:
-    """The pictures of a nest; `labels` say what its statements are."""
+    """The pictures of a nest; `labels` describe its statements."""
     scene = Scene(space, placement(space), tuple(labels))
     made = (dependences(scene),)
     return (*made, tiles(scene)) if space.rows else made

@@ -14,24 +14,24 @@ Vector = tuple[float, ...]
 _NEARLY = 1e-9
 
 
-def minus(one: Vector, other: Vector) -> Vector:
-    """one - other"""
-    return tuple(a - b for a, b in zip(one, other, strict=True))
+def minus(left: Vector, right: Vector) -> Vector:
+    """left - right"""
+    return tuple(a - b for a, b in zip(left, right, strict=True))
 
 
-def plus(one: Vector, other: Vector, factor: float = 1.0) -> Vector:
-    """one + factor * other"""
-    return tuple(a + factor * b for a, b in zip(one, other, strict=True))
+def plus(left: Vector, right: Vector, factor: float = 1.0) -> Vector:
+    """left + factor * right"""
+    return tuple(a + factor * b for a, b in zip(left, right, strict=True))
 
 
-def dot(one: Vector, other: Vector) -> float:
+def dot(left: Vector, right: Vector) -> float:
     """The inner product."""
-    return sum(a * b for a, b in zip(one, other, strict=True))
+    return sum(a * b for a, b in zip(left, right, strict=True))
 
 
-def cross(one: Vector, other: Vector) -> Vector:
+def cross(left: Vector, right: Vector) -> Vector:
     """The vector product in three dimensions."""
-    (a, b, c), (d, e, f) = one, other
+    (a, b, c), (d, e, f) = left, right
     return (b * f - c * e, c * d - a * f, a * e - b * d)
 
 
@@ -46,7 +46,7 @@ def middle(points: Sequence[Vector]) -> Vector:
 
 
 def hull(points: Iterable[Point]) -> list[Point]:
-    """The corners of the convex hull in the plane, counter-clockwise; one or two where all points lie on a line."""
+    """The corners of the convex hull in the plane, counter-clockwise; one or two for a line."""
     ordered = sorted(set(points))
     if len(ordered) < 3:
         return ordered
@@ -56,12 +56,12 @@ def hull(points: Iterable[Point]) -> list[Point]:
 
 
 def _chain(points: Sequence[Point]) -> list[Point]:
-    found: list[Point] = []
+    corners: list[Point] = []
     for point in points:
-        while len(found) > 1 and _turn(found[-2], found[-1], point) <= _NEARLY:
-            found.pop()
-        found.append(point)
-    return found
+        while len(corners) > 1 and _turn(corners[-2], corners[-1], point) <= _NEARLY:
+            corners.pop()
+        corners.append(point)
+    return corners
 
 
 def _turn(a: Point, b: Point, c: Point) -> float:
@@ -77,9 +77,9 @@ class Face:
 
 
 def faces(points: Sequence[Vector]) -> list[Face]:
-    """The faces of the convex hull of at most some dozens of points; none where they lie in a plane."""
+    """The faces of the convex hull of at most some dozens of points; none for points in a plane."""
     corners = _without_middles(points)
-    found: dict[tuple[float, ...], Face] = {}
+    by_plane: dict[tuple[float, ...], Face] = {}
     for a, b, c in itertools.combinations(corners, 3):
         normal = cross(minus(b, a), minus(c, a))
         size = length(normal)
@@ -92,17 +92,17 @@ def faces(points: Sequence[Vector]) -> list[Face]:
                 outer = tuple(sign * value for value in normal)
                 on_it = [point for point, side in zip(corners, sides, strict=True) if abs(side) <= _NEARLY]
                 key = (*(round(value, 6) for value in outer), round(dot(outer, a), 6))
-                found.setdefault(key, Face(outer, tuple(_around(on_it, outer))))
-    return list(found.values())
+                by_plane.setdefault(key, Face(outer, tuple(_around(on_it, outer))))
+    return list(by_plane.values())
 
 
 def _without_middles(points: Sequence[Vector]) -> list[Vector]:
-    """The points that lie halfway between no two others: corners are among them."""
+    """The points that lie halfway between no two others; corners are among them."""
     there = set(points)
     return [
         point
         for point in there
-        if not any(plus(plus(point, point), other, -1.0) in there for other in there if other != point)
+        if not any(plus(plus(point, point), end, -1.0) in there for end in there if end != point)
     ]
 
 
@@ -125,16 +125,16 @@ class Projection:
     @property
     def towards(self) -> Vector:
         """The direction towards the viewer, of length 1."""
-        found = cross(self.x, self.y)
-        return tuple(value / length(found) for value in found)
+        normal = cross(self.x, self.y)
+        return tuple(value / length(normal) for value in normal)
 
     def __call__(self, point: Vector) -> Point:
-        """Where a point of space falls on the page."""
+        """The page's point for a point of space."""
         return dot(self.x, point), dot(self.y, point)
 
 
-#: Nearly isometric, turned so far that points of a lattice do not fall on each other: the first
-#: axis recedes to the upper left, the second runs to the right, the third up.
+#: Nearly isometric, turned so that lattice points do not coincide: the first axis recedes to the
+#: upper left, the second runs to the right, the third up.
 AXONOMETRIC = Projection((-0.74, 0.90, 0.0), (-0.26, -0.08, -1.0))
-#: The plane as it is, y upwards.
+#: The plane itself, y upwards.
 PLANE = Projection((1.0, 0.0, 0.0), (0.0, -1.0, 0.0))

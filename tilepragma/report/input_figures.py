@@ -1,5 +1,7 @@
-"""Pictures of versions over inputs, as the TileK paper has them: the share of the best over sorted
-inputs (its Figure 6), and what several ways to choose a version reach on the whole (its Figure 7).
+"""Pictures of versions over inputs, as in the TileK paper.
+
+Its Figure 6 shows shares of the best over sorted inputs, its Figure 7 what several ways to choose a
+version reach overall.
 """
 
 from __future__ import annotations
@@ -27,15 +29,15 @@ from tilepragma.report.scene import Figure
 from tilepragma.report.svg import path
 
 _HIGH = 190.0
-#: Of a range: its height with one line of words, and that of another line.
+#: The height of a range with one line of text, and of each further line.
 _ROW, _LINE = 44.0, 14.0
-#: Beyond this ratio of the most to the least an axis is logarithmic.
+#: Beyond this ratio of greatest to least, an axis is logarithmic.
 _WIDE = 20.0
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What something called `name` reaches of the best at each input, from 0 to 1."""
+    """The share, from 0 to 1, of the best that `name` reaches at each input."""
 
     name: str
     shares: tuple[float, ...]
@@ -43,14 +45,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class Range:
-    """The `spread` of a performance over all inputs, of what is called `name`."""
+    """The `spread` of `name`'s performance over all inputs."""
 
     name: str
     spread: Spread
 
 
 def shares_figure(curves: Sequence[Curve], caption: str) -> Figure:
-    """Each curve's shares in ascending order, over the inputs as a percentage of all. There is a curve, and it has an input."""
+    """Each curve's shares in ascending order, over the percentage of inputs; all have some."""
     sheet = new_sheet()
     across, up = Scale(0.0, 100.0, WIDTH), Scale(0.0, 100.0, _HIGH)
     draw_field(
@@ -67,7 +69,7 @@ def shares_figure(curves: Sequence[Curve], caption: str) -> Figure:
 
 
 def ranges_figure(ranges: Sequence[Range], unit: str, caption: str) -> Figure:
-    """The mean of each as a point, on a line from the least to the most; `unit` is what they count. There is one, and it is above 0."""
+    """The mean of each range on a line from least to greatest, in `unit`; values above 0."""
     sheet = new_sheet()
     least, most = min(range_.spread.least for range_ in ranges), max(range_.spread.most for range_ in ranges)
     is_log = most > _WIDE * least
@@ -83,16 +85,16 @@ def ranges_figure(ranges: Sequence[Range], unit: str, caption: str) -> Figure:
             sheet.label((x, bottom + 9.0), plain(value))
             free = x + 30.0
     y = 0.0
-    for one, lines, look in zip(ranges, names, LOOKS, strict=False):
+    for spread_range, lines, look in zip(ranges, names, LOOKS, strict=False):
         y += _height(lines) - 14.0
         for above, words in enumerate(reversed(lines)):
             sheet.label((-42.0, y - 17.0 - _LINE * above), words, TEXT - 1, anchor="start")
-        ends = [(across.at(one.spread.least), y), (across.at(one.spread.most), y)]
+        ends = [(across.at(spread_range.spread.least), y), (across.at(spread_range.spread.most), y)]
         sheet.draw(path(ends, stroke=look.colour, stroke_width=2.2, class_="range"), *ends)
         for x, _ in ends:
             sheet.draw(path([(x, y - 5), (x, y + 5)], stroke=look.colour, stroke_width=2.2))
-        sheet.draw(marker(look, (across.at(one.spread.mean), y), 5.0, "mean"))
-        sheet.label((-6.0, y), f"{one.spread.mean:.3g}", SMALL, anchor="end", fill=INK)
+        sheet.draw(marker(look, (across.at(spread_range.spread.mean), y), 5.0, "mean"))
+        sheet.label((-6.0, y), f"{spread_range.spread.mean:.3g}", SMALL, anchor="end", fill=INK)
         y += 14.0
     words = f"{unit}{', logarithmic' if is_log else ''}: mean (sign, number), least and most"
     sheet.label((WIDTH / 2, bottom + 26.0), words, SMALL + 0.5, font_style="italic")
@@ -101,5 +103,5 @@ def ranges_figure(ranges: Sequence[Range], unit: str, caption: str) -> Figure:
 
 
 def _height(lines: Sequence[str]) -> float:
-    """Of a range and the lines of its name."""
+    """The height of a range and its lines of text."""
     return _ROW + _LINE * (len(lines) - 1)

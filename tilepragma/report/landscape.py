@@ -1,4 +1,4 @@
-"""Predicted or measured times over a plan's tile sizes, and which of them a picture in two dimensions is worth most for."""
+"""Predicted or measured times over tile sizes, and the two sizes that a picture should show."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from functools import cached_property
 
 from tilepragma.base.frozen_values import dataclass
 
-#: Seconds below which times are not told apart: a kernel that has nothing to do takes none.
+#: Shorter times count as equal: a kernel without work takes none.
 _SHORTEST = 1e-12
 
 
 @dataclass(frozen=True)
 class Landscape:
-    """`seconds` of every layout that was predicted, by the values of the sizes of these `names`;
-    `default` is one of them where the model has a time for it. `device` is the name of the one that
-    they are predicted for. `is_measured`: they were measured there instead; `note` is then a
-    sentence for the caption on what else they depend on, and all sizes are shown
-    (`measured_landscape`).
+    """Times of tile sizes. `seconds` has the time of every predicted layout, by the values of the
+    sizes called `names`. `default` is a layout, if the model has a time for it. `device` is the
+    name of the device. `is_measured`: the times were measured on it, by `measured_landscape`; all
+    sizes are shown, and `note` is a sentence for the caption on what else they depend on.
     """
 
     names: tuple[str, ...]
@@ -30,7 +29,7 @@ class Landscape:
 
     @cached_property
     def best(self) -> tuple[int, ...]:
-        """The layout of the least time; of several the first."""
+        """The layout with the least time; the first of several."""
         return min(self.seconds, key=self.seconds.__getitem__)
 
     def ratio(self, layout: tuple[int, ...]) -> float:
@@ -39,7 +38,7 @@ class Landscape:
         return max(self.seconds[layout], least) / least
 
     def through_best(self, places: tuple[int, ...]) -> dict[tuple[int, ...], float]:
-        """Ratios of the layouts that have the best one's sizes except at these places, by the sizes at these."""
+        """Ratios of the layouts that differ from the best at `places` only, by the sizes there."""
         others = [place for place in range(len(self.names)) if place not in places]
         return {
             tuple(layout[place] for place in places): self.ratio(layout)
@@ -48,12 +47,12 @@ class Landscape:
         }
 
     def spread(self, place: int) -> float:
-        """How many times as long as the best the worst value of one size takes, the others as in the best."""
+        """The ratio to the best of the worst value of one size, with the others as in the best."""
         return max(self.through_best((place,)).values())
 
     @cached_property
     def axes(self) -> tuple[int, ...]:
-        """The places of the two sizes of the widest spread, of one where others have a single value, in their order; none: a single layout."""
+        """The ordered places of the two sizes with the widest spreads, fewer if sizes are fixed."""
         if self.is_measured:
             return tuple(range(len(self.names)))
         free = [place for place in range(len(self.names)) if len(self.through_best((place,))) > 1]
@@ -61,7 +60,7 @@ class Landscape:
 
     @property
     def fixed(self) -> tuple[int, ...]:
-        """The places of the sizes that a picture over `axes` holds at the best one's values."""
+        """The places of the sizes that a picture over `axes` holds at the best layout's values."""
         return tuple(place for place in range(len(self.names)) if place not in self.axes)
 
     def text(self, layout: tuple[int, ...], places: tuple[int, ...] | None = None) -> str:
@@ -73,9 +72,9 @@ class Landscape:
 def measured_landscape(
     names: tuple[str, ...], seconds: Mapping[tuple[int, ...], float], default: tuple[int, ...], device: str, note: str
 ) -> Landscape | None:
-    """The two sizes that matter most of layouts that were measured, with the least time of all
-    values of the others: what is measured lies too scattered for a cut. None where there is a
-    single layout. `default` may be empty: not known.
+    """The two most important sizes of measured layouts, with the least time over all others.
+    Measurements are too scattered for a cut. None where there is a single layout. `default` may be
+    empty: not known.
     """
     places = [place for place in range(len(names)) if len({layout[place] for layout in seconds}) > 1]
     spreads = {place: _least(seconds, (place,)) for place in places}
@@ -92,12 +91,12 @@ def measured_landscape(
 
 
 def _least(seconds: Mapping[tuple[int, ...], float], places: tuple[int, ...]) -> dict[tuple[int, ...], float]:
-    """The least time by the sizes at some places; none is 0."""
-    found: dict[tuple[int, ...], float] = {}
+    """The least positive time for each combination of the sizes at some places."""
+    least: dict[tuple[int, ...], float] = {}
     for layout, time in seconds.items():
         short = tuple(layout[place] for place in places)
-        found[short] = min(max(time, _SHORTEST), found.get(short, math.inf))
-    return found
+        least[short] = min(max(time, _SHORTEST), least.get(short, math.inf))
+    return least
 
 
 def ratio_text(ratio: float) -> str:

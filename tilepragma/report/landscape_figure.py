@@ -1,4 +1,4 @@
-"""A picture of predicted or measured times: over two tile sizes a map in colours, over one a line; as multiples of the best, on logarithmic axes."""
+"""Pictures of times, as multiples of the best: a map over two tile sizes, or a line over one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from tilepragma.report.scene import Figure
 from tilepragma.report.sheet import LegendEntry, Sheet
 from tilepragma.report.svg import Box, Node, Point, Style, node, path, text, text_width
 
-#: The ratios up to which each colour but the last goes. They lie closest where layouts are worth
-#: choosing.
+#: The upper ratios of all colours but the last. They are closest where layouts are worth choosing.
 _BOUNDS = (1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
 #: Lengths in user units: of an axis for each of its values, and at most.
 _WIDE, _HIGH, _LONGEST = 44.0, 28.0, 340.0
-#: Cells of a map beyond which those that have no time are not framed.
+#: In maps with more cells, cells without a time get no frame.
 _MOST_CELLS = 400
 _FIGURE = 11.0
 """size of the figures in cells"""
@@ -33,14 +32,14 @@ _DEFAULT: Style = {"stroke": INK, "stroke_width": 1.6, "stroke_dasharray": "4 2.
 
 @dataclass(frozen=True)
 class _Axis:
-    """Values in ascending order, the first half an interval from 0, on a logarithmic axis; an interval ends half way to its neighbours."""
+    """Ascending values on a logarithmic axis; intervals end half way between values, from 0."""
 
     values: tuple[int, ...]
     per_value: float
 
     @cached_property
     def places(self) -> tuple[float, ...]:
-        """Where the axis begins, where values lie on it, and where it ends."""
+        """The positions of the axis's start, of the values, and of its end."""
         logs = [math.log2(value) for value in self.values]
         before, after = (logs[1] - logs[0], logs[-1] - logs[-2]) if len(logs) > 1 else (1.0, 1.0)
         ends = logs[0] - before / 2, logs[-1] + after / 2
@@ -53,19 +52,19 @@ class _Axis:
         return self.places[-1]
 
     def at(self, value: int) -> float:
-        """Where a value lies."""
+        """A value's position."""
         return self.places[self.values.index(value) + 1]
 
     def interval(self, value: int) -> tuple[float, float]:
-        """Where a value's interval begins and ends."""
+        """The start and the end of a value's interval."""
         place = self.values.index(value)
-        before, here, after = self.places[place : place + 3]
-        return before if place == 0 else (before + here) / 2, after if place + 1 == len(self.values) else (
-            here + after
+        before, position, after = self.places[place : place + 3]
+        return before if place == 0 else (before + position) / 2, after if place + 1 == len(self.values) else (
+            position + after
         ) / 2
 
     def labelled(self, room: float) -> Iterator[tuple[float, str]]:
-        """Values with their places, as many as leave each other `room` or, where that is 0, room for their digits."""
+        """Values with positions, at least `room` apart; 0: with room for their digits."""
         free = -math.inf
         for value in self.values:
             half = (room or text_width(str(value), SMALL) + 4) / 2
@@ -75,7 +74,7 @@ class _Axis:
 
 
 def landscape_figure(landscape: Landscape) -> Figure | None:
-    """Its picture; None of a single layout."""
+    """The landscape's picture; None for a single layout."""
     if not landscape.axes:
         return None
     sheet = Sheet(PLANE, 1.0)
@@ -97,9 +96,8 @@ def landscape_figure(landscape: Landscape) -> Figure | None:
 def _caption(landscape: Landscape, blank: bool) -> str:
     named = " and ".join(landscape.names[place] for place in landscape.axes)
     how = "measured" if landscape.is_measured else "predicted"
-    words = [
-        f"{how.capitalize()} on {landscape.device}, as multiples of the best time, {seconds(landscape.seconds[landscape.best])}, over {named}."
-    ]
+    best = seconds(landscape.seconds[landscape.best])
+    words = [f"{how.capitalize()} on {landscape.device}, as multiples of the best time, {best}, over {named}."]
     if landscape.note:
         words.append(landscape.note)
     if landscape.fixed:
@@ -108,8 +106,8 @@ def _caption(landscape: Landscape, blank: bool) -> str:
         words.append(f"Empty: not {how}.")
     if not _shows_default(landscape) and not landscape.is_measured:
         default = landscape.text(landscape.default)
-        known = landscape.default in landscape.seconds
-        takes = f"{ratio_text(landscape.ratio(landscape.default))} times the best" if known else "not predicted"
+        has_default = landscape.default in landscape.seconds
+        takes = f"{ratio_text(landscape.ratio(landscape.default))} times the best" if has_default else "not predicted"
         words.append(f"The default is not in the picture: {default}, {takes}.")
     return " ".join(words)
 
@@ -177,19 +175,19 @@ def _draw_cell(sheet: Sheet, box: Box, ratio: float | None, figure: bool) -> Non
 
 
 def _colour(ratio: float) -> str:
-    """Light near the best. The darkest of all is left out, for figures stand on it."""
+    """Light near the best. The darkest colour is left out, since numbers stand on it."""
     return time_colour(sum(ratio > bound for bound in _BOUNDS), len(_BOUNDS) + 2)
 
 
 def _scale() -> LegendEntry:
-    """All colours with the ratios up to which they go."""
+    """All colours with their upper ratios."""
     words = [*(f"≤ {bound:g}" for bound in _BOUNDS), f"> {_BOUNDS[-1]:g}"]
     drawn: list[Node] = []
     left = 0.0
-    for ratio, said in zip((*_BOUNDS, math.inf), words, strict=True):
-        right = left + text_width(said, SMALL) + 6
+    for ratio, word in zip((*_BOUNDS, math.inf), words, strict=True):
+        right = left + text_width(word, SMALL) + 6
         drawn.append(_rectangle(Box(left, -8, right, 8), fill=_colour(ratio), stroke=PAPER, stroke_width=HAIRLINE))
-        drawn.append(text(((left + right) / 2, 0.36 * SMALL), said, SMALL, fill=INK, text_anchor="middle"))
+        drawn.append(text(((left + right) / 2, 0.36 * SMALL), word, SMALL, fill=INK, text_anchor="middle"))
         left = right
     return LegendEntry(tuple(drawn), "times the best", left)
 
@@ -228,7 +226,7 @@ def _around(point: Point, half: float) -> Box:
 
 
 def _marks(landscape: Landscape) -> list[LegendEntry]:
-    """The best and the default, as far as it is seen, with their times."""
+    """The best and the default, as far as the picture shows them, with their times."""
     best, default = landscape.seconds[landscape.best], landscape.seconds.get(landscape.default)
     entries = [_mark(f"best: {seconds(best)}", _BEST)]
     if default is not None and _shows_default(landscape):

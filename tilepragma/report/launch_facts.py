@@ -1,4 +1,4 @@
-"""What the host does for a kernel, step by step: loops in order, launches, and how their loops are dealt out."""
+"""The host's steps for a kernel: loops in order, launches, and how loops are distributed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tilepragma.schedule.doacross import persistent_launches
 
 @dataclass(frozen=True)
 class LaunchLine:
-    """A loop that the host runs (`trips` times, where the sizes say it), a condition, or a launch;
-    `loops` are (iterator, how it is distributed) of a launch, `below` says what its workers make of
-    the arrays, or which tiles a loop goes through; `launch` is its name.
+    """A loop of the host (`trips` times, where the sizes tell), a condition, or a launch. For a
+    launch, `launch` is its name and `loops` are (iterator, distribution). `below` says how workers
+    access the arrays, or which tiles a loop visits.
     """
 
     depth: int
@@ -38,7 +38,7 @@ class LaunchLine:
 
 @dataclass(frozen=True)
 class LaunchGroup:
-    """What happens on one kind of target."""
+    """The steps on one kind of target."""
 
     title: str
     lines: tuple[LaunchLine, ...]
@@ -50,7 +50,7 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
         return ()
     on_cores = sizes.with_numbers(_on_cores(plan, sizes))
     on_devices = sizes.with_numbers({size.object.host: size.device for size in plan.sizes})
-    on_devices_lines = tuple(_with_more(_lines(plan.device_steps, 0, on_devices), plan))
+    on_devices_lines = tuple(_with_device_facts(_lines(plan.device_steps, 0, on_devices), plan))
     if plan.host_steps == plan.device_steps and on_cores == on_devices:
         return (LaunchGroup("on all", on_devices_lines),)
     return (
@@ -60,7 +60,7 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
 
 
 def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
-    """The tile sizes of such a launch; none where the numbers do not say which."""
+    """The tile sizes of launches on cores; empty where the sizes do not determine them."""
     from tilepragma.ir.evaluation import UncountableError
 
     try:
@@ -70,28 +70,27 @@ def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
     return {size.object.host: value for size, value in zip(plan.sizes, chosen, strict=True)}
 
 
-def _with_more(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
-    """The lines with what is said of launches on devices alone."""
+def _with_device_facts(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
+    """The lines, with the facts of device launches."""
     accesses = access_lines(plan)
     persistent = {launch.of for launch in persistent_launches(plan)}
-    boxes = {one.name: (_of_boxes(plan, one),) for one in plan.device if one.staged_scratchpads}
+    staged = [launch for launch in plan.device if launch.staged_scratchpads]
+    scratchpads = {launch.name: (_scratchpad_line(plan, launch),) for launch in staged}
     for line in lines:
         waves = (_PERSISTENT,) if line.launch in persistent else ()
-        own = (*boxes.get(line.launch, ()), *accesses.get(line.launch, ()))
-        yield replace(line, below=own, remarks=(*line.remarks, *waves)) if line.launch else line
+        below = (*scratchpads.get(line.launch, ()), *accesses.get(line.launch, ()))
+        yield replace(line, below=below, remarks=(*line.remarks, *waves)) if line.launch else line
 
 
-def _of_boxes(plan: KernelPlan, launch: Launch) -> str:
-    """What a gang keeps of a tile, or that there is no room for it."""
-    from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
+def _scratchpad_line(plan: KernelPlan, launch: Launch) -> str:
+    """What a gang keeps in shared memory, or that it does not fit."""
+    from tilepragma.cost.tile_bytes import array_tiles_fit, default_array_tile_bytes
 
     names = " and ".join(scratchpad.array.host for scratchpad in launch.staged_scratchpads)
-    size, room = usual_box_bytes(plan, launch), plan.kernel.directive.local_bytes
+    size, room = default_array_tile_bytes(plan, launch), plan.kernel.directive.local_bytes
     part = f"with tiles of {' x '.join(str(size.device) for size in plan.sizes)} a tile's part of {names} is"
-    if boxes_fit(plan, launch):
-        return (
-            f"{part} staged in memory of the gang, {size} of {room} bytes: copied by rows, computed there by diagonals"
-        )
+    if array_tiles_fit(plan, launch):
+        return f"{part} staged in shared memory, {size} of {room} bytes: copied by rows, computed there by diagonals"
     return f"{part} not staged: it takes {size} bytes, and a gang has {room} (smaller tiles: TILEK_SIZES)"
 
 
@@ -99,7 +98,7 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
     for step in steps:
         if isinstance(step, Launch):
             what = f"launch {step.name}{_line_of(step)}"
-            remarks = (*_remarks(step), *_alone(step, sizes))
+            remarks = (*_remarks(step), *_idle_distribution(step, sizes))
             yield LaunchLine(depth, what, _loops(step, sizes), remarks, launch=step.name)
         elif isinstance(step, HostLoop):
             shape = f", {step.shape}" if step.shape else ""
@@ -113,21 +112,21 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
 
 
 def _tiles_of_band(band: TiledBand) -> Iterator[str]:
-    """The hyperplanes of the tiles, and which tiles run at once."""
+    """The hyperplanes of the tiles, and which tiles run in parallel."""
     from tilepragma.poly.schedule import Row, row_text
 
-    for each in band.statements:
-        rows = (Row(row, offset, None) for row, offset in zip(each.rows, each.offsets, strict=True))
-        place = "" if each.range.start.file == NOWHERE.file else f", line {each.range.start.line}"
-        yield f"hyperplanes phi{place}: ({', '.join(row_text(row, each.iterators) for row in rows)})"
+    for statement in band.statements:
+        rows = (Row(row, offset, None) for row, offset in zip(statement.rows, statement.offsets, strict=True))
+        place = "" if statement.range.start.file == NOWHERE.file else f", line {statement.range.start.line}"
+        yield f"hyperplanes phi{place}: ({', '.join(row_text(row, statement.iterators) for row in rows)})"
     count = len(band.statements[0].rows)
     numbers = [f"t{place + 1}" for place in range(count)]
     inside = f", {', '.join(numbers[band.summed :])} in order inside each" if count > band.summed else ""
-    yield f"tiles t = floor(phi / size): those of equal {' + '.join(numbers[: band.summed])} at once{inside}"
+    yield f"tiles t = floor(phi / size): those of equal {' + '.join(numbers[: band.summed])} in parallel{inside}"
 
 
 def _line_of(launch: Launch) -> str:
-    """Where the first loop or statement of the launch stands in the user's text."""
+    """The line of the user's text where the launch's first loop or statement stands."""
     for node in walk(launch.body):
         if isinstance(node, TileNest):
             place = node.loops[0].loop.header
@@ -146,18 +145,18 @@ def _trips(loop: Loop, sizes: Sizes) -> str:
 
 
 def _host_loop(loop: Loop) -> str:
-    """The user's loop with its bounds; of one that the planner made, whose bounds are long, the iterator alone."""
+    """The user's loop with its bounds; of a planner's loop, whose bounds are long, the iterator."""
     return loop_text(loop) if loop.header.file != NOWHERE.file else f"for each {_name(loop)}"
 
 
 def _name(loop: Loop) -> str:
-    """The iterator; without the number that tells names of the planner apart."""
+    """The iterator, without the number that tells the planner's names apart."""
     name = loop.iterator.host
     return name if loop.header.file != NOWHERE.file else re.sub(r"_\d+$", "", name)
 
 
 def loop_text(loop: Loop) -> str:
-    """`for t = 0 … < steps`, steps other than 1 named."""
+    """`for t = 0 … < steps`; steps other than 1 are shown."""
     step = plain_text(loop.step)
     by = "" if step in ("1", "-1") else f" by {step}"
     name = loop.iterator.host
@@ -166,18 +165,18 @@ def loop_text(loop: Loop) -> str:
 
 def _loops(launch: Launch, sizes: Sizes) -> tuple[tuple[str, str], ...]:
     tiled = [loop for nest in walk(launch.body) if isinstance(nest, TileNest) for loop in nest.loops]
-    dealt = ((_name(loop.loop), f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
-    return tuple(dict.fromkeys(dealt))
+    loops = ((_name(loop.loop), f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
+    return tuple(dict.fromkeys(loops))
 
 
 def _tiles(tiled: TiledLoop) -> str:
-    """`gang 0 × worker 0`, the user's own tiles from the outermost on; what is in order needs no word beside what is dealt."""
+    """`gang 0 × worker 0`, outermost tile first; sequential tiles appear only on their own."""
     words = [_tile(tile) for tile in tiled.tiles]
-    dealt = [word for tile, word in zip(tiled.tiles, words, strict=True) if tile.axis is not None]
+    distributed = [word for tile, word in zip(tiled.tiles, words, strict=True) if tile.axis is not None]
     plain = all(tile.axis is not None or tile.kind.value == "dynamic" for tile in tiled.tiles)
-    if not dealt:
+    if not distributed:
         return "in order" if plain else " × ".join(words)
-    return " × ".join(dealt if plain else words)
+    return " × ".join(distributed if plain else words)
 
 
 def _tile(tile: Tile) -> str:
@@ -186,17 +185,17 @@ def _tile(tile: Tile) -> str:
     return tile.kind.value + ("" if tile.argument is None else f" {tile.argument.text}")
 
 
-def _alone(launch: Launch, sizes: Sizes) -> Iterator[str]:
-    """Whether the sizes leave one tile or iteration to deal out: the domain is smaller than a tile, mostly."""
-    dealt = [
+def _idle_distribution(launch: Launch, sizes: Sizes) -> Iterator[str]:
+    """Loops of which the sizes leave one tile or iteration: mostly the domain is below a tile."""
+    trips = [
         iterations(loop.loop, sizes)
         for nest in walk(launch.body)
         if isinstance(nest, TileNest)
         for loop in nest.loops
         if any(tile.axis is not None for tile in loop.tiles)
     ]
-    if dealt and all(count == 1 for count in dealt):
-        yield "one alone: nothing runs at once"
+    if trips and all(count == 1 for count in trips):
+        yield "one alone: nothing runs in parallel"
 
 
 _PERSISTENT = "one launch for all wavefronts on CUDA"
@@ -207,14 +206,14 @@ def _remarks(launch: Launch) -> Iterator[str]:
     for reduction in launch.reductions:
         yield f"reduces {reduction.object.host} with {reduction.operator}"
     first = set(launch.first_privates)
-    own = [object_.host for object_ in launch.privates if object_ not in first]
-    if own:
-        yield f"private {', '.join(own)}"
+    privates = [object_.host for object_ in launch.privates if object_ not in first]
+    if privates:
+        yield f"private {', '.join(privates)}"
     if first:
         yield f"firstprivate {', '.join(object_.host for object_ in launch.first_privates)}"
     staged = ", ".join(map(staged_text, staged_arrays(launch)))
     if staged:
-        yield f"stages {staged} in memory of the gang{_AHEAD if copies_ahead(launch) else ''}"
+        yield f"stages {staged} in shared memory{_AHEAD if copies_ahead(launch) else ''}"
     for node in buffered((forms(launch)[1],)) if staged else ():
         for buffer in node.buffers:
             yield f"{plain_text(buffer.access)} stays in registers of its worker"

@@ -1,4 +1,4 @@
-"""What was measured of kernels as one self-contained page: pictures and tables, no script, nothing from elsewhere."""
+"""Measurements of kernels as one self-contained page: pictures and tables, no script."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from tilepragma.report.scene import Figure
 
 @dataclass(frozen=True)
 class WayRow:
-    """A way to choose a version: the mean, least and most of its performance over all inputs, and
-    how many times as much as the best version on average it reaches in the mean and in the worst
-    case; all as texts.
+    """A way to choose a version, as texts. `mean`, `least` and `most` are its performance over all
+    inputs; the speedups over the best version on average are the mean and the worst.
     """
 
     name: str
@@ -27,7 +26,7 @@ class WayRow:
 
 @dataclass(frozen=True)
 class InputRow:
-    """An input: the times of its fastest version and of the default, the share of the best that this and the rules reach; all as texts."""
+    """An input: times of the fastest version and the default, and shares of the best, as texts."""
 
     input: str
     version: str
@@ -39,7 +38,7 @@ class InputRow:
 
 @dataclass(frozen=True)
 class VersionRow:
-    """A version that ran at every input: the shares of the best that it reaches in the mean and at its worst input, and where it was the fastest."""
+    """A version that ran at every input: its mean and least share of the best, and its wins."""
 
     name: str
     mean: str
@@ -49,9 +48,9 @@ class VersionRow:
 
 @dataclass(frozen=True)
 class KernelSection:
-    """A kernel on a target. `unit` is what performance counts, `facts` says where it was measured,
-    `rules` has what the translator takes, `missing` sentences on pictures that there are none of,
-    with what to do for them.
+    """A kernel on a target. `unit` is what performance counts, `facts` where it was measured,
+    `rules` what the translator takes. `missing` are sentences on pictures that are missing and how
+    to get them.
     """
 
     name: str
@@ -75,9 +74,9 @@ class KernelSection:
 
 @dataclass(frozen=True)
 class MeasurementsPage:
-    """The whole page. `figures` are those of all kernels together, `missing` sentences on what
-    there is none of, `runs` pictures of runs over time; `note` is the user's, `made` says of what
-    the page was made.
+    """The whole page. `figures` cover all kernels together, `runs` are pictures of runs over time.
+    `missing` are sentences on what is missing; `note` is the user's; `made` names the page's
+    sources.
     """
 
     title: str
@@ -95,19 +94,19 @@ class MeasurementsPage:
 
     @property
     def pictures(self) -> list[tuple[str, Figure]]:
-        """Every picture with the name of a file for it, without its ending. Names of kernels may come from another machine's measurements."""
-        own = [
+        """Every picture with a file name, without its ending; kernels' names may be anything."""
+        named = [
             (re.sub(r"[^\w-]", "_", f"{part.name}-{part.target}-{figure.name}"), figure)
             for part in self.sections
             for figure in part.figures
         ]
-        return [*_numbered([(one.name, one) for one in (*self.figures, *self.runs)]), *_numbered(own)]
+        return [*_numbered([(figure.name, figure) for figure in (*self.figures, *self.runs)]), *_numbered(named)]
 
 
 def _numbered(named: Sequence[tuple[str, Figure]]) -> list[tuple[str, Figure]]:
-    """The same, a number behind names that come again."""
-    found: list[tuple[str, Figure]] = []
+    """The same, with a number after repeated names."""
+    numbered: list[tuple[str, Figure]] = []
     for name, figure in named:
-        count = sum(other.rpartition("_")[0] == name or other == name for other, _ in found)
-        found.append((f"{name}_{count + 1}" if count else name, figure))
-    return found
+        count = sum(taken.rpartition("_")[0] == name or taken == name for taken, _ in numbered)
+        numbered.append((f"{name}_{count + 1}" if count else name, figure))
+    return numbered

@@ -1,11 +1,12 @@
-"""A user's relaxation on a model problem of ours, as a C program that counts its sweeps and its
-time: what `explain --measure` compares methods on.
+"""A user's relaxation on a model problem, as a C program that counts sweeps and time.
 
-    u[x] = sum over offsets o of  c_o * u[x + o],    u = 0 around the mesh,    u uniformly random in [0, 1) at first
+`explain --measure` compares methods by it.
 
-The coefficients, the order of loops, the directions of sweeps, the type of elements and the mesh's
-extents are the user's; a right-hand side is an array of zeros. The solution is u = 0, so that the
-greatest |u| is the error itself.
+    u[x] = sum over offsets o of  c_o * u[x + o],    u = 0 around the mesh
+
+At first u is uniformly random in [0, 1). The coefficients, the order of loops, the directions of
+sweeps, the type of elements and the mesh's extents are the user's. A right-hand side is an array of
+zeros. The solution is u = 0, so the greatest |u| is the error.
 """
 
 from __future__ import annotations
@@ -28,26 +29,24 @@ from tilepragma.patterns.relaxation import SorNest, Sweep, Variation
 from tilepragma.report.coefficient_values import CoefficientValues, UnknownValueError, best_factor
 from tilepragma.report.size_values import Sizes, iterations
 
-#: Inner points along each dimension where the sizes do not say them, by the number of dimensions.
+#: Default inner points along each dimension, by the number of dimensions.
 DEFAULT_EXTENTS = {1: (512,), 2: (256, 256), 3: (64, 64, 64)}
-#: Layers that `sor(multilayer)` takes at once where nothing is said of them.
+#: Default number of layers that `sor(multilayer)` computes together.
 _LAYERS = 16
 _OVER = {Variation.SPACE: "in space", Variation.SWEEP: "from sweep to sweep"}
 _CLAUSE = "@clause@"
 
 
 class NoModelError(Exception):
-    """Why a relaxation has no model problem, a clause on it."""
+    """Why a relaxation has no model problem, as a clause."""
 
 
 @dataclass(frozen=True)
 class ModelProblem:
-    """A program for each method. `kernels` are those whose relaxation it is, `line` that of the
-    first one's assignment; `extents` are the inner points along each dimension, `values` numbers
-    that stand for names in coefficients, `chosen` those names that nobody said a number of.
-
-    `clauses` ask for the methods; between two looks at the error lie `rounds` rounds of the loop
-    around sweeps, each of `sweeps`.
+    """A program for each method. `kernels` share this relaxation, `line` is its assignment in the
+    first. `extents` are the inner points along each dimension, `values` numbers for names in
+    coefficients, `chosen` those without a number from the user. `clauses` ask for the methods. The
+    program checks the error after `rounds` rounds of the loop around sweeps, each of `sweeps`.
     """
 
     kernels: tuple[str, ...]
@@ -63,13 +62,13 @@ class ModelProblem:
     text: str
 
     def program(self, clause: str) -> str:
-        """The program that asks for a method; without its pragmas it is that of the original loops."""
+        """The program that asks for a method; without its pragmas it runs the original loops."""
         return self.text.replace(_CLAUSE, clause)
 
 
 @dataclass(frozen=True)
 class NoModel:
-    """Why what looks like a relaxation, at `line`, is measured by no method."""
+    """Why no method is measured for the likely relaxation at `line`."""
 
     kernel: str
     line: int
@@ -79,7 +78,7 @@ class NoModel:
 def model_problems(
     kernels: Sequence[Kernel], sizes: Sizes, values: Mapping[str, float]
 ) -> tuple[ModelProblem | NoModel, ...]:
-    """The model problem of each relaxation in place of regions as written, one for those that are alike. `values` are of names in coefficients."""
+    """The model problem of each relaxation, shared by equal ones. `values`: coefficients."""
     problems: dict[tuple[str, tuple[str, ...]], ModelProblem] = {}
     others: list[NoModel] = []
     for kernel in kernels:
@@ -92,14 +91,14 @@ def model_problems(
             except NoModelError as error:
                 others.append(NoModel(kernel.name, nest.range.start.line, str(error)))
                 continue
-            known = problems.setdefault((made.text, made.clauses), made)
-            names = tuple(dict.fromkeys((*known.kernels, kernel.name)))
-            problems[made.text, made.clauses] = replace(known, kernels=names)
+            problem = problems.setdefault((made.text, made.clauses), made)
+            names = tuple(dict.fromkeys((*problem.kernels, kernel.name)))
+            problems[made.text, made.clauses] = replace(problem, kernels=names)
     return (*problems.values(), *others)
 
 
 def names_in_coefficients(kernels: Sequence[Kernel]) -> frozenset[str]:
-    """What the coefficients of relaxations depend on."""
+    """The names in the coefficients of relaxations."""
     nests = (nest for kernel in kernels for nest in relaxations(kernel) if isinstance(nest, SorNest))
     return frozenset(name for nest in nests for name in _names(nest.sweeps[0]))
 
@@ -111,15 +110,17 @@ def _names(sweep: Sweep) -> set[str]:
 
 def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelProblem:
     """Raises NoModelError."""
-    for one in nest.varying:
-        what = f"{expression_text(one.expression)} (line {one.range.start.line})"
-        raise NoModelError(f"coefficients vary {_OVER[one.over]} with {what}, and those of the model problem do not")
+    for variation in nest.varying:
+        what = f"{expression_text(variation.expression)} (line {variation.range.start.line})"
+        raise NoModelError(
+            f"coefficients vary {_OVER[variation.over]} with {what}, and those of the model problem do not"
+        )
     sweep, element = nest.sweeps[0], nest.array.element
     assert isinstance(element, ScalarType)
     extents = _extents(sweep, values.sizes)
     try:
         chosen = best_factor(sweep, extents, values)
-        values = replace(values, said={**values.said, **chosen})
+        values = replace(values, given={**values.given, **chosen})
         coefficients = {neighbour.offset: values.of(neighbour.coefficient) for neighbour in sweep.neighbours}
     except UnknownValueError as error:
         raise NoModelError(f"coefficients depend on {error.name}: say --value {error.name}=NUMBER") from None
@@ -134,7 +135,7 @@ def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelP
         array=nest.array.host,
         element=element.spelling,
         extents=extents,
-        values={name: values.said[name] for name in sorted(_names(sweep)) if name in values.said},
+        values={name: values.given[name] for name in sorted(_names(sweep)) if name in values.given},
         chosen=frozenset(chosen),
         clauses=clauses,
         rounds=-(-2 * layers // len(nest.sweeps)),
@@ -145,22 +146,22 @@ def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelP
 
 def _extents(sweep: Sweep, sizes: Sizes) -> tuple[int, ...]:
     """Inner points along each dimension, in the order of subscripts. Raises NoModelError."""
-    found = dict(zip(sweep.order, (iterations(loop, sizes) for loop in sweep.loops), strict=True))
-    known = tuple(count for _, count in sorted(found.items()) if count is not None)
-    if len(known) < len(found):
-        return DEFAULT_EXTENTS[len(found)]
-    if 0 in known:
+    trips = dict(zip(sweep.order, (iterations(loop, sizes) for loop in sweep.loops), strict=True))
+    extents = tuple(count for _, count in sorted(trips.items()) if count is not None)
+    if len(extents) < len(trips):
+        return DEFAULT_EXTENTS[len(trips)]
+    if 0 in extents:
         raise NoModelError("the mesh has no points")
-    return known
+    return extents
 
 
 def _methods(kernel: Kernel) -> tuple[int, tuple[str, ...]]:
-    """The layers that are taken at once, and the clauses of the methods: with the numbers of the user's own, where it says some."""
-    said, layers = kernel.directive.sor, _LAYERS
+    """The number of layers, and the methods' clauses, with the numbers that the user gave."""
+    clause, layers = kernel.directive.sor, _LAYERS
     multilayer = "sor(multilayer)"
-    if said is not None and said.method is SorMethod.MULTILAYER and said.layers:
-        layers = said.layers
-        multilayer = f"sor(multilayer, layers: {said.layers}, subdomain: {said.subdomain})"
+    if clause is not None and clause.method is SorMethod.MULTILAYER and clause.layers:
+        layers = clause.layers
+        multilayer = f"sor(multilayer, layers: {clause.layers}, subdomain: {clause.subdomain})"
     return layers, ("sor(wavefront)", "sor(redblack)", multilayer)
 
 

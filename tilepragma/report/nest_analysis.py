@@ -1,4 +1,4 @@
-"""All that the engine knows of one nest, found once: what reports, pictures and advice are made of."""
+"""The engine's facts of one nest, computed once for reports, pictures and advice."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tilepragma.poly.wavefronts import BandWavefronts, band_wavefronts
 
 
 class LoopKind(Enum):
-    """What the dependences allow a loop's iterations, those of the loops around it being fixed (thesis section 3.2.6)."""
+    """What dependences allow a loop, at fixed outer iterations (thesis section 3.2.6)."""
 
     DOALL = "DOALL"
-    """it carries no dependence: all iterations may run at once"""
+    """it carries no dependence: all iterations may run in parallel"""
     DOACROSS = "DOACROSS"
-    """it carries one, but iterations may overlap: two or more hyperplanes share what is carried, in wavefronts"""
+    """it carries one, but iterations may overlap in wavefronts over two or more hyperplanes"""
     SEQUENTIAL = "sequential"
-    """it carries one, and each iteration waits for all of those before"""
+    """it carries one, and each iteration waits for all earlier ones"""
 
 
 @dataclass(frozen=True)
 class LoopFacts:
-    """One loop of the nest; `carried` are the memory-based dependences that it carries, `depth` counts from 0."""
+    """One loop; `carried` are its carried memory-based dependences, `depth` counts from 0."""
 
     loop: Loop
     depth: int
@@ -52,11 +52,10 @@ class LoopFacts:
 
 @dataclass(frozen=True)
 class NestAnalysis:
-    """One nest: its Scop, and its dependences but for those that objects owned by instances cut.
-
-    `memory` and `values` are the memory-based and the value-based dependences. `schedule` is what
-    Algorithm 4.1 finds for the nest, with its `bands`: they tell which loops could overlap, and
-    nothing of what a plan does.
+    """One nest: its Scop and its dependences, without those that private objects remove. `memory`
+    and `values` are the memory-based and the value-based dependences. `schedule` is Algorithm 4.1's
+    result for the nest, with its `bands`: they tell which loops could overlap, and nothing of what
+    a plan does.
     """
 
     nest: Loop
@@ -66,7 +65,7 @@ class NestAnalysis:
     schedule: Schedule
     bands: tuple[BandWavefronts, ...]
     overlapped: frozenset[int] = frozenset()
-    """loops, by index, that a plan crosses in wavefronts of tiles, whatever is found here"""
+    """loops, by index, that a plan's wavefronts of tiles cross, whatever the analysis says"""
 
     @property
     def statements(self) -> tuple[ScopStatement, ...]:
@@ -76,17 +75,15 @@ class NestAnalysis:
 
 @dataclass(frozen=True)
 class Owned:
-    """Objects that every instance of a launch has a copy of, the `reduced` ones among them, and the
-    loops (by index) whose iterations are `dealt` to instances.
-
-    Only what happens within one iteration of those loops orders anything through such an object. A
-    copy for each iteration of a loop that carries no value of the object costs nothing: such a loop
-    carries no dependence of it either.
+    """Private objects of a launch's instances, the `reduced` ones among them. The loops in
+    `distributed` (by index) are distributed to instances. A private object orders only what happens
+    within one iteration of these loops. A copy for each iteration of a loop that carries no value
+    of the object costs nothing: such a loop carries no dependence of it either.
     """
 
     objects: frozenset[DataObject] = frozenset()
     reduced: frozenset[DataObject] = frozenset()
-    dealt: frozenset[int] = frozenset()
+    distributed: frozenset[int] = frozenset()
 
 
 def analyse_nest(
@@ -96,7 +93,7 @@ def analyse_nest(
     owned: Owned,
     region: tuple[Statement, ...] = (),
 ) -> NestAnalysis:
-    """What can be known of a nest; `written` is what the `region` around it changes. Raises OperationLimitError."""
+    """The facts of a nest; `written` is what the `region` changes. Raises OperationLimitError."""
     body: tuple[Statement, ...] = (nest,)
     scop = extract_scop(body, functions, written, around=region)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
@@ -114,83 +111,88 @@ def analyse_nest(
 def _ordering(
     dependences: Iterable[Dependence], owned: Owned, needed: Mapping[str, set[int]]
 ) -> tuple[Dependence, ...]:
-    """The dependences that order anything, with `needed`, the loops that carry values of each owned object."""
-    found = []
+    """The dependences that order anything; `needed`: the loops that carry an object's values."""
+    ordering = []
     for dependence in dependences:
         if dependence.source.object in owned.objects:
-            kept = _within(dependence, owned, needed.get(dependence.source.object.name, set()))
-            found += [kept] if kept is not None else []
+            rest = _within(dependence, owned, needed.get(dependence.source.object.name, set()))
+            ordering += [rest] if rest is not None else []
         else:
-            found.append(dependence)
-    return tuple(found)
+            ordering.append(dependence)
+    return tuple(ordering)
 
 
-def _within(one: Dependence, owned: Owned, needed: set[int] | None) -> Dependence | None:
-    """{ S[i] -> T[j] : i = j on the loops that each have a copy of the object }; None where nothing
-    is left.
-
-    These are the loops dealt out, those around them and, where `needed` is given, all that are not
-    needed.
+def _within(dependence: Dependence, owned: Owned, needed: set[int] | None) -> Dependence | None:
+    """{ S[i] -> T[j] : i = j on the loops with a copy of the object each }; None if it is empty.
+    These are the distributed loops, the loops around them and, where `needed` is given, all that
+    are not needed.
     """
-    dealt = max((depth for depth, loop in enumerate(one.loops) if loop.index in owned.dealt), default=-1)
-    if one.source.object in owned.reduced and dealt < 0:
+    distributed = max(
+        (depth for depth, loop in enumerate(dependence.loops) if loop.index in owned.distributed), default=-1
+    )
+    if dependence.source.object in owned.reduced and distributed < 0:
         return None
-    for place, loop in enumerate(one.loops):
-        if place <= dealt or (needed is not None and loop.index not in needed):
-            relation = one.relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
-            one = replace(one, relation=relation, distances=with_zero(one.distances, place))
-    own = (*one.source_statement.loops[len(one.loops) :], *one.sink_statement.loops[len(one.loops) :])
-    apart = needed is not None and any(loop.index not in needed for loop in own)
-    if one.relation.is_empty() or (apart and one.kind is not DependenceKind.FLOW and not carried_at(one)):
+    for place, loop in enumerate(dependence.loops):
+        if place <= distributed or (needed is not None and loop.index not in needed):
+            relation = dependence.relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
+            dependence = replace(dependence, relation=relation, distances=with_zero(dependence.distances, place))
+    inner_loops = (
+        *dependence.source_statement.loops[len(dependence.loops) :],
+        *dependence.sink_statement.loops[len(dependence.loops) :],
+    )
+    has_private_loops = needed is not None and any(loop.index not in needed for loop in inner_loops)
+    if dependence.relation.is_empty() or (
+        has_private_loops and dependence.kind is not DependenceKind.FLOW and not carried_at(dependence)
+    ):
         return None
-    return one
+    return dependence
 
 
 def _needed(values: Iterable[Dependence], owned: Owned) -> dict[str, set[int]]:
-    """By the names of owned objects, the loops that carry a value from one iteration to another."""
-    found: dict[str, set[int]] = {}
+    """By the names of private objects, the loops that carry a value between iterations."""
+    needed: dict[str, set[int]] = {}
     for value in values:
         if value.kind is DependenceKind.FLOW and value.source.object in owned.objects:
-            kept = _within(value, owned, None)
-            for loop in carried_at(kept) if kept is not None else ():
-                found.setdefault(value.source.object.name, set()).add(loop.index)
-    return found
+            rest = _within(value, owned, None)
+            for loop in carried_at(rest) if rest is not None else ():
+                needed.setdefault(value.source.object.name, set()).add(loop.index)
+    return needed
 
 
 def loop_facts(analysis: NestAnalysis) -> tuple[LoopFacts, ...]:
     """Every loop of the nest in textual order, classified."""
     carried: dict[int, list[Dependence]] = {}
-    for one in analysis.memory:
-        for loop in carried_at(one):
-            carried.setdefault(loop.index, []).append(one)
+    for dependence in analysis.memory:
+        for loop in carried_at(dependence):
+            carried.setdefault(loop.index, []).append(dependence)
     shared = _pipelined(analysis)
-    depths = {loop.index: depth for each in analysis.statements for depth, loop in enumerate(each.loops)}
-    found = []
+    depths = {loop.index: depth for statement in analysis.statements for depth, loop in enumerate(statement.loops)}
+    facts = []
     for loop in loops_in(analysis.nest):
         what = tuple(carried.get(loop.index, ()))
         kind = LoopKind.DOALL if not what else LoopKind.DOACROSS if loop.index in shared else LoopKind.SEQUENTIAL
-        found.append(LoopFacts(loop, depths.get(loop.index, 0), kind, what))
-    return tuple(found)
+        facts.append(LoopFacts(loop, depths.get(loop.index, 0), kind, what))
+    return tuple(facts)
 
 
 def _pipelined(analysis: NestAnalysis) -> frozenset[int]:
-    """The loops whose iterators stand in a band of which at least two rows carry something: a wavefront crosses them."""
-    found = set(analysis.overlapped)
+    """The loops in bands with at least two carrying members: a wavefront crosses them."""
+    pipelined = set(analysis.overlapped)
     for band in analysis.bands:
         carrying = carrying_rows(band)
         if len(carrying) < 2:
             continue
         for name in band.statements:
             rows = analysis.schedule.of(name).rows
-            loops = next(each.loops for each in analysis.statements if each.name == name)
+            loops = next(statement.loops for statement in analysis.statements if statement.name == name)
             for place, loop in enumerate(loops):
                 if any(rows[band.levels[row]].coefficients[place] for row in carrying):
-                    found.add(loop.index)
-    return frozenset(found)
+                    pipelined.add(loop.index)
+    return frozenset(pipelined)
 
 
 def carrying_rows(band: BandWavefronts) -> tuple[int, ...]:
-    """The rows of a band that Theta_T sums in (3.17): those that carry a dependence, numbered from 0."""
+    """The band members that Theta_T sums in (3.17): those that carry a dependence, from 0."""
     if not band.inter_sequential:
         return ()
     return tuple(place for place, factor in enumerate(band.inter[0]) if factor)
@@ -198,17 +200,18 @@ def carrying_rows(band: BandWavefronts) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class TripCount:
-    """How often a loop runs each time it is entered with anything to do: from `least` to `most` times."""
+    """How often a loop runs, if it runs at all: from `least` to `most` times."""
 
     least: int
     most: int
 
 
 def parameter_names(analysis: NestAnalysis) -> frozenset[str]:
-    """The values from outside that the domains and accesses of the nest depend on, by the names of their objects."""
+    """The outside values in the nest's domains and accesses, by the names of their objects."""
     names: set[str] = set()
-    for each in analysis.statements:
-        for space in (each.domain.get_space(), *(reference.relation.get_space() for reference in each.references)):
+    for statement in analysis.statements:
+        relations = (reference.relation for reference in statement.references)
+        for space in (statement.domain.get_space(), *(relation.get_space() for relation in relations)):
             for place in range(space.dim(isl.dim_type.param)):
                 names.add(space.get_dim_name(isl.dim_type.param, place) or "")
     return frozenset(names)
@@ -224,7 +227,7 @@ def at_sizes(domain: isl.Set, sizes: Callable[[str], int | None]) -> isl.Set:
 
 
 def trip_count(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int | None]) -> TripCount | None:
-    """How often the loop runs at these sizes, None where they do not say it."""
+    """The loop's trip count at these sizes, None where they do not determine it."""
     step = abs(step_of(loop) or 0)
     domain = _iterations(analysis, loop, sizes)
     if step == 0 or domain is None:
@@ -250,13 +253,13 @@ def trip_count(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int | 
 
 
 def _iterations(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int | None]) -> isl.Set | None:
-    """{ [i_1, …, i_k] : some statement under the loop runs there }, k being the loop's depth; None for a loop without any."""
+    """{ [i_1, …, i_k] : a statement under the loop runs }, k being its depth; None if empty."""
     union: isl.Set | None = None
-    for each in analysis.statements:
-        places = [place for place, around in enumerate(each.loops) if around.index == loop.index]
+    for statement in analysis.statements:
+        places = [place for place, around in enumerate(statement.loops) if around.index == loop.index]
         if places:
-            domain = at_sizes(each.domain, sizes)
-            inner = len(each.loops) - places[0] - 1
+            domain = at_sizes(statement.domain, sizes)
+            inner = len(statement.loops) - places[0] - 1
             part = domain.project_out(isl.dim_type.set, places[0] + 1, inner).reset_tuple_id()
             union = part if union is None else union.union(part)
     return union

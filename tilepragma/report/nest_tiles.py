@@ -1,4 +1,4 @@
-"""What a plan's wavefronts of tiles say of a nest: the tiles that a picture may show, and the loops that they cross."""
+"""A plan's wavefronts of tiles for one nest: the tiles to draw, and the loops that they cross."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 
 
 def drawn_tiles(analysis: NestAnalysis, plan: KernelPlan) -> DrawnTiles | None:
-    """The rows that the plan tiles the nest by on cores; None where it doesn't, where its loops
-    count what the nest's do not, or where wavefronts are those of one step of a loop around.
+    """The hyperplanes that tile the nest on cores. None where the plan has none, where its loops
+    count other than the nest's, or where wavefronts lie inside one step of an outer loop.
     """
     if plan.stepped is not None or plan.reordered is not None:
         return None
-    found = [tiles for band in _bands(plan.host_steps) if (tiles := _tiles(analysis, band)) is not None]
-    return found[0] if len(found) == 1 else None
+    candidates = [tiles for band in _bands(plan.host_steps) if (tiles := _tiles(analysis, band)) is not None]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def overlapped_loops(analysis: NestAnalysis, plan: KernelPlan) -> frozenset[int]:
-    """The loops, by index, whose iterations tiles of one wavefront are of."""
+    """The loops, by index, whose iterations the tiles of one wavefront span."""
     crossed: dict[tuple[SourceRange, tuple[str, ...]], list[int]] = {}
     for band in (*_bands(plan.host_steps), *_bands(plan.device_steps)):
-        for each in band.statements:
-            places = [place for place in range(len(each.iterators)) if any(row[place] for row in each.rows)]
-            crossed.setdefault((each.range, each.iterators), []).extend(places)
-    return frozenset(each.loops[place].index for each in analysis.statements for place in crossed.get(_place(each), ()))
+        for statement in band.statements:
+            places = [place for place in range(len(statement.iterators)) if any(row[place] for row in statement.rows)]
+            crossed.setdefault((statement.range, statement.iterators), []).extend(places)
+    places_in = ((statement, crossed.get(_place(statement), ())) for statement in analysis.statements)
+    return frozenset(statement.loops[place].index for statement, places in places_in for place in places)
 
 
 def _bands(steps: tuple[Step, ...]) -> list[TiledBand]:
@@ -39,19 +40,22 @@ def _bands(steps: tuple[Step, ...]) -> list[TiledBand]:
 
 
 def _tiles(analysis: NestAnalysis, band: TiledBand) -> DrawnTiles | None:
-    """The rows of every statement of the nest; None where the band has others, or some of its own under other loops."""
+    """The hyperplanes of every statement; None where the band does not match the nest."""
     from tilepragma.poly.schedule import Row
     from tilepragma.report.iteration_space import DrawnTiles
 
-    by_place = {(each.range, each.iterators): each for each in band.statements}
-    tiled = [by_place.get(_place(each)) for each in analysis.statements]
+    by_place = {(statement.range, statement.iterators): statement for statement in band.statements}
+    tiled = [by_place.get(_place(statement)) for statement in analysis.statements]
     whole = len(by_place) == len(band.statements) == len(set(map(_place, analysis.statements))) == len(tiled)
     if band.within or not whole:
         return None
     rows = [
-        tuple(Row(row, offset, None) for row, offset in zip(each.rows, each.offsets, strict=True))[: band.summed]
-        for each in tiled
-        if each is not None
+        tuple(
+            Row(row, offset, None)
+            for row, offset in list(zip(statement.rows, statement.offsets, strict=True))[: band.summed]
+        )
+        for statement in tiled
+        if statement is not None
     ]
     return DrawnTiles(tuple(rows)) if len(rows) == len(tiled) else None
 

@@ -1,4 +1,4 @@
-"""The report as one self-contained page: tables and pictures, no script, nothing from elsewhere."""
+"""The report as one self-contained page: tables and pictures, no script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilepragma.report.scene import Figure
 
 @dataclass(frozen=True)
 class NestPictures:
-    """The pictures of a nest, or why there are none."""
+    """The pictures of a nest, or why it has none."""
 
     figures: tuple[Figure, ...]
     reason: str
@@ -23,7 +23,7 @@ class NestPictures:
 
 @dataclass(frozen=True)
 class ListedLine:
-    """A line of the source with what is known of the loops and statements that begin there."""
+    """A line of the source with the facts of loops and statements that begin there."""
 
     number: int
     text: str
@@ -32,7 +32,7 @@ class ListedLine:
 
 @dataclass(frozen=True)
 class KernelPage:
-    """A kernel with its pictures, one entry a nest; `landscape` is the one of predicted times."""
+    """A kernel with the pictures of each nest; `landscape` shows predicted times."""
 
     facts: KernelFacts
     landscape: Figure | None
@@ -41,7 +41,7 @@ class KernelPage:
 
 
 def nest_pictures(nest: NestFacts, sizes: Mapping[str, int]) -> NestPictures:
-    """Draw a nest at small sizes; `sizes` are the user's, by the engine's names."""
+    """Draw a nest at small sizes. `sizes` are the user's, by the engine's names."""
     from tilepragma.report.iteration_space import NotDrawableError, iteration_space
 
     if nest.analysis is None:

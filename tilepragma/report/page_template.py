@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def page_template(name: str) -> Template:
-    """A template by its path; what is put into it is escaped, and a name that it does not know is an error."""
+    """A template by its path. It escapes values; an unknown name is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(

@@ -1,6 +1,4 @@
-"""Colours, line styles and markers of all pictures. Told apart by lightness, dashes and shapes too,
-so that print in grey and colour-blind eyes lose nothing.
-"""
+"""Colours, line styles and markers of all pictures. They differ in grey print too."""
 
 from __future__ import annotations
 
@@ -36,9 +34,9 @@ PERHAPS: dict[str, str] = {"flow": "9 4", "anti": "9 3 3 3", "output": "9 3 1.5 
 
 def time_colour(place: int, count: int) -> str:
     """The colour of wavefront `place` of `count`."""
-    at = 0.0 if count < 2 else place / (count - 1) * (len(_STOPS) - 1)
-    first = min(int(at), len(_STOPS) - 2)
-    part = at - first
+    position = 0.0 if count < 2 else place / (count - 1) * (len(_STOPS) - 1)
+    first = min(int(position), len(_STOPS) - 2)
+    part = position - first
     mixed = [round(a + (b - a) * part) for a, b in zip(_STOPS[first], _STOPS[first + 1], strict=True)]
     return "#" + "".join(f"{value:02x}" for value in mixed)
 
@@ -50,10 +48,10 @@ def shaded(colour: str, factor: float) -> str:
     return "#" + "".join(f"{round(value + (255 - value) * white):02x}" for value in values)
 
 
-def marker(shape: int, at: Point, radius: float, fill: str, line: str = INK, name: str = "instance") -> Node:
-    """The sign of the statement number `shape` (from 0): disc, square, triangle, diamond, hexagon, then in turn again."""
+def marker(shape: int, centre: Point, radius: float, fill: str, line: str = INK, name: str = "instance") -> Node:
+    """The marker of statement `shape` (from 0): disc, square, triangle, diamond, hexagon, disc …"""
     style: Style = {"class_": name, "fill": fill, "stroke": line, "stroke_width": 1.0}
-    x, y = at
+    x, y = centre
     sides = (0, 4, 3, 4, 6)[shape % 5]
     if sides == 0:
         return node("circle", cx=x, cy=y, r=radius, **style)

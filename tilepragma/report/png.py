@@ -1,4 +1,4 @@
-"""Pictures as PNG: what report/svg.py writes, drawn anew by matplotlib, which is asked for only here."""
+"""Pictures as PNG: matplotlib, imported only here, draws the SVG again."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ _SHIFT = re.compile(r"translate\(([^)]*)\)")
 
 
 class MissingMatplotlibError(Exception):
-    """There is no matplotlib; the message says how to get it."""
+    """matplotlib is missing; the message says how to get it."""
 
 
 def png(svg: str) -> bytes:
-    """The drawing as a PNG with its title above, SCALE dots for each of its units; its words for
-    those who cannot see it are the file's description. The same drawing gives the same bytes.
-    Raises MissingMatplotlibError.
+    """The drawing as a PNG with its title above, SCALE dots a unit. The file's description is the
+    drawing's. The same drawing gives the same bytes. Raises MissingMatplotlibError.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -59,8 +58,8 @@ def png(svg: str) -> bytes:
 def _draw(
     axes: Axes, element: ElementTree.Element, above: Mapping[str, str], shift: tuple[float, float], order: list[int]
 ) -> None:
-    """An element and all in it; `above` are attributes of what it is in, `order` counts what was drawn."""
-    found = {**{name: value for name, value in above.items() if name in _INHERITED}, **element.attrib}
+    """Draw an element and its children. `above` are inherited attributes, `order` a counter."""
+    attributes = {**{name: value for name, value in above.items() if name in _INHERITED}, **element.attrib}
     moved = _SHIFT.match(element.get("transform", ""))
     if moved:
         x, y = map(float, _NUMBER.findall(moved[1]))
@@ -68,66 +67,66 @@ def _draw(
     order[0] += 1
     tag = element.tag.rpartition("}")[2]
     if tag == "text":
-        _draw_text(axes, found, element.text or "", shift, order[0])
+        _draw_text(axes, attributes, element.text or "", shift, order[0])
     elif tag in ("path", "rect", "circle"):
-        _draw_shape(axes, tag, found, shift, order[0])
+        _draw_shape(axes, tag, attributes, shift, order[0])
     for child in element:
-        _draw(axes, child, found, shift, order)
+        _draw(axes, child, attributes, shift, order)
 
 
-def _number(found: Mapping[str, str], name: str, usual: float = 0.0) -> float:
-    return float(found.get(name, usual))
+def _number(attributes: Mapping[str, str], name: str, usual: float = 0.0) -> float:
+    return float(attributes.get(name, usual))
 
 
-def _colour(found: Mapping[str, str], name: str, usual: str) -> str:
-    return found.get(name, usual)
+def _colour(attributes: Mapping[str, str], name: str, usual: str) -> str:
+    return attributes.get(name, usual)
 
 
-def _draw_text(axes: Axes, found: Mapping[str, str], words: str, shift: tuple[float, float], order: int) -> None:
+def _draw_text(axes: Axes, attributes: Mapping[str, str], words: str, shift: tuple[float, float], order: int) -> None:
     from matplotlib.patheffects import Normal, Stroke
 
-    anchor = {"middle": "center", "end": "right"}.get(found.get("text-anchor", ""), "left")
+    anchor = {"middle": "center", "end": "right"}.get(attributes.get("text-anchor", ""), "left")
     drawn = axes.text(
-        _number(found, "x") + shift[0],
-        _number(found, "y") + shift[1],
+        _number(attributes, "x") + shift[0],
+        _number(attributes, "y") + shift[1],
         words.replace("$", r"\$"),
-        fontsize=_number(found, "font-size", 12.0) * 0.92,  # DejaVu is wider than what browsers take
-        color=_colour(found, "fill", "black"),
+        fontsize=_number(attributes, "font-size", 12.0) * 0.92,  # DejaVu is wider than what browsers take
+        color=_colour(attributes, "fill", "black"),
         ha=anchor,
         va="baseline",
-        style="italic" if found.get("font-style") == "italic" else "normal",
-        weight="bold" if found.get("font-weight") in ("bold", "600") else "normal",
+        style="italic" if attributes.get("font-style") == "italic" else "normal",
+        weight="bold" if attributes.get("font-weight") in ("bold", "600") else "normal",
         zorder=order,
     )
-    # Effects make outlines of letters: a rim and the text above it are then laid out alike.
-    rim = "stroke" in found and found["stroke"] != "none"
-    width = _number(found, "stroke-width", 1.0)
-    drawn.set_path_effects([Stroke(linewidth=width, foreground=found["stroke"]) if rim else Normal()])
+    # Effects turn letters into outlines, so a rim and its text align.
+    rim = "stroke" in attributes and attributes["stroke"] != "none"
+    width = _number(attributes, "stroke-width", 1.0)
+    drawn.set_path_effects([Stroke(linewidth=width, foreground=attributes["stroke"]) if rim else Normal()])
 
 
-def _draw_shape(axes: Axes, tag: str, found: Mapping[str, str], shift: tuple[float, float], order: int) -> None:
+def _draw_shape(axes: Axes, tag: str, attributes: Mapping[str, str], shift: tuple[float, float], order: int) -> None:
     from matplotlib.patches import Circle, PathPatch, Rectangle
 
-    stroke = _colour(found, "stroke", "none")
-    dashes = tuple(map(float, _NUMBER.findall(found.get("stroke-dasharray", ""))))
-    width = _number(found, "stroke-width", 1.0)
+    stroke = _colour(attributes, "stroke", "none")
+    dashes = tuple(map(float, _NUMBER.findall(attributes.get("stroke-dasharray", ""))))
+    width = _number(attributes, "stroke-width", 1.0)
     style: dict[str, Any] = {
-        "facecolor": _colour(found, "fill", "black"),
+        "facecolor": _colour(attributes, "fill", "black"),
         "edgecolor": stroke,
         "linewidth": 0.0 if stroke == "none" else width,
         "linestyle": (0.0, tuple(length / width for length in dashes)) if dashes and width else "solid",
-        "alpha": _number(found, "opacity", 1.0),
-        "joinstyle": "round" if found.get("stroke-linejoin") == "round" else "miter",
+        "alpha": _number(attributes, "opacity", 1.0),
+        "joinstyle": "round" if attributes.get("stroke-linejoin") == "round" else "miter",
         "zorder": order,
     }
     if tag == "circle":
-        at = _number(found, "cx") + shift[0], _number(found, "cy") + shift[1]
-        axes.add_patch(Circle(at, _number(found, "r"), **style))
+        corner = _number(attributes, "cx") + shift[0], _number(attributes, "cy") + shift[1]
+        axes.add_patch(Circle(corner, _number(attributes, "r"), **style))
     elif tag == "rect":
-        at = _number(found, "x") + shift[0], _number(found, "y") + shift[1]
-        axes.add_patch(Rectangle(at, _number(found, "width"), _number(found, "height"), **style))
+        corner = _number(attributes, "x") + shift[0], _number(attributes, "y") + shift[1]
+        axes.add_patch(Rectangle(corner, _number(attributes, "width"), _number(attributes, "height"), **style))
     else:
-        axes.add_patch(PathPatch(_path(found.get("d", ""), shift), **{**style, "capstyle": "butt"}))
+        axes.add_patch(PathPatch(_path(attributes.get("d", ""), shift), **{**style, "capstyle": "butt"}))
 
 
 def _path(words: str, shift: tuple[float, float]) -> Path:
@@ -137,11 +136,11 @@ def _path(words: str, shift: tuple[float, float]) -> Path:
     points: list[Point] = []
     for command, numbers in _COMMAND.findall(words):
         values = [float(value) for value in _NUMBER.findall(numbers)]
-        own = [(x + shift[0], y + shift[1]) for x, y in zip(values[::2], values[1::2], strict=True)]
+        vertices = [(x + shift[0], y + shift[1]) for x, y in zip(values[::2], values[1::2], strict=True)]
         if command == "Z":
             codes.append(Path.CLOSEPOLY)
             points.append(points[0])
             continue
-        points += own
-        codes += [{"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3}[command]] * len(own)
+        points += vertices
+        codes += [{"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3}[command]] * len(vertices)
     return Path(points, codes)

@@ -1,4 +1,4 @@
-"""What explain says of registers on the GPU that is planned for: what a worker of each launch takes, who says so, and the gangs that follow."""
+"""explain's lines on registers of the planned GPU: a worker's use, its source, gangs that fit."""
 
 from __future__ import annotations
 
@@ -27,43 +27,44 @@ def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tupl
 def _rows(plan: KernelPlan, sizes: Sizes, by: str, gpu: Gpu) -> Iterator[str]:
     from tilepragma.cost.register_counts import gang_workers_by_dimension, likely_workers
 
-    known = _known_workers(plan, sizes, gpu)
+    workers = _known_workers(plan, sizes, gpu)
     for launch in plan.device:
         likely = gang_workers_by_dimension(likely_workers(plan, launch, gpu.threads_per_block))
-        yield f"{_of_launch(plan, launch, gpu, known.get(launch.name, likely), launch.name in known)} ({by})"
+        yield f"{_of_launch(plan, launch, gpu, workers.get(launch.name, likely), launch.name in workers)} ({by})"
 
 
 def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Workers]:
-    """The workers of launches at these sizes, by their names, as far as they are known."""
+    """The workers of launches at these sizes, by launch name, where known."""
     from tilepragma.cost.block_shapes import gang_workers
     from tilepragma.cost.launch_work import PlanWork, plan_work
     from tilepragma.ir.evaluation import UncountableError
 
     numbers = sizes.by_name(plan.kernel)
     work = plan_work(plan, numbers, {}, GPU) if numbers else None
-    found: dict[str, Workers] = {}
+    workers: dict[str, Workers] = {}
     for launch in work.launches if isinstance(work, PlanWork) else ():
         try:
-            one, two, three = gang_workers(launch.place, plan.counts, numbers, gpu.threads_per_block)
+            first, second, third = gang_workers(launch.place, plan.counts, numbers, gpu.threads_per_block)
         except UncountableError:
             continue
-        found[launch.place.launch.name] = int(one[0]), int(two[0]), int(three[0])
-    return found
+        workers[launch.place.launch.name] = int(first[0]), int(second[0]), int(third[0])
+    return workers
 
 
 def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, known: bool) -> str:
     from tilepragma.cost.register_counts import gang_bytes, register_use
-    from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
+    from tilepragma.cost.tile_bytes import array_tiles_fit, default_array_tile_bytes
     from tilepragma.model.occupancy import BlockUse, occupancy
 
     use = register_use(plan, launch, gpu)
-    one, two, three = workers
-    threads = one * two * three
-    own = gang_bytes(launch, workers, gpu) + (usual_box_bytes(plan, launch) if boxes_fit(plan, launch) else 0)
-    found = occupancy(gpu, BlockUse(threads, use.registers, own))
+    first, second, third = workers
+    threads = first * second * third
+    shared_bytes = gang_bytes(launch, workers, gpu) + (
+        default_array_tile_bytes(plan, launch) if array_tiles_fit(plan, launch) else 0
+    )
+    occupied = occupancy(gpu, BlockUse(threads, use.registers, shared_bytes))
     spilled = f"{use.spilled} bytes spilled" if use.spilled else "none spilled"
     gangs = f"gangs of {threads}" if known else f"gangs of {threads} at most"
-    at_once = (
-        f"up to {found.blocks} at once on a multiprocessor, {found.share:.0%} of its warps, " if found.blocks else ""
-    )
-    return f"{launch.name}: {use.registers} a worker, {spilled}; {gangs}: {at_once}{found.reason}"
+    share = f"{occupied.share:.0%} of its warps"
+    at_once = f"up to {occupied.blocks} at once on a multiprocessor, {share}, " if occupied.blocks else ""
+    return f"{launch.name}: {use.registers} a worker, {spilled}; {gangs}: {at_once}{occupied.reason}"

@@ -1,4 +1,4 @@
-"""What a report says of relaxations in place (Gauss-Seidel, SOR): what was recognised, or why what looks like one is none."""
+"""Reports on relaxations in place (Gauss-Seidel, SOR): recognised ones, and reasons against."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _OPERATORS = {"+": "a sum", "max": "a greatest value", "min": "a least value"}
 
 
 def relaxation_rows(kernel: Kernel) -> tuple[str, ...]:
-    """A sentence for each statement of the region that is a relaxation in place, or updates an array as if it were one."""
+    """A sentence for each statement that is a relaxation in place, or resembles one."""
     rows = []
-    for found in relaxations(kernel):
-        if isinstance(found, SorNest):
-            rows.append(f"in place (SOR): {', '.join(_facts(found))}")
-        elif found.near:
-            rows.append(f"none, line {found.range.start.line}: {found.reason}")
+    for relaxation in relaxations(kernel):
+        if isinstance(relaxation, SorNest):
+            rows.append(f"in place (SOR): {', '.join(_facts(relaxation))}")
+        elif relaxation.near:
+            rows.append(f"none, line {relaxation.range.start.line}: {relaxation.reason}")
     return tuple(rows)
 
 
 def order_rows(plan: KernelPlan) -> tuple[str, ...]:
-    """Which order of the points runs, where that is not the one of the loops; what the user may ask for, where nothing is said of it."""
+    """The order of points, where it differs from the loops'; else what the user may ask for."""
     clause = plan.kernel.directive.sor
     if plan.reordered is not None and clause is not None:
         return tuple(
@@ -40,23 +40,25 @@ def order_rows(plan: KernelPlan) -> tuple[str, ...]:
 
 
 def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
-    """A note at each relaxation in place that might be computed by colours, where the user chose no method."""
+    """A note at each relaxation that colours might speed up, where the user chose no method."""
     if plan.kernel.directive.sor is not None:
         return
-    for found in relaxations(region_as_written(plan)):
-        if isinstance(found, SorNest) and all(
-            sweep.wraps is None and colouring(sweep) is not None for sweep in found.sweeps
+    for relaxation in relaxations(region_as_written(plan)):
+        if isinstance(relaxation, SorNest) and all(
+            sweep.wraps is None and colouring(sweep) is not None for sweep in relaxation.sweeps
         ):
-            loop = found.sweep_loop.statement if found.sweep_loop is not None else found.sweeps[0].loops[0]
+            sweep_loop = relaxation.sweep_loop
+            loop = relaxation.sweeps[0].loops[0] if sweep_loop is None else sweep_loop.statement
             yield Diagnostic(
                 Severity.NOTE,
                 loop.header if isinstance(loop, Loop) else loop.range,
-                f"sor(redblack) relaxes '{found.array.host}' faster, but computes other iterates: it is never taken unasked",
+                f"sor(redblack) relaxes '{relaxation.array.host}' faster, but computes other iterates: "
+                "it is never taken unasked",
             )
 
 
 def region_planned(plan: KernelPlan) -> Kernel:
-    """The region that the plan computes, with steps and without storage of the planner's."""
+    """The region that the plan computes, with steps and without the planner's storage."""
     return plan.stepped or plan.source or plan.kernel
 
 
@@ -87,9 +89,9 @@ def _facts(nest: SorNest) -> Iterator[str]:
         yield f"{_OPERATORS.get(accumulation.operator, accumulation.operator)} in {accumulation.object.host}"
     for over, words in ((Variation.SPACE, "in space"), (Variation.SWEEP, "from sweep to sweep")):
         names = [
-            f"{expression_text(one.expression)} (line {one.range.start.line})"
-            for one in nest.varying
-            if one.over is over
+            f"{expression_text(variation.expression)} (line {variation.range.start.line})"
+            for variation in nest.varying
+            if variation.over is over
         ]
         if names:
             yield f"coefficients that vary {words} with {' and '.join(names)}"
@@ -101,7 +103,7 @@ def _condition(mask: Expression) -> str:
 
 
 def _sweeps(nest: SorNest) -> str:
-    """`forward sweeps, one an iteration of t`, `symmetric sweeps until the condition of line 4 ends them`."""
+    """`forward sweeps, one an iteration of t`, `symmetric sweeps until the condition of …`"""
     which = _which(nest)
     loop = nest.sweep_loop
     if loop is None:

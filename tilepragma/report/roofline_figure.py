@@ -1,4 +1,4 @@
-"""The classical roofline of a device with points of measured kernels: operations a second over operations for each byte of its arrays."""
+"""The classical roofline of a device, with measured kernels."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _DASHES = ("9 3", "5 3", "3 3", "1.5 2.5")
 
 @dataclass(frozen=True)
 class KernelPoint:
-    """A run of a kernel: floating-point `operations`, `bytes` with each array moved once, and
-    `seconds`; all above 0. `double`: whether some array has elements of double precision.
+    """A run of a kernel. It has floating-point `operations`, `bytes` with each array moved once,
+    and `seconds`; all above 0. `double`: whether some array has elements of double precision.
     """
 
     operations: float
@@ -45,9 +45,7 @@ class KernelPoint:
 
 
 def share_of_roof(point: KernelPoint, device: Device) -> tuple[float, str] | None:
-    """The share of what the furthest memory and the arithmetic allow that a run reaches, and which
-    of them is the lower roof; None where nobody has measured that memory.
-    """
+    """A run's share of the lower of two roofs, and its name; None where one is not measured."""
     memory = device.memories[-1]
     if memory.bandwidth is None:
         return None
@@ -61,9 +59,9 @@ def peak(device: Device, double: bool) -> float:
 
 
 def roofline_figure(groups: Sequence[tuple[str, Sequence[KernelPoint]]], device: Device, caption: str) -> Figure:
-    """The roofs of a device, and the points of kernels by their names; the last point of each has the largest sign. Each has one."""
+    """A device's roofs, and points of kernels by name; each kernel's last point is the largest."""
     sheet = new_sheet()
-    points = [one for _, found in groups for one in found]
+    points = [point for _, group in groups for point in group]
     tops = {double: peak(device, double) for double in sorted({point.double for point in points})}
     top = max(tops.values())
     furthest = [memory.bandwidth for memory in device.memories[-1:] if memory.bandwidth]
@@ -72,10 +70,10 @@ def roofline_figure(groups: Sequence[tuple[str, Sequence[KernelPoint]]], device:
     draw_field(sheet, across, up, ("operations for each byte, each array moved once", "GFLOP/s"))
     entries = [*_draw_arithmetic(sheet, tops, across, up), *_draw_memories(sheet, device, top, across, up)]
     looks = [LOOKS[place % len(LOOKS)] for place in range(len(groups))]
-    for (_, found), look in zip(groups, looks, strict=True):
-        for one in found[:-1]:
-            sheet.draw(marker(look, (across.at(one.intensity), -up.at(one.rate / _GIGA)), 2.2, "input"))
-        last = found[-1]
+    for (_, runs), look in zip(groups, looks, strict=True):
+        for run in runs[:-1]:
+            sheet.draw(marker(look, (across.at(run.intensity), -up.at(run.rate / _GIGA)), 2.2, "input"))
+        last = runs[-1]
         sheet.draw(marker(look, (across.at(last.intensity), -up.at(last.rate / _GIGA)), 5.5, "point"))
     named = [(look, name) for (name, _), look in zip(groups, looks, strict=True)]
     draw_legend(sheet, [*named, *entries], 48.0)
@@ -84,7 +82,7 @@ def roofline_figure(groups: Sequence[tuple[str, Sequence[KernelPoint]]], device:
 
 
 def _draw_arithmetic(sheet: Sheet, tops: Mapping[bool, float], across: Scale, up: Scale) -> list[tuple[Look, str]]:
-    """The roof of each precision that kernels have; returns what the legend says of them."""
+    """Draw the roof of each precision that kernels have; the legend's entries."""
     entries = []
     for double, top in tops.items():
         y = -up.at(top / _GIGA)
@@ -95,7 +93,7 @@ def _draw_arithmetic(sheet: Sheet, tops: Mapping[bool, float], across: Scale, up
 
 
 def _draw_memories(sheet: Sheet, device: Device, top: float, across: Scale, up: Scale) -> list[tuple[Look, str]]:
-    """The roof of each memory whose bandwidth is known, up to that of arithmetic; returns what the legend says of them."""
+    """Draw the roof of each measured memory, up to arithmetic's; the legend's entries."""
     entries = []
     for memory, dashes in zip(reversed(device.memories), _DASHES, strict=False):
         if memory.bandwidth is None:

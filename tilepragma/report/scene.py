@@ -1,4 +1,4 @@
-"""A nest's points in place, and what all of its pictures share: axes, arrows, legends."""
+"""A nest's points in place, and the parts that all its pictures share: axes, arrows, legends."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ RADIUS = 4.2
 
 
 class Tie(NamedTuple):
-    """A kind of dependence, and whether there surely is one."""
+    """A kind of dependence, and whether it is certain."""
 
     kind: str
     certain: bool
 
 
 Ties = Mapping[tuple[int, int], Tie]
-"""By the numbers of the instances that are tied."""
+"""By the numbers of the dependent instances."""
 _DRAWN = [Tie(kind, certain) for certain in (True, False) for kind in KINDS]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """`name` is a word for file names, `svg` the whole document."""
+    """`name` is for file names, `svg` is the whole document."""
 
     name: str
     title: str
@@ -63,9 +63,9 @@ class Scene:
 
     @cached_property
     def depths(self) -> tuple[float, float]:
-        """How near the farthest and the nearest iteration are to the viewer."""
-        found = [dot(AXONOMETRIC.towards, spot) for spot in self.placed.spots]
-        return min(found), max(found)
+        """The depth of the farthest and of the nearest iteration."""
+        depths = [dot(AXONOMETRIC.towards, spot) for spot in self.placed.spots]
+        return min(depths), max(depths)
 
     def sheet(self, scale: float) -> Sheet:
         """An empty sheet for the nest's dimensions."""
@@ -73,21 +73,19 @@ class Scene:
 
     def tiles(self) -> dict[tuple[int, ...], list[int]]:
         """The instances of each tile, tiles in the order of their wavefronts."""
-        found: dict[tuple[int, ...], list[int]] = {}
+        tiles: dict[tuple[int, ...], list[int]] = {}
         for number, instance in enumerate(self.space.instances):
-            found.setdefault(instance.tile, []).append(number)
-        return dict(sorted(found.items(), key=lambda one: self.space.instances[one[1][0]].wavefront))
+            tiles.setdefault(instance.tile, []).append(number)
+        return dict(sorted(tiles.items(), key=lambda tile: self.space.instances[tile[1][0]].wavefront))
 
     def strongest(self) -> Ties:
-        """For each pair of instances that a dependence ties, what is drawn: what is certain before
-        the rest, flow before anti before output.
-        """
-        found: dict[tuple[int, int], Tie] = {}
+        """The dependence drawn for each pair: certain before uncertain; flow, anti, output."""
+        ties: dict[tuple[int, int], Tie] = {}
         for pair in self.space.pairs:
             ends, tie = (pair.source, pair.sink), Tie(pair.kind, pair.certain)
-            if ends not in found or _DRAWN.index(tie) < _DRAWN.index(found[ends]):
-                found[ends] = tie
-        return found
+            if ends not in ties or _DRAWN.index(tie) < _DRAWN.index(ties[ends]):
+                ties[ends] = tie
+        return ties
 
 
 def by_depth(scene: Scene, numbers: Iterable[int]) -> list[int]:
@@ -107,7 +105,7 @@ def nearness(scene: Scene, spot: Spot) -> float:
 
 
 def draw_arrows(sheet: Sheet, scene: Scene, ends: Ties, faint: bool, gap: float = 6.0) -> None:
-    """Arrows between instances, bent where another instance is in the way."""
+    """Arrows between instances, bent around instances in the way."""
     spots = {tuple(round(value, 6) for value in spot) for spot in scene.placed.spots}
     for (source, sink), tie in ends.items():
         a, b = scene.placed.spots[source], scene.placed.spots[sink]
@@ -141,7 +139,7 @@ def _off(start: Point, end: Point, gap: float, turn: float = 0.0) -> Point:
 
 
 def _crosses(start: Spot, end: Spot, spots: set[Spot]) -> bool:
-    """Whether some instance stands on the segment between the ends; instances are whole, half, third or quarter steps apart."""
+    """Whether an instance stands on the segment; coordinates are multiples of 1/2, 1/3 or 1/4."""
     longest = max(abs(b - a) for a, b in zip(start, end, strict=True))
     return any(
         tuple(round(a + (b - a) * part / parts, 6) for a, b in zip(start, end, strict=True)) in spots
@@ -201,9 +199,9 @@ def statement_entries(scene: Scene) -> list[LegendEntry]:
 
 
 def kind_entries(pairs: Sequence[Pair], drawn: Iterable[Tie]) -> list[LegendEntry]:
-    """A line of the legend for each kind of dependence with its distance vectors, where they are
-    few; `drawn` are the kinds that arrows have: of several between two instances only the first is
-    seen. What may be absent has lines of its own.
+    """The legend's lines for kinds of dependence, with distance vectors if these are few. `drawn`
+    are the kinds that arrows show: of several between two instances, only the first. Uncertain
+    dependences have their own lines.
     """
     seen = set(drawn)
     entries = []
@@ -211,9 +209,9 @@ def kind_entries(pairs: Sequence[Pair], drawn: Iterable[Tie]) -> list[LegendEntr
         vectors = {pair.distance for pair in pairs if (pair.kind, pair.certain) == tie}
         if not vectors or (tie not in seen and not tie.certain):
             continue
-        said = sorted(vector for vector in vectors if vector is not None)
+        distances = sorted(vector for vector in vectors if vector is not None)
         words = tie.kind if tie.certain else f"perhaps {tie.kind}"
-        if 0 < len(said) == len(vectors) <= 5:
-            words = f"{words} {', '.join(distance_text(one) for one in said)}"
+        if 0 < len(distances) == len(vectors) <= 5:
+            words = f"{words} {', '.join(distance_text(distance) for distance in distances)}"
         entries.append(kind_entry(*tie, words if tie in seen else f"{words}, along the same arrows"))
     return entries

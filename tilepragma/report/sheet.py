@@ -1,4 +1,4 @@
-"""A sheet that a picture is drawn on: it knows the projection, keeps what is drawn, and how far that reaches."""
+"""A sheet to draw a picture on: its projection, its nodes, and its extent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEAD = 6.5
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A sample, drawn around (0, 0) and up to `width` wide, and what it stands for."""
+    """A sample, drawn around (0, 0) and up to `width` wide, and its meaning."""
 
     sample: tuple[Node, ...]
     words: str
@@ -41,7 +41,7 @@ class LegendEntry:
 
 @dataclass
 class Sheet:
-    """`scale` is the length of one iteration in user units. `nodes` are drawn in order; `reach` are points that must be seen."""
+    """`scale` is an iteration's length in user units; `nodes` are drawn, `reach` is shown."""
 
     projection: Projection
     scale: float
@@ -49,7 +49,7 @@ class Sheet:
     reach: list[Point] = field(default_factory=list)
 
     def at(self, place: Vector) -> Point:
-        """Where a point of space lies on the sheet."""
+        """The sheet's point for a point of space."""
         x, y = self.projection((*place, *(0.0,) * (3 - len(place))))
         return self.scale * x, self.scale * y
 
@@ -58,23 +58,23 @@ class Sheet:
         self.nodes.append(drawn)
         self.reach.extend(corners)
 
-    def label(self, at: Point, words: str, size: float = SMALL, anchor: str = "middle", **style: str | float) -> None:
-        """A line of text around its middle height, kept free of what lies below it by a rim of paper."""
+    def label(self, spot: Point, words: str, size: float = SMALL, anchor: str = "middle", **style: str | float) -> None:
+        """A line of text around its middle height, with a rim of paper that hides lines below."""
         wide = text_width(words, size)
-        left = at[0] - {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
-        base = (at[0], at[1] + 0.36 * size)
+        left = spot[0] - {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
+        base = (spot[0], spot[1] + 0.36 * size)
         style = {"fill": INK, "text_anchor": anchor, **style}
         rim: Style = {**style, "stroke": PAPER, "stroke_width": 3.0, "stroke_linejoin": "round", "aria_hidden": "true"}
         self.nodes.append(text(base, words, size, **rim))
-        self.draw(text(base, words, size, **style), (left, at[1] - size / 2), (left + wide, at[1] + size / 2))
+        self.draw(text(base, words, size, **style), (left, spot[1] - size / 2), (left + wide, spot[1] + size / 2))
 
-    def plain_label(self, at: Point, words: str, size: float = SMALL, **style: str | float) -> None:
+    def plain_label(self, place: Point, words: str, size: float = SMALL, **style: str | float) -> None:
         """Text in the middle of a shape."""
         style = {"fill": INK, "text_anchor": "middle", **style}
-        self.nodes.append(text((at[0], at[1] + 0.36 * size), words, size, **style))
+        self.nodes.append(text((place[0], place[1] + 0.36 * size), words, size, **style))
 
     def axis(self, start: Vector, end: Vector, name: str, ticks: Iterable[tuple[Vector, str]], outwards: Point) -> None:
-        """An axis with an arrowhead, its name behind the head, and numbers on the side that `outwards` points to."""
+        """An axis with an arrowhead, a name behind it, and numbers on the side of `outwards`."""
         a, b = self.at(start), self.at(end)
         self.draw(arrow(a, b, Stroke(INK, 1.0), head=7.5), a, b)
         size = math.hypot(b[0] - a[0], b[1] - a[1])
@@ -99,7 +99,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Stroke:
-    """How the shaft of an arrow is drawn, and whether its head is `hollow`, else filled."""
+    """The stroke of an arrow's shaft, and whether its head is `hollow`, else filled."""
 
     colour: str
     width: float = LINE
@@ -114,7 +114,7 @@ class Stroke:
 
 
 def kind_stroke(kind: str, certain: bool, width: float = LINE) -> Stroke:
-    """The arrows of a kind of dependence; of what may be absent they are hollow, in long dashes."""
+    """The arrows of a kind of dependence; uncertain ones are hollow, in long dashes."""
     colour, dashes = KINDS[kind]
     return Stroke(colour, width, dashes) if certain else Stroke(colour, width, PERHAPS[kind], hollow=True)
 
@@ -158,7 +158,7 @@ def kind_entry(kind: str, certain: bool, words: str) -> LegendEntry:
 
 
 def _legend(entries: Sequence[LegendEntry], box: Box) -> tuple[list[Node], Box]:
-    """Entries in rows as wide as the picture, and the box that holds them too."""
+    """Entries in rows as wide as the picture, and the box that holds picture and entries."""
     nodes: list[Node] = []
     widest = max([text_width(entry.words, TEXT - 1) + entry.width + 8 for entry in entries], default=0.0)
     right = max(box.right, box.left + 2 * _MARGIN + widest)
@@ -168,7 +168,7 @@ def _legend(entries: Sequence[LegendEntry], box: Box) -> tuple[list[Node], Box]:
         if x > box.left + _MARGIN and x + wide > right - _MARGIN:
             x, y = box.left + _MARGIN, y + 19.0
         nodes.append(group(entry.sample, transform=f"translate({x:.2f} {y:.2f})"))
-        # Whatever font a viewer has, the words end before the next entry begins.
+        # The words end before the next entry, whatever the viewer's font.
         fitted: Style = {"textLength": text_width(entry.words, TEXT - 1), "lengthAdjust": "spacingAndGlyphs"}
         nodes.append(text((x + entry.width + 6, y + 4), entry.words, TEXT - 1, fill=INK, **fitted))
         x += wide + 18.0

@@ -1,4 +1,4 @@
-"""Which tile sizes and versions launches take, as rules a person can read."""
+"""Which tile sizes and versions launches take, as rules for people."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from tilepragma.report.size_values import byte_text
 
 
 def size_rules(plan: KernelPlan, choices: Sequence[SizeChoice], on_host: bool = True) -> list[str]:
-    """`32 for arrays up to 1.0 MB`, or `version 1 for …`, for each choice; sizes have their names
-    where there are several, and one choice for all launches is `32`. None where no launch has tile
-    sizes or versions.
+    """`32 for arrays up to 1.0 MB`, or `version 1 for …`, for each choice. Several sizes have their
+    names; a single choice is just `32`. None where no launch has tile sizes or versions.
     """
-    found = []
+    rules = []
     for choice in choices:
         taken = _taken(plan, choice, on_host)
         if taken:
             limits = _limits(plan, choice) or ("all others" if choice != choices[0] else "")
-            found.append(f"{taken} for {limits}" if limits else taken)
-    return found
+            rules.append(f"{taken} for {limits}" if limits else taken)
+    return rules
 
 
 def version_rows(plan: KernelPlan) -> Iterator[str]:
-    """The versions by their numbers, and the rules that choose among them."""
+    """The versions by number, and the rules that choose among them."""
     if not plan.versions:
         return
     yield "0: the plan above"
@@ -33,15 +32,17 @@ def version_rows(plan: KernelPlan) -> Iterator[str]:
     for where, choices, on_host in (("cores", plan.choices, True), ("devices", plan.device_choices, False)):
         if choices:
             usual = tuple(size.host if on_host else size.device for size in plan.sizes)
-            kept = list(choices)
-            while kept and kept[-1].version == 0 and kept[-1].sizes == usual:
-                kept.pop()
-            rest = () if kept and (kept[-1].bytes, kept[-1].trips) == (None, None) else ("version 0 for all others",)
-            yield f"on {where}: {'; '.join((*size_rules(plan, kept, on_host), *rest))}"
+            listed = list(choices)
+            while listed and listed[-1].version == 0 and listed[-1].sizes == usual:
+                listed.pop()
+            rest = (
+                () if listed and (listed[-1].bytes, listed[-1].trips) == (None, None) else ("version 0 for all others",)
+            )
+            yield f"on {where}: {'; '.join((*size_rules(plan, listed, on_host), *rest))}"
 
 
 def _taken(plan: KernelPlan, choice: SizeChoice, on_host: bool) -> str:
-    """The version, where there are any, and the tile sizes that its launches have."""
+    """The version, if any, and its launches' tile sizes."""
     version = plan.versions[choice.version - 1].plan if choice.version else plan
     used = used_sizes(version.host_steps if on_host else version.device_steps, version.sizes)
     places = [place for place, size in enumerate(version.sizes) if size in used] if choice.sizes else []

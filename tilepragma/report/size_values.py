@@ -1,4 +1,4 @@
-"""Numbers for the user's sizes (`--size n=1024`): which names there are, and what expressions over them come to."""
+"""Numbers for the user's sizes (`--size n=1024`): their names, and values of expressions."""
 
 from __future__ import annotations
 
@@ -34,49 +34,49 @@ _BITS = 64
 
 
 class SizeError(Exception):
-    """A `--size` that makes no sense; the text is a sentence for the user."""
+    """A wrong `--size`; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The user's numbers, by the C expression that each stands for (`n`, `grid->n`)."""
+    """The user's numbers, by their C expressions (`n`, `grid->n`)."""
 
     numbers: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, object_: DataObject) -> int | None:
-        """The number said for a scalar."""
+        """The user's number for a scalar."""
         return self.numbers.get(object_.host)
 
-    def with_numbers(self, more: Mapping[str, int]) -> Sizes:
-        """These and others, such as tile sizes; the user's stand. Without any of the user's none are added."""
-        return Sizes({**more, **self.numbers}) if self.numbers else self
+    def with_numbers(self, numbers: Mapping[str, int]) -> Sizes:
+        """The user's numbers, if any, and further ones such as tile sizes; the user's win."""
+        return Sizes({**numbers, **self.numbers}) if self.numbers else self
 
     def by_name(self, kernel: Kernel) -> dict[str, int]:
-        """The numbers by the names that objects have inside the engine."""
+        """The numbers by the engine's names of objects."""
         return kernel.by_name(self.numbers)
 
 
 def parse_sizes(words: Iterable[str]) -> Sizes:
-    """Of words `NAME=INTEGER`, or several of them with commas. Raises SizeError."""
+    """From words `NAME=INTEGER`, also several with commas. Raises SizeError."""
     numbers: dict[str, int] = {}
     for word in (part for words_ in words for part in words_.split(",")):
-        found = _ASSIGNMENT.fullmatch(word)
-        if found is None:
+        match_ = _ASSIGNMENT.fullmatch(word)
+        if match_ is None:
             raise SizeError(f"--size {word}: write NAME=INTEGER, as in --size n=1024")
-        value = int(found["value"])
+        value = int(match_["value"])
         if abs(value) > _LARGEST:
             raise SizeError(f"--size {word}: the number does not fit in 64 bits")
-        if numbers.setdefault(found["name"], value) != value:
-            raise SizeError(f"--size {word}: {found['name']} has another size already, {numbers[found['name']]}")
+        if numbers.setdefault(match_["name"], value) != value:
+            raise SizeError(f"--size {word}: {match_['name']} has another size already, {numbers[match_['name']]}")
     return Sizes(numbers)
 
 
 def check_sizes(sizes: Sizes, kernels: Iterable[Kernel], option: str = "--size") -> None:
-    """Every name must be a parameter of some kernel; `option` is where the user said them. Raises SizeError."""
-    known = sorted({parameter.host for kernel in kernels for parameter in size_parameters(kernel)})
+    """Check that each name is a kernel's parameter; `option` is the user's. Raises SizeError."""
+    names = sorted({parameter.host for kernel in kernels for parameter in size_parameters(kernel)})
     for name in sizes.numbers:
-        if name not in known:
-            there = f"parameters are {', '.join(known)}" if known else "its kernels have no integer parameters"
+        if name not in names:
+            there = f"parameters are {', '.join(names)}" if names else "its kernels have no integer parameters"
             raise SizeError(f"{option} {name}: no kernel depends on that name; {there} (macros are set with -D)")
 
 
@@ -95,7 +95,7 @@ def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:
 
 
 def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | None:
-    """The integer that the expression comes to, None where the sizes do not say it."""
+    """The expression's integer value, None where the sizes do not determine it."""
     if isinstance(expression, ClauseExpression):
         return clause_value(expression.text, sizes.numbers)
     if isinstance(expression, IntegerLiteral):
@@ -117,12 +117,12 @@ def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | N
 
 
 def iterations(loop: Loop, sizes: Sizes) -> int | None:
-    """The trip count of a loop whose bounds the sizes say; None where they do not, or it would not end."""
+    """A loop's trip count; None where the sizes do not determine it, or the loop would not end."""
     lower, upper, step = (value_of(bound, sizes) for bound in (loop.lower, loop.upper, loop.step))
     if lower is None or upper is None or not step:
         return None
-    found = trip_count(lower, upper, step, loop.comparison)
-    return found if found >= 0 else None
+    trips = trip_count(lower, upper, step, loop.comparison)
+    return trips if trips >= 0 else None
 
 
 def _unary(operator: str, value: int | None) -> int | None:
@@ -152,7 +152,7 @@ def _helper(call: Call, sizes: Sizes) -> int | None:
 
 
 def byte_text(count: int) -> str:
-    """`8.0 MB`: a number of bytes in decimal units, as disks and networks have them."""
+    """`8.0 MB`: a number of bytes in decimal units, like disks and networks."""
     if count < 1000:
         return f"{count} B"
     value = float(count)

@@ -1,4 +1,4 @@
-"""What the user wrote at a place, for reports that name things as the user does."""
+"""The user's text at a place, for reports in the user's names."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class SourceText:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
     def at(self, place: SourceRange, longest: int = 76) -> str:
-        """The text of a range in one line, its white space brought together; shortened with … beyond `longest` characters."""
+        """The text of a range in one line of at most `longest` characters, shortened with …."""
         return _one_line(self.files.get(place.file, b"")[place.start.offset : place.end.offset], longest)
 
     def statement(self, place: SourceRange, longest: int = 76) -> str:
-        """The same for a statement that may end in a macro, of which the range knows only the beginning: up to its `;`."""
+        """The same for a statement, up to its `;`: the range may end at a macro's beginning."""
         text = self.files.get(place.file, b"")
         rest = text[place.end.offset : place.end.offset + 200].partition(b";")
         extended = rest[0] if rest[1] and not set(rest[0]) & set(b"{}\n") else b""
@@ -53,7 +53,7 @@ def source_text(files: Iterable[SourceFile]) -> SourceText:
 
 
 def plain_text(expression: Expression | ClauseExpression) -> str:
-    """An expression without the casts and suffixes that only types need, nor the case in which it is 0."""
+    """An expression without type casts, suffixes, and the case in which it is 0."""
     if isinstance(expression, Conditional) and _is_zero(expression.otherwise):
         expression = expression.then
     text = _HELPERS.sub(r"\1", _SUFFIXES.sub(r"\1", _INTEGER_CASTS.sub("", expression_text(expression))))
@@ -61,7 +61,7 @@ def plain_text(expression: Expression | ClauseExpression) -> str:
 
 
 def plain_header(loop: Loop) -> str:
-    """The head of a loop that stands nowhere in the text, as `plain_text` has expressions."""
+    """The head of a loop that is not in the text, in the style of `plain_text`."""
     name, step = loop.iterator.host, plain_text(loop.step)
     advance = f"{name}++" if step == "1" else f"{name} += {step}"
     return f"for ({name} = {plain_text(loop.lower)}; {name} {loop.comparison} {plain_text(loop.upper)}; {advance})"

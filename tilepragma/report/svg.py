@@ -1,4 +1,4 @@
-"""A small SVG writer: plain presentation attributes that every viewer and LaTeX tool chain understands."""
+"""A small SVG writer: plain attributes that all viewers and LaTeX tools understand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 @dataclass(frozen=True)
 class Node:
-    """`<tag attributes>children</tag>`; children that are text are escaped when written."""
+    """`<tag attributes>children</tag>`. Text children are escaped when written."""
 
     tag: str
     attributes: tuple[tuple[str, str], ...] = ()
@@ -32,7 +32,7 @@ class Node:
 
 
 def number(value: float) -> str:
-    """At most two decimals. Raises ValueError for what is no finite number: such a picture must not leave the house."""
+    """At most two decimals. Raises ValueError for numbers that are not finite."""
     if not math.isfinite(value):
         raise ValueError(f"{value} in a picture")
     text = f"{value:.2f}".rstrip("0").rstrip(".")
@@ -40,7 +40,7 @@ def number(value: float) -> str:
 
 
 def node(tag: str, *children: Node | str, **attributes: str | float) -> Node:
-    """Attributes are named as in SVG, `_` standing for `-` (`class_` for `class`); numbers are written by `number`."""
+    """A node. Attributes are named as in SVG, with `_` for `-` (`class_` for `class`)."""
     named = tuple(
         (name.rstrip("_").replace("_", "-"), value if isinstance(value, str) else number(value))
         for name, value in attributes.items()
@@ -75,14 +75,14 @@ def curve(start: Point, control: Point, end: Point, **attributes: str | float) -
     return node("path", d=text, fill="none", **attributes)
 
 
-def text(at: Point, words: str, size: float, **attributes: str | float) -> Node:
+def text(place: Point, words: str, size: float, **attributes: str | float) -> Node:
     """One line of text."""
-    # Not every font that pictures are shown with has an ellipsis.
-    return node("text", words.replace("…", "..."), x=at[0], y=at[1], font_size=size, **attributes)
+    # Some viewers' fonts have no ellipsis.
+    return node("text", words.replace("…", "..."), x=place[0], y=place[1], font_size=size, **attributes)
 
 
 def text_width(words: str, size: float) -> float:
-    """About how wide a line of text is."""
+    """The approximate width of a line of text."""
     narrow = sum(letter in "iljtfI.,:;'|()[] " for letter in words)
     return size * (0.56 * (len(words) - narrow) + 0.31 * narrow)
 
@@ -96,10 +96,10 @@ class Box:
     right: float
     bottom: float
 
-    def overlap(self, other: Box) -> float:
+    def overlap(self, box: Box) -> float:
         """The area that both cover."""
-        wide = min(self.right, other.right) - max(self.left, other.left)
-        high = min(self.bottom, other.bottom) - max(self.top, other.top)
+        wide = min(self.right, box.right) - max(self.left, box.left)
+        high = min(self.bottom, box.bottom) - max(self.top, box.top)
         return max(0.0, wide) * max(0.0, high)
 
     def grown(self, margin: float) -> Box:
@@ -114,7 +114,7 @@ def around(points: Iterable[Point]) -> Box:
 
 
 def document(children: Iterable[Node], box: Box, title: str, description: str) -> str:
-    """A whole drawing of what lies in `box`, with words for those who cannot see it."""
+    """A whole drawing of the area `box`, with a title and description for screen readers."""
     width, height = box.right - box.left, box.bottom - box.top
     root = node(
         "svg",

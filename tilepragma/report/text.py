@@ -12,7 +12,7 @@ from tilepragma.report.launch_facts import LaunchGroup
 _WIDTH = 110
 """columns of a line that is not source text"""
 _WIDEST_STEP = 64
-"""beyond that, what stands behind a step of the host is not aligned"""
+"""beyond this width, notes on a host step are not aligned"""
 
 
 def report_text(kernels: Iterable[KernelFacts]) -> str:
@@ -47,7 +47,7 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
     for check in facts.checks:
         yield from _wrapped(f"  {'checked':<10}  ", f"at each launch: {check}")
     for split in facts.split:
-        yield from _wrapped(f"  {'taken apart':<10} ", split)
+        yield from _wrapped(f"  {'split':<10}  ", split)
     for iterator, counted in facts.counted:
         yield from _wrapped(f"  {'counted':<10}  ", f"{iterator}: {counted}")
     for storage in facts.storage:
@@ -136,7 +136,7 @@ def _dependences(rows: Sequence[DependenceRow]) -> list[str]:
 
 
 def _signs(rows: Sequence[DependenceRow]) -> str:
-    """What the signs mean that distances have, where they have any."""
+    """The meanings of the signs in distances, if any."""
     used = {part for row in rows for part in row.distance.strip("()").split(", ")}
     words = {
         "+": "+ is any positive distance",
@@ -145,14 +145,14 @@ def _signs(rows: Sequence[DependenceRow]) -> str:
         "0-": "0- any that is not positive",
         "*": "* any",
     }
-    said = [text for sign, text in words.items() if sign in used]
+    texts = [text for sign, text in words.items() if sign in used]
     if any("?" in row.kinds for row in rows):
-        said.append("? depends on data, or is not known to be absent")
-    return f" ({'; '.join(said)})" if said else " "
+        texts.append("? depends on data, or is not known to be absent")
+    return f" ({'; '.join(texts)})" if texts else " "
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest cell, two spaces apart; a column that is empty everywhere takes none."""
+    """Columns as wide as their widest cell, two spaces apart; empty columns are dropped."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

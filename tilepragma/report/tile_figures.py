@@ -19,14 +19,14 @@ from tilepragma.report.svg import Box, Node, Point, Style, around, group, node, 
 
 _UNIT = {1: 34.0, 2: 40.0, 3: 44.0}
 _DOT = 2.4
-#: How far tiles in space are pulled apart, as a part of their distance from the middle.
+#: How far tiles in space move apart, as a part of their distance from the middle.
 _EXPLODED = 0.55
 _NUMBER = 11.0
-"""size of the numbers of wavefronts"""
+"""size of the wavefronts' numbers"""
 
 
 def tiles(scene: Scene) -> Figure:
-    """All tiles; one colour and one number a wavefront."""
+    """All tiles, with one colour and one number for each wavefront."""
     sheet = scene.sheet(_UNIT[scene.space.depth])
     waves = 1 + max(instance.wavefront for instance in scene.space.instances)
     if scene.flat:
@@ -45,11 +45,11 @@ def tiles(scene: Scene) -> Figure:
 
 def _tiles_caption(scene: Scene, waves: int) -> str:
     shape = " × ".join([str(scene.space.extent)] * len(scene.space.rows[0]))
-    apart = "" if scene.flat else ", pulled apart to be seen"
+    note = "" if scene.flat else ", pulled apart to be seen"
     if waves == 1:
-        return f"Tiles of {shape}{apart}. All of them run at once."
+        return f"Tiles of {shape}{note}. All of them run in parallel."
     return (
-        f"Tiles of {shape}, smaller than those of a launch{apart}. Tiles of one colour and number run at once, "
+        f"Tiles of {shape}, smaller than those of a launch{note}. Tiles of one colour and number run in parallel, "
         f"in {waves} wavefronts one after another."
     )
 
@@ -80,7 +80,7 @@ def _time_entries(count: int) -> list[LegendEntry]:
 
 
 def _margin(scene: Scene) -> float:
-    """How far a tile's outline may stand off its points, in iterations: less than half the way to the next tile's."""
+    """The distance of a tile's outline from its points: below half the way to the next tile."""
     steps = [1 / math.hypot(*row) for rows in scene.space.rows for row in rows if any(row)] or [1.0]
     parts = len({tuple(value % 1 for value in spot) for spot in scene.placed.spots})
     return min(0.32, 0.4 * min(steps) / parts)
@@ -112,7 +112,7 @@ def _flat_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
 
 
 def _blob(outline: Sequence[Point], margin: float, colour: str) -> list[Node]:
-    """A convex shape with round corners, `margin` larger than its outline, with a thin line around it."""
+    """A convex shape with round corners, `margin` larger than its outline, with a thin border."""
     both = []
     for wide, fill in ((2 * margin + 1.2, shaded(colour, 0.55)), (2 * margin, colour)):
         points = list(outline) if len(outline) > 1 else [outline[0], (outline[0][0] + 0.01, outline[0][1])]
@@ -122,44 +122,44 @@ def _blob(outline: Sequence[Point], margin: float, colour: str) -> list[Node]:
 
 
 def _free_place(outline: Sequence[Point], spots: Sequence[Point], scale: float) -> tuple[Point, float]:
-    """A place for a number near the middle of a tile, and how far it is from the tile's nearest point."""
+    """A place for a number near a tile's middle, and its distance from the tile's nearest point."""
     x, y = sum(p[0] for p in outline) / len(outline), sum(p[1] for p in outline) / len(outline)
     best = ((x, y), 0.0)
     for dx in (0.0, 0.25, -0.25, 0.5, -0.5):
         for dy in (0.0, 0.25, -0.25, 0.5, -0.5):
-            at = (x + dx * scale, y + dy * scale)
-            free = min(math.dist(at, spot) for spot in spots)
-            if _inside(at, outline) and free > best[1] + 1e-6 + 0.2 * math.hypot(dx, dy):
-                best = (at, free)
+            place = (x + dx * scale, y + dy * scale)
+            free = min(math.dist(place, spot) for spot in spots)
+            if _inside(place, outline) and free > best[1] + 1e-6 + 0.2 * math.hypot(dx, dy):
+                best = (place, free)
     return best
 
 
-def _inside(at: Point, outline: Sequence[Point]) -> bool:
+def _inside(place: Point, outline: Sequence[Point]) -> bool:
     """Whether a place lies in a convex polygon of three corners or more."""
     if len(outline) < 3:
         return False
     turns = []
     for (ax, ay), (bx, by) in zip(outline, (*outline[1:], outline[0]), strict=True):
-        turns.append((bx - ax) * (at[1] - ay) - (by - ay) * (at[0] - ax))
+        turns.append((bx - ax) * (place[1] - ay) - (by - ay) * (place[0] - ax))
     return all(turn >= -1e-6 for turn in turns) or all(turn <= 1e-6 for turn in turns)
 
 
 def _tile_arrows(sheet: Sheet, scene: Scene, centres: Mapping[tuple[int, ...], tuple[Point, float]]) -> None:
-    """The tiles that wait for one in the middle."""
+    """Arrows from the middle tile to the tiles that wait for it."""
     waiting: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
     for pair in scene.space.pairs:
-        one, other = scene.space.instances[pair.source].tile, scene.space.instances[pair.sink].tile
-        if one != other:
-            waiting.setdefault(one, set()).add(other)
+        source, sink = scene.space.instances[pair.source].tile, scene.space.instances[pair.sink].tile
+        if source != sink:
+            waiting.setdefault(source, set()).add(sink)
     if not waiting:
         return
-    found = scene.tiles()
+    tiles = scene.tiles()
     middle_ = middle([sheet.at(spot) for spot in scene.placed.spots])
     chosen = min(
-        waiting, key=lambda tile: (-len(waiting[tile]), -len(found[tile]), math.dist(centres[tile][0], middle_))
+        waiting, key=lambda tile: (-len(waiting[tile]), -len(tiles[tile]), math.dist(centres[tile][0], middle_))
     )
-    for other in sorted(waiting[chosen]):
-        start, end = centres[chosen][0], centres[other][0]
+    for sink in sorted(waiting[chosen]):
+        start, end = centres[chosen][0], centres[sink][0]
         size = math.dist(start, end)
         if scene.space.depth == 1:
             bend = math.copysign(min(0.2 * size, 60.0), end[0] - start[0])
@@ -178,30 +178,30 @@ def _tile_arrows(sheet: Sheet, scene: Scene, centres: Mapping[tuple[int, ...], t
 
 
 def _solid_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
-    """Tiles as solids, far ones first, with the points on the faces that are seen."""
+    """Tiles as solids, far ones first, with the points on visible faces."""
     spots = scene.placed.spots
     centre = middle(spots)
     solids = []
     for numbers in scene.tiles().values():
-        own = [spots[number] for number in numbers]
-        shift = tuple(_EXPLODED * value for value in minus(middle(own), centre))
-        moved = [plus(spot, shift) for spot in own]
+        tile_spots = [spots[number] for number in numbers]
+        shift = tuple(_EXPLODED * value for value in minus(middle(tile_spots), centre))
+        moved = [plus(spot, shift) for spot in tile_spots]
         solids.append((dot(AXONOMETRIC.towards, middle(moved)), numbers, moved))
     drawn = []
-    for _, numbers, moved in sorted(solids, key=lambda one: one[0]):
+    for _, numbers, moved in sorted(solids, key=lambda solid: solid[0]):
         wave = scene.space.instances[numbers[0]].wavefront
         drawn.append((str(wave), _solid(sheet, moved, time_colour(wave, waves))))
     taken: list[Box] = []
     for place, (words, solid) in reversed(list(enumerate(drawn if waves > 1 else ()))):
-        at = _place_of_number(words, solid, [nearer.outline for _, nearer in drawn[place + 1 :]], taken)
-        if at is not None:
-            sheet.label(at, words, _NUMBER, font_weight="bold")
-            taken.append(_number_box(at, words))
+        label_place = _place_of_number(words, solid, [nearer.outline for _, nearer in drawn[place + 1 :]], taken)
+        if label_place is not None:
+            sheet.label(label_place, words, _NUMBER, font_weight="bold")
+            taken.append(_number_box(label_place, words))
 
 
 @dataclass(frozen=True)
 class _Solid:
-    """A tile in space as it lies on the sheet: its `outline`, and the faces that are seen, the one most turned to the viewer first."""
+    """A solid on the sheet: its `outline`, and its visible faces, the most frontal one first."""
 
     outline: list[Point]
     faces: tuple[list[Point], ...]
@@ -210,26 +210,26 @@ class _Solid:
 def _place_of_number(
     words: str, solid: _Solid, nearer: Sequence[Sequence[Point]], taken: Sequence[Box]
 ) -> Point | None:
-    """Where on a tile its wavefront's number is hidden by no nearer tile; None where there is no such place: its colour says it too."""
+    """A place on the tile for its number that no nearer tile hides; None: the colour must do."""
     for corners in solid.faces:
         x, y = middle(corners)
         for toward in ((x, y), *corners):
             for part in (0.0, 0.25, 0.5):
-                at = (x + part * (toward[0] - x), y + part * (toward[1] - y))
-                box = _number_box(at, words)
-                covered = any(_inside(one, outline) for one in _grid(box) for outline in nearer)
-                if not covered and not any(box.overlap(other) for other in taken):
-                    return at
+                place = (x + part * (toward[0] - x), y + part * (toward[1] - y))
+                box = _number_box(place, words)
+                covered = any(_inside(place_, outline) for place_ in _grid(box) for outline in nearer)
+                if not covered and not any(box.overlap(taken_box) for taken_box in taken):
+                    return place
     return None
 
 
-def _number_box(at: Point, words: str) -> Box:
+def _number_box(centre: Point, words: str) -> Box:
     wide = text_width(words, _NUMBER) / 2 + 1
-    return Box(at[0] - wide, at[1] - 6, at[0] + wide, at[1] + 6)
+    return Box(centre[0] - wide, centre[1] - 6, centre[0] + wide, centre[1] + 6)
 
 
 def _grid(box: Box) -> list[Point]:
-    """The corners of a box, the middles of its sides, and its own."""
+    """The corners of a box, the middles of its sides, and its centre."""
     xs, ys = ((low, (low + high) / 2, high) for low, high in ((box.left, box.right), (box.top, box.bottom)))
     return [(x, y) for x in xs for y in ys]
 
@@ -275,5 +275,5 @@ def _solid(sheet: Sheet, points: Sequence[Vector], colour: str) -> _Solid:
 
 
 def _blob_margin(outline: Sequence[Point]) -> float:
-    """How much larger than its points a tile is drawn that has no volume."""
+    """How much larger than its points a tile without volume is drawn."""
     return 5.0 if len(outline) > 2 else 9.0

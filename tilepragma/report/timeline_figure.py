@@ -1,4 +1,4 @@
-"""A run over time: what kernels, copies and compilation took and when, a row for each of them."""
+"""A run over time, a row for each activity: kernels, copies and compilation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tilepragma.report.palette import FAINT, HAIRLINE, SMALL, TEXT
 from tilepragma.report.scene import Figure
 from tilepragma.report.svg import node, path
 
-#: Rows at most; what takes less than those is one row together.
+#: Rows at most; the shortest activities share one row.
 _MOST, OTHERS = 9, "all others"
 _ROW, _BAR = 34.0, 13.0
-#: What lies nearer than this, in user units, is one bar.
+#: Spans nearer than this, in user units, are one bar.
 _NEAR = 0.4
 #: The colours of kernels, of copies and of compilation.
 _COLOURS = {"kernel": LOOKS[0].colour, "copy in": LOOKS[1].colour, "copy out": LOOKS[1].colour}
@@ -24,7 +24,7 @@ _OTHER = LOOKS[4].colour
 
 @dataclass(frozen=True)
 class Lane:
-    """What was done under one `name`, of the `kind` of activity that it is: beginnings and ends, in seconds since the first activity began."""
+    """The spans of activity `name`, of a `kind`: seconds since the first activity's begin."""
 
     name: str
     kind: str
@@ -32,30 +32,30 @@ class Lane:
 
     @property
     def busy(self) -> float:
-        """Seconds in which at least one of them went on."""
+        """Seconds in which at least one span is active."""
         return math.fsum(end - begin for begin, end in united(self.spans))
 
 
 def lanes_of(spans: Mapping[tuple[str, str], Sequence[tuple[float, float]]]) -> list[Lane]:
-    """A lane for each (kind, name), in the order they first began; where these are too many, the shortest are one lane."""
-    found = [Lane(name, kind, tuple(own)) for (kind, name), own in spans.items()]
-    if len(found) > _MOST:
-        kept = sorted(found, key=lambda lane: -lane.busy)[: _MOST - 1]
-        rest = [lane for lane in found if lane not in kept]
+    """A lane for each (kind, name), by its first begin; of too many, the shortest share one."""
+    lanes = [Lane(name, kind, tuple(lane_spans)) for (kind, name), lane_spans in spans.items()]
+    if len(lanes) > _MOST:
+        longest = sorted(lanes, key=lambda lane: -lane.busy)[: _MOST - 1]
+        rest = [lane for lane in lanes if lane not in longest]
         together = Lane(OTHERS, "other", tuple(span for lane in rest for span in lane.spans))
-        found = [*(lane for lane in found if lane in kept), together]
-    return found
+        lanes = [*(lane for lane in lanes if lane in longest), together]
+    return lanes
 
 
 def united(spans: Iterable[tuple[float, float]], gap: float = 0.0) -> list[tuple[float, float]]:
-    """The spans in order, those together that overlap or are nearer than `gap`."""
-    found: list[tuple[float, float]] = []
+    """The spans in order; those that overlap or are nearer than `gap` are joined."""
+    joined: list[tuple[float, float]] = []
     for begin, end in sorted(spans):
-        if found and begin <= found[-1][1] + gap:
-            found[-1] = found[-1][0], max(found[-1][1], end)
+        if joined and begin <= joined[-1][1] + gap:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
         else:
-            found.append((begin, end))
-    return found
+            joined.append((begin, end))
+    return joined
 
 
 def whole_of(lanes: Sequence[Lane]) -> float:
@@ -67,7 +67,8 @@ def timeline_figure(lanes: Sequence[Lane], caption: str) -> Figure:
     """The picture of a run that has activities."""
     sheet = new_sheet()
     whole = whole_of(lanes) or 1e-9
-    unit, length = next((one for one in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if whole >= one[1]), ("ns", 1e-9))
+    units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+    unit, length = next((pair for pair in units if whole >= pair[1]), ("ns", 1e-9))
     across = Scale(0.0, whole / length, WIDTH + 42.0)
     bottom = _ROW * len(lanes)
     sheet.reach.extend([(0.0, 0.0), (across.length + 10, bottom)])

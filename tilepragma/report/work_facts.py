@@ -1,4 +1,4 @@
-"""What a kernel has to do at the user's sizes, and what a device needs for that at least: counts of the plan's own bounds, under two roofs."""
+"""A kernel's work at the user's sizes, and the least time on a device, by two roofs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIZES = (("", 1.0), (" thousand", 1e3), (" million", 1e6), (" billion", 1e9), (
 
 @dataclass(frozen=True)
 class WorkFacts:
-    """`work` has a clause on each launch's counts; `limits` one on the least time, or on why none is known. Both are empty without sizes."""
+    """`work` has a clause on each launch, `limits` one on the least time; empty without sizes."""
 
     work: tuple[str, ...] = ()
     limits: str = ""
@@ -31,7 +31,7 @@ class WorkFacts:
 
 @dataclass(frozen=True)
 class LeastWork:
-    """What a kernel has to do at some input, whatever its tiles: floating-point `operations`, and
+    """A kernel's work at some input, whatever its tiles. It has floating-point `operations`, and
     `bytes` with each array moved once, None where a section's length is not known. `double`:
     whether some array has elements of double precision.
     """
@@ -42,12 +42,12 @@ class LeastWork:
 
 
 def least_work(plan: KernelPlan, sizes: Sizes, target: str) -> LeastWork | None:
-    """The work at these sizes on a target of that name; None where it cannot be counted."""
+    """The work at these sizes on the target; None where it cannot be counted."""
     from tilepragma.cost.launch_work import PlanWork, plan_work
 
     numbers = sizes.by_name(plan.kernel)
-    found = plan_work(plan, numbers, {}, Target(target))
-    return _least(plan, found, numbers) if isinstance(found, PlanWork) else None
+    work = plan_work(plan, numbers, {}, Target(target))
+    return _least(plan, work, numbers) if isinstance(work, PlanWork) else None
 
 
 def _least(plan: KernelPlan, work: PlanWork, numbers: dict[str, int]) -> LeastWork:
@@ -63,7 +63,7 @@ def _least(plan: KernelPlan, work: PlanWork, numbers: dict[str, int]) -> LeastWo
 
 
 def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFacts:
-    """The work at these sizes on cores, or on the GPU that is planned for."""
+    """The work at these sizes on cores, or on the planned GPU."""
     numbers = sizes.by_name(plan.kernel)
     if not numbers or plan.as_written is not None:
         return WorkFacts()
@@ -72,13 +72,13 @@ def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFac
 
     if isinstance(device, Processor) and device.is_opencl:
         plan = replace(plan, choices=choices_on_hosts(plan, by_opencl=True))
-    found = plan_work(plan, numbers, {}, planned_target(device))
-    if not isinstance(found, PlanWork):
-        return WorkFacts(limits=f"not known: {found.reason}")
+    work = plan_work(plan, numbers, {}, planned_target(device))
+    if not isinstance(work, PlanWork):
+        return WorkFacts(limits=f"not known: {work.reason}")
     if device is None:
         unknown = "not known: this machine is not calibrated (tilepragma devices --calibrate), and no --device is named"
-        return WorkFacts(_counts(found), unknown)
-    return WorkFacts(_counts(found), _limits(plan, found, numbers, device))
+        return WorkFacts(_counts(work), unknown)
+    return WorkFacts(_counts(work), _limits(plan, work, numbers, device))
 
 
 def _counts(work: PlanWork) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def _counts(work: PlanWork) -> tuple[str, ...]:
 
 
 def _limits(plan: KernelPlan, work: PlanWork, numbers: dict[str, int], device: Device) -> str:
-    """The classical roofline: all operations by the rate of arithmetic, all arrays once by the bandwidth of the furthest memory."""
+    """The roofline: operations by arithmetic's rate, bytes by the furthest memory's bandwidth."""
     least = _least(plan, work, numbers)
     if least.bytes is None:
         return "not known: the length of a section is not"

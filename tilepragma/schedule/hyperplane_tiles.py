@@ -157,12 +157,12 @@ def _both_drafts(
     vectors = region.kernel.directive.vectors
     drafts = []
     for planned, on_device in ((host, False), (device, True)):
-        by_part = {id(each.found): each for each in planned}
+        by_part = {id(each.before_skewing): each for each in planned}
         loops = BandLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
         drafts.append(
             _Drafts(loops, by_part, sharing and not on_device).drafts(apart.parts, Around((), code.nothing_known))
         )
-    return drafts[0], drafts[1], tuple(sizes.found.values())
+    return drafts[0], drafts[1], tuple(sizes.sizes.values())
 
 
 def _not_affine(scop: Scop) -> str:
@@ -198,12 +198,13 @@ class _TakenApart:
     def planned(self) -> tuple[PlannedBand, ...]:
         """The parts with the orders of their points."""
         from tilepragma.poly.bands import parts_in
-        from tilepragma.poly.intra_tile_schedule import point_order
+        from tilepragma.poly.intra_tile_schedule import intra_tile_order
 
         parts = tuple(parts_in(self.parts))
         parts += tuple(one for each in parts for one in each.alone)
         return tuple(
-            PlannedBand(each, place, point_order(each, self.program.dependences)) for place, each in enumerate(parts)
+            PlannedBand(each, place, intra_tile_order(each, self.program.dependences))
+            for place, each in enumerate(parts)
         )
 
     def steps(self, planned: tuple[PlannedBand, ...]) -> Steps | None:
@@ -288,17 +289,17 @@ class _Drafts:
 
     def _strips(self, apart: list[Part | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
         """The first of the parts, that take turns on strips."""
-        from tilepragma.poly.band_strips import rows_in_strips
+        from tilepragma.poly.band_strips import band_strips_of
 
-        return () if around.rows or self.loops.device else rows_in_strips(apart, self.loops.code.program.dependences)
+        return () if around.rows or self.loops.device else band_strips_of(apart, self.loops.code.program.dependences)
 
     def _together(self, apart: list[Part | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
         """The first of the parts, that share blocks in one launch on cores: their rows have the same values, and none begins strips."""
-        from tilepragma.poly.tile_fusion import parts_in_blocks
+        from tilepragma.poly.tile_fusion import fusible_bands
 
         if not self.sharing:
             return ()
-        found = parts_in_blocks(apart, self.loops.code.program.dependences)
+        found = fusible_bands(apart, self.loops.code.program.dependences)
         same: list[Bounds] = []
         for place, one in enumerate(found):
             bounds = self.loops.row_range(one.part.statements, one.level, around.rows)
@@ -309,14 +310,14 @@ class _Drafts:
 
     def _in_strips(self, rows: tuple[BandStrip, ...]) -> Draft:
         """Parts taking turns on strips of these rows."""
-        first = next(row for row in rows if row.dealt)
+        first = next(row for row in rows if row.distributed)
         base = base_name(first.part.statements, first.level)
         size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ALONE_ROWS, ALONE_ROWS)
         loop, strip = strip_loop(self.loops, first, size)
         nowhere = Around((), self.loops.code.nothing_known)
         drafts = (
             self._on_host(row.part, nowhere, strip)
-            if row.dealt
+            if row.distributed
             else self._on_host(row.part, strip.around(self.loops, row))
             for row in rows
         )
@@ -352,7 +353,7 @@ class _Drafts:
         from tilepragma.poly.intra_tile_schedule import by_strides
         from tilepragma.poly.tile_fusion import MappedBand
 
-        dealt = MappedBand(part, by_strides(part, part.at_once)[0])
+        dealt = MappedBand(part, by_strides(part, part.parallel)[0])
         return self._in_blocks((dealt,), around, strip)
 
     def _in_blocks(self, dealt: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> Draft:
@@ -385,12 +386,12 @@ class _Drafts:
         self, dealt: MappedBand, first: DataObject, size: DataObject, around: Around
     ) -> tuple[Statement, ...]:
         """The points of a part in the block of `size` values of its dealt row from `first` on."""
-        from tilepragma.lower.band_ast import Restriction
+        from tilepragma.lower.band_ast import TileConstraint
         from tilepragma.poly.bands import registers_of
 
         part, level, outside = dealt.part, dealt.level, around.rows
         planned, registers = self.planned[id(part)], registers_of(part, level)
-        tile = (*outside, Restriction(level, access_to(first), access_to(size)))
+        tile = (*outside, TileConstraint(level, access_to(first), access_to(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
         inner = None
         if registers is not None:
@@ -402,15 +403,15 @@ class _Drafts:
 
     def _on_device(self, part: Part, around: Around) -> Draft:
         """Single values of up to three rows that run at once, dealt to workers and gangs."""
-        from tilepragma.lower.band_ast import Restriction
+        from tilepragma.lower.band_ast import TileConstraint
         from tilepragma.poly.intra_tile_schedule import row_order
         from tilepragma.poly.thread_mapping import by_transactions
 
         every = range(len(part.statements[0].rows))
-        ordered = by_transactions(part.statements, part.at_once, every, private_names(self.loops.code.scop))
+        ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.code.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
-        tile = tuple(Restriction(level, access_to(one)) for level, one in zip(levels, iterators, strict=True))
+        tile = tuple(TileConstraint(level, access_to(one)) for level, one in zip(levels, iterators, strict=True))
         known = around.known
         for own in tile:
             known = known.also(self.loops.code.known_sum(part.statements, (own.level,), outside, own))

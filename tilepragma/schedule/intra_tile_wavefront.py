@@ -34,7 +34,7 @@ from tilepragma.lower.band_loops import (
 from tilepragma.schedule.coalescing import private_names
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import Restriction, Restrictions
+    from tilepragma.lower.band_ast import TileConstraint, TileConstraints
     from tilepragma.lower.context import KnownFacts
     from tilepragma.poly.bands import Part
     from tilepragma.poly.intra_tile import IntraTile
@@ -52,7 +52,7 @@ class BoundedTile:
     whatever the other rows' are.
     """
 
-    rows: Restrictions
+    rows: TileConstraints
     bounded: frozenset[int]
     known: KnownFacts
 
@@ -67,7 +67,7 @@ def point_wavefronts(
     is passed over: all workers of a gang would go through its fronts. Raises UnboundedRowError,
     OperationLimitError.
     """
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
 
     part, found = planned.part, fronts_of(loops, planned)
     whole = tuple(replace(each, level=_shifted(part, each.level)) for each in inside.rows)
@@ -76,7 +76,7 @@ def point_wavefronts(
     tile = {each.level: each for each in whole}
     front = loops.names.scalar("front")
     fronts = _fronts(loops, found, tile)
-    step = Restriction(found.level, access_to(front))
+    step = TileConstraint(found.level, access_to(front))
     rows = found.summed or (found.level,)
     known = known.also(loops.code.known_sum(found.part.statements, rows, _outside(found, tile), step))
     if found.summed:
@@ -110,11 +110,11 @@ def _shifted(part: Part, level: int) -> int:
     return level + (level >= part.outer)
 
 
-def _outside(found: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
+def _outside(found: IntraTile, tile: dict[int, TileConstraint]) -> TileConstraints:
     return tuple(each for level, each in tile.items() if level < found.level)
 
 
-def _fronts(loops: BandLoops, found: IntraTile, tile: dict[int, Restriction]) -> Bounds:
+def _fronts(loops: BandLoops, found: IntraTile, tile: dict[int, TileConstraint]) -> Bounds:
     """The wavefronts of one tile: neither beyond its corners nor beyond those of the whole nest."""
     outside = _outside(found, tile)
     if not found.summed:
@@ -126,7 +126,7 @@ def _fronts(loops: BandLoops, found: IntraTile, tile: dict[int, Restriction]) ->
     return Bounds(lower, minimum((total(each.upper for each in whole), last)))
 
 
-def _corners(tiles: list[Restriction]) -> tuple[Polynomial, Polynomial]:
+def _corners(tiles: list[TileConstraint]) -> tuple[Polynomial, Polynomial]:
     """The least and the greatest sum of points in these tiles."""
     first = total(polynomial(each.origin) for each in tiles)
     return first, first + total(polynomial(each.size) - number(1) for each in tiles if each.size is not None)
@@ -136,12 +136,12 @@ def _group(
     loops: BandLoops,
     found: IntraTile,
     names: tuple[str, ...],
-    tile: dict[int, Restriction],
+    tile: dict[int, TileConstraint],
     known: KnownFacts,
     tiles: Tiles,
 ) -> tuple[Statement, ...]:
     """One group of one wavefront: loops over the rows that run at once, their tiles noted in `tiles`."""
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
     from tilepragma.poly.intra_tile_schedule import row_order
 
     group = found.of_group(names)
@@ -151,7 +151,7 @@ def _group(
         base = base_name(group.statements, level)
         step, point = loops.names.scalar(f"{base}_step"), loops.names.scalar(f"{base}_point")
         last, start = whole.upper - whole.lower, whole.lower
-        fixed.append(Restriction(level, access_to(point)))
+        fixed.append(TileConstraint(level, access_to(point)))
         if level in tile and (size := tile[level].size) is not None:
             start = polynomial(tile[level].origin)
             least = floor_quotient(whole.lower, size) * polynomial(size)

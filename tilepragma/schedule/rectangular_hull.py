@@ -27,7 +27,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import loops_in, mentions
 from tilepragma.ir.types import INT, is_signed
 from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges
-from tilepragma.poly.reference_spans import Span, loop_ends, taken_out
+from tilepragma.poly.reference_spans import Span, loop_ends, without_iterator
 from tilepragma.user_tiles.tile_nests import chain_from
 
 #: The longest step of which the elements left out still lie in the 32 bytes of memory (of doubles)
@@ -123,7 +123,7 @@ def _one_for_one(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polyno
     """The least (sign 1) or the greatest (sign -1) value over the loop; None where it does not move one for one."""
     parts = value.split(access_to(loop.iterator))
     steady = parts is not None and parts[0].constant in (0, 1, -1)
-    return taken_out(value, loop, span, sign) if steady else None
+    return without_iterator(value, loop, span, sign) if steady else None
 
 
 def _over(loop: Loop, ends: Span, box: Span) -> Loop:

@@ -49,15 +49,15 @@ from tilepragma.lower.band_loops import BandLoops, Bounds, PlannedBand, base_nam
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile
 
 if TYPE_CHECKING:
-    from tilepragma.lower.ast_generation import Scanned
-    from tilepragma.lower.band_ast import Restriction
-    from tilepragma.lower.register_ast import PanelScan, RegisterBox, RegisterScan
+    from tilepragma.lower.ast_generation import GeneratedLoops
+    from tilepragma.lower.band_ast import TileConstraint
+    from tilepragma.lower.register_ast import PanelLoops, RegisterBox, RegisterLoops
     from tilepragma.poly.register_bands import RegisterRows
     from tilepragma.poly.schedule import StatementSchedule
     from tilepragma.poly.scop import ScopStatement
 
     Statements = tuple[StatementSchedule, ...]
-    Restrictions = tuple[Restriction, ...]
+    TileConstraints = tuple[TileConstraint, ...]
     Below = Callable[["_Tile", BoundedTile], tuple[Statement, ...] | None]
 
 MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
@@ -159,7 +159,7 @@ def _register_tiles(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """Raises UnboundedRowError, OperationLimitError."""
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
 
     statements = planned.part.statements
     around: list[Loop] = []
@@ -167,7 +167,7 @@ def _register_tiles(
         iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
         bounds = loops.row_range(statements, level, tile.rows, tile.known)
         around.append(loops.loop(iterator, bounds.lower, bounds.upper))
-        tile = _inside(loops, statements, tile, Restriction(level, access_to(iterator)))
+        tile = _inside(loops, statements, tile, TileConstraint(level, access_to(iterator)))
     whole = tile.rows
     through = _through(loops, planned, rows, tile)
     if through is None:
@@ -199,7 +199,7 @@ def _through(
     loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[DataObject | None, list[Loop], BoundedTile] | None:
     """The loop over tiles of the row that runs through, its iterator, and the tile inside; no loop where the tile around is short enough."""
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
 
     statements, level = planned.part.statements, rows.through[-1]
     if not rows.packed and any(row.level == level for row in tile.rows):
@@ -214,7 +214,7 @@ def _through(
     if _is_made_of_locals(bounds.lower):
         return None
     loop = replace(loops.loop(first, bounds.lower, bounds.upper), step=size)
-    return first, [loop], _inside(loops, statements, tile, Restriction(level, access_to(first), size))
+    return first, [loop], _inside(loops, statements, tile, TileConstraint(level, access_to(first), size))
 
 
 def _is_made_of_locals(bound: Polynomial) -> bool:
@@ -222,7 +222,7 @@ def _is_made_of_locals(bound: Polynomial) -> bool:
     return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
 
 
-def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, own: Restriction) -> BoundedTile:
+def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, own: TileConstraint) -> BoundedTile:
     """The tile, in one more row, within the loop that its value or origin is the iterator of."""
     known = tile.known.also(loops.code.known_sum(statements, (own.level,), tile.rows, own))
     return replace(tile, rows=(*tile.rows, own), known=known)
@@ -244,7 +244,7 @@ def _source(loops: BandLoops, planned: PlannedBand) -> ScopStatement:
 
 
 def _with_origin(
-    loops: BandLoops, own: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
+    loops: BandLoops, own: _Tile, each: StatementSchedule, tile: BoundedTile, whole: TileConstraints, place: int
 ) -> BoundedTile:
     """The tile inside the loop over the origins in the tile's row at `place`."""
     from tilepragma.lower.register_ast import known_origin
@@ -253,7 +253,7 @@ def _with_origin(
 
 
 def _below_each_other(
-    loops: BandLoops, planned: PlannedBand, whole: Restrictions, own: _Tile, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, whole: TileConstraints, own: _Tile, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """The loop over the rows' tiles."""
     iterator = own.origins[0]
@@ -270,14 +270,14 @@ def _panel(
     """The tiles `below` each other, of which there may be none, while what their columns read in
     strides is in panels, packed in the order in which it is read.
     """
-    from tilepragma.lower.register_ast import scan_panel
+    from tilepragma.lower.register_ast import panel_loops
 
     (each,) = planned.part.statements
     taken = frozenset(loops.names.taken)
     least = 0
     if own.rows.alike and is_harmless(_source(loops, planned).node):
         least = 1 if loops.vectors.bits >= WIDE_BITS else LEAST_NARROW
-    found = scan_panel(loops.code, each, own.box, tile.rows, tile.known, loops.next_index, taken, least)
+    found = panel_loops(loops.code, each, own.box, tile.rows, tile.known, loops.next_index, taken, least)
     if found is None:
         return None
     if found.otherwise is not None:
@@ -298,7 +298,7 @@ def _panel(
     return instead
 
 
-def _packed(loops: BandLoops, planned: PlannedBand, own: _Tile, place: int, panel: PanelScan) -> Panel:
+def _packed(loops: BandLoops, planned: PlannedBand, own: _Tile, place: int, panel: PanelLoops) -> Panel:
     """What an access reads of a tile's columns, a row of the panel for each value of the row that runs through."""
     (each,) = planned.part.statements
     source = _source(loops, planned)
@@ -363,11 +363,11 @@ class _Tile:
 
 def _tile(loops: BandLoops, planned: PlannedBand, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
     """The points of one register tile."""
-    from tilepragma.lower.register_ast import scan_register_tile
+    from tilepragma.lower.register_ast import register_tile_loops
 
     (each,) = planned.part.statements
     taken = frozenset(loops.names.taken)
-    found = scan_register_tile(loops.code, each, own.box, inside.rows, inside.known, loops.next_index, taken)
+    found = register_tile_loops(loops.code, each, own.box, inside.rows, inside.known, loops.next_index, taken)
     if found is None:
         return None
     for scan in _scans(found):
@@ -382,11 +382,11 @@ def _tile(loops: BandLoops, planned: PlannedBand, own: _Tile, inside: BoundedTil
     return (If(found.condition, Block(body), Block(rest) if rest else None),)
 
 
-def _scans(found: RegisterScan) -> Iterator[Scanned]:
+def _scans(found: RegisterLoops) -> Iterator[GeneratedLoops]:
     yield from (one for one in (found.before, found.through, found.after, found.otherwise) if one is not None)
 
 
-def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
+def _statements(scanned: GeneratedLoops | None) -> tuple[Statement, ...]:
     return () if scanned is None else scanned.block.statements
 
 

@@ -11,7 +11,7 @@ from tilepragma.ir.expressions import FloatingLiteral, IntegerLiteral
 from tilepragma.ir.laurent import LaurentPolynomial
 from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
 from tilepragma.ir.traversal import loops_in, with_blocks
-from tilepragma.normalise.loop_normalisation import finals_apart
+from tilepragma.normalise.loop_normalisation import renumbered_final_values
 from tilepragma.patterns.relaxation import Sweep
 from tilepragma.plan.kernel_plan import FinalValue
 
@@ -25,7 +25,7 @@ _FIRST_OF_FINALS = 1 << 21
 def finals_without(kernel: Kernel, loops: list[Loop], diagnostics: Diagnostics) -> tuple[FinalValue, ...]:
     """The values that the iterators of these loops, which the region in another order does without, have after it, for those who want them."""
     wanted = {loop.iterator.name: loop for loop in loops if not loop.declares_iterator}
-    found = tuple(one for one in finals_apart(kernel, _FIRST_OF_FINALS) if one.iterator.name in wanted)
+    found = tuple(one for one in renumbered_final_values(kernel, _FIRST_OF_FINALS) if one.iterator.name in wanted)
     for name in sorted((wanted.keys() & kernel.read_after) - {one.iterator.name for one in found}):
         diagnostics.error(
             wanted[name].header,

@@ -52,10 +52,10 @@ class RowStrip:
 
     def around(self, loops: BandLoops, row: BandStrip) -> Around:
         """What stands around a part whose row in the strip is not dealt to threads. Raises OperationLimitError."""
-        from tilepragma.lower.band_ast import Restriction
+        from tilepragma.lower.band_ast import TileConstraint
 
         origin, extent = self._first_block * term(self.size), term(self.size) * number(STRIP_BLOCKS)
-        own = Restriction(row.level, expression(origin), expression(extent))
+        own = TileConstraint(row.level, expression(origin), expression(extent))
         return Around((own,), loops.code.known_tile(row.part.statements, (), own))
 
 

@@ -41,7 +41,7 @@ from tilepragma.schedule.tree import Draft, DraftLaunch, DraftLoop
 from tilepragma.schedule.wavefront_array_tiles import array_tiles
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import Restriction, Restrictions
+    from tilepragma.lower.band_ast import TileConstraint, TileConstraints
     from tilepragma.poly.bands import Part
 
 HOST_TILE, LONG_HOST_TILE, CHAINED_HOST_TILE = 32, 128, 8
@@ -123,11 +123,11 @@ class _TiledRow:
     upper: Polynomial
 
     @property
-    def inside(self) -> Restriction:
+    def inside(self) -> TileConstraint:
         """The points of one tile."""
-        from tilepragma.lower.band_ast import Restriction
+        from tilepragma.lower.band_ast import TileConstraint
 
-        return Restriction(self.level, access_to(self.first), access_to(self.size))
+        return TileConstraint(self.level, access_to(self.first), access_to(self.size))
 
     @property
     def origin(self) -> Statement:
@@ -181,7 +181,7 @@ def _tiled_band(loops: BandLoops, part: Part, levels: tuple[int, ...], summed: i
     return TiledBand(tuple(statements), summed, part.outer)
 
 
-def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: Restrictions, unit: int = 0) -> _TiledRow:
+def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: TileConstraints, unit: int = 0) -> _TiledRow:
     """New names for a row's tiles, and which tiles hold points that satisfy `inside`; `unit` as of TileSize."""
     part = planned.part
     base = base_name(part.statements, level)

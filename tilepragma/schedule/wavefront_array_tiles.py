@@ -55,7 +55,7 @@ from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, pl
 from tilepragma.schedule.staged_form import ArrayTiles
 
 if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import Restrictions
+    from tilepragma.lower.band_ast import TileConstraints
     from tilepragma.poly.schedule import StatementSchedule
     from tilepragma.poly.scop import ScopStatement
 
@@ -72,7 +72,7 @@ _MOST_ACCESSES = 16
 def array_tiles(
     loops: BandLoops,
     planned: PlannedBand,
-    tile: Restrictions,
+    tile: TileConstraints,
     inner: Mapping[int, tuple[TileClause, ...]],
 ) -> ArrayTiles | None:
     """What stages a tile of the part in memory of its gang: `tile` restricts its rows, `inner` are
@@ -175,7 +175,7 @@ class _Array:
         return self.touches[0].times is not None or len({touch.apart for touch in self.touches}) > 1
 
 
-def _shapes(loops: BandLoops, planned: PlannedBand, tile: Restrictions) -> tuple[_Shape, ...] | None:
+def _shapes(loops: BandLoops, planned: PlannedBand, tile: TileConstraints) -> tuple[_Shape, ...] | None:
     """The statements of the part, where all of their rows are restricted by the tile; None where they are of another form."""
     by_name = {statement.name: statement for statement in loops.code.scop.statements}
     by_level = {one.level: one for one in tile}
@@ -190,7 +190,7 @@ def _shapes(loops: BandLoops, planned: PlannedBand, tile: Restrictions) -> tuple
 
 
 def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int, object]) -> _Shape | None:
-    from tilepragma.lower.band_ast import Restriction
+    from tilepragma.lower.band_ast import TileConstraint
 
     node = statement.node
     values = [_values(loop) for loop in statement.loops]
@@ -209,7 +209,7 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
     signs = [-1 if loop.decreasing else 1 for loop in statement.loops]
     bounds = []
     for restriction in restrictions:
-        if not isinstance(restriction, Restriction):
+        if not isinstance(restriction, TileConstraint):
             return None
         first = polynomial(restriction.origin)
         bounds.append(

@@ -1,4 +1,4 @@
-"""What tells a kernel from another one, whatever its file's formatting: the digest of its words and of what they stand for."""
+"""A kernel's identity regardless of formatting: the digest of its words and their meaning."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator
 from tilepragma.ir.loop_tree import Kernel, SourceFile
 from tilepragma.ir.loop_tree_text import statement_text, type_text
 
-#: Comments and white space, continued lines among it; strings and characters, whose spaces count;
-#: words and numbers; all else by itself.
+#: Comments and white space with continued lines; strings and characters, whose spaces count; words
+#: and numbers; any other character.
 _TOKEN = re.compile(
     r"""(?P<space>/\*.*?\*/|//[^\n]*|\\\r?\n|\s+)|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[\w.]+|.""", re.DOTALL
 )
 
 
 def kernel_digest(kernel: Kernel, files: Iterable[SourceFile]) -> str:
-    """The digest of a kernel as the user wrote it: of its directives and statements, word by word,
-    and of what macros, types and functions that are declared elsewhere make of them.
+    """The digest of a kernel as the user wrote it: its directives and statements by words, and
+    their meaning by macros, types and functions declared elsewhere.
     """
     digest = hashlib.blake2b(digest_size=16)
     texts = {file.path: file.text for file in files}
@@ -26,16 +26,16 @@ def kernel_digest(kernel: Kernel, files: Iterable[SourceFile]) -> str:
         text = texts.get(place.start.file, b"")[place.start.offset : place.end.offset]
         for word in _words(text.decode("utf-8", "replace")):
             digest.update(word.encode() + b"\0")
-    meant = [
+    expanded = [
         statement_text(kernel.body),
         *(f"{object_.host} {type_text(object_.element)} {object_.rank}" for object_ in kernel.objects),
         *(f"{function.name}\n{statement_text(function.body)}" for function in kernel.functions),
     ]
-    digest.update("\0".join(meant).encode())
+    digest.update("\0".join(expanded).encode())
     return digest.hexdigest()
 
 
 def _words(text: str) -> Iterator[str]:
-    for found in _TOKEN.finditer(text):
-        if found["space"] is None:
-            yield found[0]
+    for match in _TOKEN.finditer(text):
+        if match["space"] is None:
+            yield match[0]

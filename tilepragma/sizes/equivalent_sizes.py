@@ -1,4 +1,4 @@
-"""Which tile sizes make the same launches: those that hold the whole of what they divide, however much larger they are."""
+"""Tile sizes with the same launches: all that hold the whole extent that they divide."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _QUOTIENTS = ("tilek_floor_quotient", "tilek_ceiling_quotient")
 def whole_sizes(
     steps: tuple[Step, ...], sizes: Sequence[TileSize], scalars: Mapping[str, int]
 ) -> tuple[int | None, ...]:
-    """For each of the sizes the least one that holds all of what the steps divide by it, where the
-    plan's scalars have these values, by name.
+    """For each size the least one that holds everything the steps divide by it, for these values of
+    the plan's scalars by name.
 
-    All from that one on make the same launches. None where the launch alone does not say what is
-    divided: that depends on iterators, on another size, or on this one.
+    Larger sizes make the same launches. None if the launch does not determine what is divided: it
+    depends on iterators, on another size, or on the size itself.
     """
     known = Evaluation(scalars)
     roots = [root for step in all_steps(steps) for root in _roots(step)]
@@ -30,7 +30,7 @@ def whole_sizes(
 
 
 def _roots(step: Step) -> tuple[Any, ...]:
-    """What a step evaluates by itself, without the steps that are in it."""
+    """What a step evaluates, without its inner steps."""
     match step:
         case Launch():
             return (step.body,)
@@ -48,15 +48,15 @@ def _whole(roots: Sequence[Any], size: TileSize, known: Evaluation) -> int | Non
         for node in walk(root):
             if not _is_division(node) or not mentions(node, size.object):
                 continue
-            own = divided(node, size)
-            if not own:
+            divided_by_size = divided(node, size)
+            if not divided_by_size:
                 return None
-            dividends.update(own)
+            dividends.update(divided_by_size)
     try:
         values = [int(known.value(dividend)) for dividend in dividends]
     except UncountableError:
         return None
-    # Quotients of what is negative are -1 then.
+    # Quotients of negative dividends are -1 then.
     return max(map(abs, values)) + 1 if values else None
 
 

@@ -1,9 +1,8 @@
-"""What launches on cores take for tile sizes by what they find: the model's choice at a few lengths
-of arrays and of the outermost loop.
+"""The model's choice of tile sizes on cores at a few lengths of arrays and of the outermost loop.
 
-The lengths stand for all up to a limit. At each the default is kept unless the model takes another
-layout to be much faster: it is right on the whole, and the defaults were measured. How much faster
-hangs on the kind of nest, since the model is not as right for all.
+Each length represents all up to a limit. The default stays unless another layout is predicted to be
+much faster: the model is right on average only, and the defaults were measured. How much faster
+depends on the kind of nest, since the model's quality does.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.plan.summary import are_wavefronts, has_shapes, used_sizes
 from tilepragma.sizes.search import Sizes, beside
 
-#: Bytes of all arrays and iterations of the outermost loop: the limit of a choice, and what is
-#: asked for all below it.
+#: Bytes of all arrays and iterations of the outermost loop: a choice's limit, and the value that
+#: represents all below it.
 _BYTES: tuple[tuple[int | None, int], ...] = ((2**18, 2**17), (2**22, 2**20), (None, 2**26))
 _TRIPS: tuple[tuple[int | None, int], ...] = ((8, 6), (32, 20), (None, 200))
-#: How much of the default's time a layout may be predicted to take to be chosen: where the host
-#: goes through wavefronts of tiles, and elsewhere. Of 34 problems on two cores (docs/RESULTS.md,
-#: "The model of times") layouts with such predictions were faster in the mean; diamonds predicted
-#: to take 0.6 to 0.9 of the time took 0.97 to 1.12 of it, relaxations predicted to take less than
-#: 0.8 took 0.97 to 1.55.
+#: A layout is chosen if its predicted share of the default's time is below this: for wavefronts of
+#: tiles on the host, and for other nests. Of 34 problems on two cores (docs/RESULTS.md, "The model
+#: of times") layouts with such predictions were faster in the mean; diamonds predicted to take 0.6
+#: to 0.9 of the time took 0.97 to 1.12 of it, relaxations predicted to take less than 0.8 took 0.97
+#: to 1.55.
 WORTH_OF_WAVEFRONTS, WORTH = 0.6, 0.85
-#: Factors of each of the default's sizes that are looked at, fewer where there are more than _MANY
-#: of these; then those of the best one's, which are not expected to gain more than a fifth.
+#: Factors of each default size that are tried, fewer if more than _MANY sizes vary; then factors of
+#: the best layout's sizes, which are expected to gain at most a fifth.
 _FACTORS, _COARSE, _MANY, _FINER, _GAIN = (0.25, 0.5, 2.0, 4.0), (0.25, 4.0), 4, (0.5, 2.0), 0.8
 #: The longest array or loop that is tried to find one of so many bytes.
 _LONGEST = 2**24
@@ -52,7 +51,7 @@ Scalars = dict[str, int]
 
 @dataclass(frozen=True)
 class _Occasion:
-    """Launches of arrays up to so many `bytes` and outermost loops of so many `trips`: the `scalars` that stand for them."""
+    """Launches up to so many `bytes` and outermost `trips`, represented by `scalars`."""
 
     bytes: int | None
     trips: int | None
@@ -60,7 +59,7 @@ class _Occasion:
 
 
 def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, ...]:
-    """What the model chooses for a plan on these cores; nothing where it keeps the defaults, or has no ground."""
+    """The model's choices for a plan on these cores; none if it keeps the defaults."""
     varied = [place for place, size in enumerate(plan.sizes) if size in used_sizes(plan.host_steps, plan.sizes)]
     if plan.as_written is not None or not varied:
         return ()
@@ -79,8 +78,8 @@ def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, .
             return ()
         best = {place: _best(seconds, place) for place in range(len(occasions))}
         hopeful = [place for place in best if _GAIN * _share(seconds, place, best[place], default) < worth]
-        near = [(place, one) for place in hopeful for one in _around(best[place], varied, _FINER)]
-        wanted = [one for one in near if one not in seconds]
+        near = [(place, sizes) for place in hopeful for sizes in _around(best[place], varied, _FINER)]
+        wanted = [pair for pair in near if pair not in seconds]
     chosen = []
     for place, occasion in enumerate(occasions):
         best_sizes = _best(seconds, place)
@@ -90,22 +89,22 @@ def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, .
 
 
 def worth_of(plan: KernelPlan) -> float:
-    """How much of the default's time a layout of the plan may be predicted to take to be chosen on cores."""
+    """The predicted share of the default's time below which a layout of the plan is chosen."""
     return WORTH_OF_WAVEFRONTS if has_shapes(plan) or are_wavefronts(plan.host_steps, plan.sizes) else WORTH
 
 
 def _share(seconds: dict[tuple[int, Sizes], float], place: int, sizes: Sizes, default: Sizes) -> float:
-    """Of the default's time; infinitely much where the default's is not known."""
+    """The share of the default's time; infinite if that is not known."""
     usual = seconds[place, default]
     return seconds[place, sizes] / usual if 0 < usual < math.inf else math.inf
 
 
 def _around(sizes: Sizes, varied: list[int], factors: tuple[float, ...]) -> Iterator[Sizes]:
-    yield from dict.fromkeys((sizes, *(one for place in varied for one in beside(sizes, place, factors))))
+    yield from dict.fromkeys((sizes, *(near for place in varied for near in beside(sizes, place, factors))))
 
 
 def _best(seconds: dict[tuple[int, Sizes], float], place: int) -> Sizes:
-    return min((time, sizes) for (own, sizes), time in seconds.items() if own == place)[1]
+    return min((time, sizes) for (place_, sizes), time in seconds.items() if place_ == place)[1]
 
 
 def _predict(
@@ -116,13 +115,13 @@ def _predict(
     wanted: list[tuple[int, Sizes]],
     seconds: dict[tuple[int, Sizes], float],
 ) -> bool:
-    """Adds what is predicted; False where nothing is. `source` is that of the occasions."""
+    """Adds predictions; False if there are none. `source`: the counts of the occasions."""
     if not wanted:
         return True
     places = np.array([place for place, _ in wanted])
     scalars = {name: column[places] for name, column in _columns(occasions).items()}
     try:
-        taken = [with_even_sizes(plan, own, occasions[place].scalars, processor.cores) for place, own in wanted]
+        taken = [with_even_sizes(plan, layout, occasions[place].scalars, processor.cores) for place, layout in wanted]
     except UncountableError:
         return False
     columns = np.array(taken, dtype=np.int64).T
@@ -135,12 +134,12 @@ def _predict(
 
 
 def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Numbers]:
-    """Of each scalar the values on all occasions."""
+    """The values of each scalar on all occasions."""
     return {name: np.array([occasion.scalars[name] for occasion in occasions]) for name in occasions[0].scalars}
 
 
 def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
-    """In the order of their limits. Raises UncountableError where scalars do not say how long arrays are."""
+    """Occasions in the order of limits. Raises UncountableError if lengths are undetermined."""
     names = [scalar.name for scalar in plan.scalars if _is_integer(scalar)]
     usual = dict.fromkeys(names, 64)
     extents = [name for name in names if _held(plan, usual | {name: 128}) > 1.3 * _held(plan, usual)]
@@ -152,8 +151,8 @@ def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
             yield _Occasion(limit, most, scalars | dict.fromkeys(extents, _length(plan, scalars, extents, held)))
 
 
-def _is_integer(one: DataObject) -> bool:
-    return isinstance(one.element, ScalarType) and one.element.is_integer
+def _is_integer(scalar: DataObject) -> bool:
+    return isinstance(scalar.element, ScalarType) and scalar.element.is_integer
 
 
 def _held(plan: KernelPlan, scalars: Scalars) -> int:
@@ -164,7 +163,7 @@ def _held(plan: KernelPlan, scalars: Scalars) -> int:
 
 
 def _has_trips_of(plan: KernelPlan, usual: Scalars, others: list[str]) -> bool:
-    """Whether such scalars say how often the outermost loop runs."""
+    """Whether these scalars determine how often the outermost loop runs."""
     loop = outermost_loop(plan)
     if loop is None:
         return False
@@ -173,7 +172,7 @@ def _has_trips_of(plan: KernelPlan, usual: Scalars, others: list[str]) -> bool:
 
 
 def _length(plan: KernelPlan, scalars: Scalars, extents: list[str], held: int) -> int:
-    """The greatest power of 2, or half as much again, at which arrays of these extents have no more bytes than that."""
+    """The greatest 2^k or 3 * 2^k at which arrays of these extents have at most `held` bytes."""
     length, least = 4, 4
     while length < _LONGEST and _held(plan, scalars | dict.fromkeys(extents, length)) <= held:
         least, length = length, length * 3 // 2 if length & (length - 1) == 0 else length * 4 // 3
@@ -181,23 +180,23 @@ def _length(plan: KernelPlan, scalars: Scalars, extents: list[str], held: int) -
 
 
 def _shortened(choices: list[SizeChoice], default: Sizes) -> tuple[SizeChoice, ...]:
-    """Without those that say what holds anyway."""
+    """The choices without those that repeat the next one or the default."""
     kept: list[tuple[SizeChoice, ...]] = []
-    for _, group in itertools.groupby(choices, key=lambda one: one.bytes):
-        own = tuple(group)
-        same = [one.sizes == after.sizes for one, after in itertools.pairwise(own)]
-        own = tuple(one for one, again in zip(own, (*same, False), strict=True) if not again)
-        if kept and [(one.trips, one.sizes) for one in kept[-1]] == [(one.trips, one.sizes) for one in own]:
+    for _, group in itertools.groupby(choices, key=lambda rule: rule.bytes):
+        group_ = tuple(group)
+        same = [before.sizes == after.sizes for before, after in itertools.pairwise(group_)]
+        group_ = tuple(rule for rule, again in zip(group_, (*same, False), strict=True) if not again)
+        if kept and [(rule.trips, rule.sizes) for rule in kept[-1]] == [(rule.trips, rule.sizes) for rule in group_]:
             kept.pop()
-        kept.append(own)
-    found = [one for group in kept for one in group]
-    while found and found[-1].sizes == default:
-        found.pop()
-    return tuple(found)
+        kept.append(group_)
+    result = [rule for group in kept for rule in group]
+    while result and result[-1].sizes == default:
+        result.pop()
+    return tuple(result)
 
 
 def with_model_choices(plan: KernelPlan, processor: Processor) -> KernelPlan:
-    """The plan with what the model chooses, where nobody has said sizes or measured them."""
+    """The plan with the model's choices, unless sizes were given or measured."""
     if plan.measured is not None:
         default = tuple(size.host for size in plan.sizes)
         return replace(plan, choices=around(plan.measured, model_choices(plan, processor), default))

@@ -1,9 +1,7 @@
-"""What OpenCL devices that are processors take for tile sizes by default, where that is not what
-threads take.
+"""Default tile sizes of OpenCL processors, where they differ from those of threads.
 
-They run the launches of hosts, but each wavefront of tiles is a launch of its own, where threads go
-from one wavefront to the next inside of one: tiles that are right for threads may be too small to
-be worth a launch.
+They run host launches, but each wavefront of tiles is a launch of its own, while threads run all
+wavefronts in one launch: the best tiles for threads may be too small for a launch.
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ def processor_choices(sizes: Sequence[TileSize]) -> tuple[SizeChoice, ...]:
 
 
 def _taken(size: TileSize, limit: int | None) -> int:
-    """Of arrays of so many bytes, None: of more than any limit."""
-    for most, own in size.processor:
+    """The size for arrays of at most `limit` bytes (None: larger than any limit)."""
+    for most, value in size.processor:
         if most is None or (limit is not None and limit <= most):
-            return own
+            return value
     return size.host

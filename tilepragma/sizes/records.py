@@ -1,12 +1,10 @@
-"""Tile sizes that `tilepragma tune` found, kept beside the source in IN.tilek.json: how the file is
-read, and what a plan makes of it.
+"""Tuning records: the tile sizes that `tilepragma tune` stores beside the source in IN.tilek.json.
 
 The form, whose other fields are for readers: {"version": 1, "kernels": {KERNEL: {"host": {"sizes":
-{NAME: SIZE}}, "device": {…}}}}. In the place of sizes there may be {"least_bytes": BYTES,
-"choices": [{"bytes": BYTES, "trips": TRIPS, "version": TEXT, "sizes": {…}}, …]}, where trips may be
-missing, and the version (ir/kernel_versions.py) where it is the plan itself; of another version,
-sizes may be missing. Hosts may have with these "tiles": a value of TemporalTiles, of a plan with
-other tiles of time steps.
+{NAME: SIZE}}, "device": {…}}}}. Instead of sizes there may be {"least_bytes": BYTES, "choices":
+[{"bytes": BYTES, "trips": TRIPS, "version": TEXT, "sizes": {…}}, …]}; trips are optional, so is the
+version (ir/kernel_versions.py), by default the plan itself, and so are another version's sizes.
+Hosts may have "tiles" besides: a value of TemporalTiles, of a plan with other time tiles.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice, T
 
 SUFFIX = ".tilek.json"
 VERSION = 1
-#: What TILEK_SIZES takes at most.
+#: The largest value of TILEK_SIZES.
 MOST = 2**31 - 1
 _AGAIN = "take it out, or run 'tilepragma tune' again, which writes it anew"
 
 
 @dataclass(frozen=True)
 class SizeClass:
-    """A kind of machine that has sizes of its own: its `name` in files, and what reports call it."""
+    """A kind of machine with its own sizes: its `name` in files, and in reports."""
 
     name: str
     people: str
@@ -46,10 +44,9 @@ CLASSES = (HOST, DEVICE)
 
 @dataclass(frozen=True)
 class RecordedChoice:
-    """Sizes by their names for launches whose arrays have so many bytes at most, and whose
-    outermost loop so many iterations (None: however many). They are those of a `version`
-    (ir/kernel_versions.py; empty: the plan itself), which may take its own (none here). `place` is
-    the version's.
+    """Sizes by name for launches whose arrays have at most `bytes` and whose outermost loop at most
+    `trips` iterations (None: any). They belong to a `version` (ir/kernel_versions.py; empty: the
+    plan itself), which may use its own (none here). `place` is the version's.
     """
 
     bytes: int
@@ -61,8 +58,8 @@ class RecordedChoice:
 
 @dataclass(frozen=True)
 class TuningRecord:
-    """Sizes of one kernel by their names, for hosts or devices, and where they stand. There may be
-    `choices` in their place, for launches of `least` bytes or more; `sizes` are then empty.
+    """Sizes of one kernel by name, for hosts or devices, and their source position. There may be
+    `choices` instead, for launches of `least` bytes or more; `sizes` are then empty.
     """
 
     kernel: str
@@ -75,68 +72,68 @@ class TuningRecord:
 
     @property
     def layouts(self) -> tuple[tuple[str, Mapping[str, int]], ...]:
-        """All sizes that it names, each with its version."""
+        """All sizes that the record names, each with its version."""
         return tuple((choice.version, choice.sizes) for choice in self.choices) or (("", self.sizes),)
 
 
-def kept_file(source: str) -> Path:
-    """Where sizes for the kernels of a source are kept, whether there are any or not."""
+def records_file(source: str) -> Path:
+    """The file of the tuning records of a source, whether it exists or not."""
     return Path(source).with_suffix(SUFFIX)
 
 
 # -- Reading
 
 
-def read_kept(text: str, file: str, found: Diagnostics) -> tuple[TuningRecord, ...]:
-    """What a file keeps; what is wrong in it is warned of, and left out. `file` is its name in warnings."""
+def parse_records(text: str, file: str, diagnostics: Diagnostics) -> tuple[TuningRecord, ...]:
+    """The records in a file; warns of faulty ones, naming the `file`, and omits them."""
     try:
         located = read_located(text, file)
     except SourceError as error:
-        found.warning(error.diagnostic.range, f"kept tile sizes are ignored: {error.diagnostic.message}", _AGAIN)
+        diagnostics.warning(error.diagnostic.range, f"kept tile sizes are ignored: {error.diagnostic.message}", _AGAIN)
         return ()
-    return tuple(_entries(located, found))
+    return tuple(_entries(located, diagnostics))
 
 
-def _entries(located: LocatedJson, found: Diagnostics) -> Iterator[TuningRecord]:
+def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningRecord]:
     whole = located.value
     if not isinstance(whole, dict) or whole.get("version") != VERSION or not isinstance(whole.get("kernels"), dict):
-        said = (
+        problem = (
             f"'version' is not {VERSION}" if isinstance(whole, dict) and "version" in whole else "there is no 'version'"
         )
         if isinstance(whole, dict) and whole.get("version") == VERSION:
-            said = "'kernels' is no object"
-        found.warning(located.place(("version",)), f"kept tile sizes are ignored: {said}", _AGAIN)
+            problem = "'kernels' is no object"
+        diagnostics.warning(located.place(("version",)), f"kept tile sizes are ignored: {problem}", _AGAIN)
         return
     for kernel, entry in whole["kernels"].items():
         classes = entry if isinstance(entry, dict) else {}
-        if not classes or not set(classes) <= {one.name for one in CLASSES}:
+        if not classes or not set(classes) <= {class_.name for class_ in CLASSES}:
             message = (
                 f"what is kept of kernel '{kernel}' is ignored: it must be an object with 'host', 'device' or both"
             )
-            found.warning(located.place(("kernels", kernel)), message, _AGAIN)
+            diagnostics.warning(located.place(("kernels", kernel)), message, _AGAIN)
             continue
-        for one in CLASSES:
-            if one.name in classes:
-                yield from _entry(located, kernel, one, classes[one.name], found)
+        for size_class in CLASSES:
+            if size_class.name in classes:
+                yield from _entry(located, kernel, size_class, classes[size_class.name], diagnostics)
 
 
 def _entry(
-    located: LocatedJson, kernel: str, size_class: SizeClass, value: object, found: Diagnostics
+    located: LocatedJson, kernel: str, size_class: SizeClass, value: object, diagnostics: Diagnostics
 ) -> Iterator[TuningRecord]:
     path: _Path = ("kernels", kernel, size_class.name)
-    said = value if isinstance(value, dict) else {}
+    entry = value if isinstance(value, dict) else {}
     try:
-        if "choices" in said:
-            choices = tuple(_choices(located, said["choices"], (*path, "choices")))
-            least = _number(said.get("least_bytes"), (*path, "least_bytes"), 0, _LARGEST)
-            tiles = _tiles(said.get("tiles"), (*path, "tiles")) if size_class == HOST else None
+        if "choices" in entry:
+            choices = tuple(_choices(located, entry["choices"], (*path, "choices")))
+            least = _number(entry.get("least_bytes"), (*path, "least_bytes"), 0, _LARGEST)
+            tiles = _tiles(entry.get("tiles"), (*path, "tiles")) if size_class == HOST else None
             yield TuningRecord(kernel, size_class, {}, located.place((*path, "choices")), choices, least, tiles)
         else:
-            sizes = _sizes(said.get("sizes"), (*path, "sizes"))
+            sizes = _sizes(entry.get("sizes"), (*path, "sizes"))
             yield TuningRecord(kernel, size_class, sizes, located.place((*path, "sizes")))
     except _WrongError as wrong:
         for place, what in wrong.faults:
-            found.warning(located.place(place), f"what is kept of kernel '{kernel}' is ignored: {what}", _AGAIN)
+            diagnostics.warning(located.place(place), f"what is kept of kernel '{kernel}' is ignored: {what}", _AGAIN)
 
 
 _Path = tuple[str | int, ...]
@@ -144,7 +141,7 @@ _LARGEST = 2**62
 
 
 class _WrongError(Exception):
-    """What is wrong in an entry, each with its place."""
+    """The faults of an entry, each with its path."""
 
     def __init__(self, *faults: tuple[_Path, str]) -> None:
         super().__init__(*faults)
@@ -163,17 +160,17 @@ def _tiles(value: object, path: _Path) -> TemporalTiles | None:
 def _choices(located: LocatedJson, value: object, path: _Path) -> Iterator[RecordedChoice]:
     if not isinstance(value, list) or not value:
         raise _WrongError((path, "'choices' is no list with anything in it"))
-    for place, one in enumerate(value):
-        own = (*path, place)
-        if not isinstance(one, dict):
-            raise _WrongError((own, "a choice is no object"))
-        trips = None if one.get("trips") is None else _number(one["trips"], (*own, "trips"), 0, _LARGEST)
-        length = _number(one.get("bytes"), (*own, "bytes"), 0, _LARGEST)
-        version = one.get("version", "")
+    for place, choice in enumerate(value):
+        choice_path = (*path, place)
+        if not isinstance(choice, dict):
+            raise _WrongError((choice_path, "a choice is no object"))
+        trips = None if choice.get("trips") is None else _number(choice["trips"], (*choice_path, "trips"), 0, _LARGEST)
+        length = _number(choice.get("bytes"), (*choice_path, "bytes"), 0, _LARGEST)
+        version = choice.get("version", "")
         if not isinstance(version, str):
-            raise _WrongError(((*own, "version"), "'version' is no text"))
-        sizes = {} if version and "sizes" not in one else _sizes(one.get("sizes"), (*own, "sizes"))
-        yield RecordedChoice(length, trips, sizes, version, located.place((*own, "version")))
+            raise _WrongError(((*choice_path, "version"), "'version' is no text"))
+        sizes = {} if version and "sizes" not in choice else _sizes(choice.get("sizes"), (*choice_path, "sizes"))
+        yield RecordedChoice(length, trips, sizes, version, located.place((*choice_path, "version")))
 
 
 def _sizes(value: object, path: _Path) -> dict[str, int]:
@@ -195,35 +192,35 @@ def _is_number(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most
 
 
-def kept_tiles(kernel: str, kept: Iterable[TuningRecord]) -> TemporalTiles | None:
-    """The tiles of time steps on cores that are kept for a kernel; None where none are."""
-    return next((one.tiles for one in kept if one.kernel == kernel and one.tiles is not None), None)
+def recorded_tiles(kernel: str, kept: Iterable[TuningRecord]) -> TemporalTiles | None:
+    """The recorded time tiles of a kernel on cores; None without any."""
+    return next((record.tiles for record in kept if record.kernel == kernel and record.tiles is not None), None)
 
 
-# -- Taking
+# -- Applying
 
 
-def fitting(plan: KernelPlan, kept: Iterable[TuningRecord], found: Diagnostics) -> tuple[TuningRecord, ...]:
-    """What is kept for the plan's kernel and names just its tile sizes, or those of its versions; the rest of its entries is warned of."""
+def fitting(plan: KernelPlan, kept: Iterable[TuningRecord], diagnostics: Diagnostics) -> tuple[TuningRecord, ...]:
+    """Records of the plan's kernel that name its tile sizes, or its versions'; warns of others."""
     names = {"": _names(plan)} | {version.text: _names(version.plan) for version in plan.versions}
-    mine = [one for one in kept if one.kernel == plan.kernel.name]
+    records = [record_ for record_ in kept if record_.kernel == plan.kernel.name]
     right = []
-    for one in mine:
-        wrong = [(text, sizes) for text, sizes in one.layouts if not _fits(sizes, text, names)]
+    for record in records:
+        wrong = [(text, sizes) for text, sizes in record.layouts if not _fits(sizes, text, names)]
         if not wrong:
-            right.append(one)
+            right.append(record)
             continue
         text = wrong[0][0]
         there = f"are {', '.join(names[text])}" if names.get(text) else "are none"
-        said = ", ".join(dict.fromkeys(name for _, sizes in wrong for name in sizes)) or "nothing"
+        named = ", ".join(dict.fromkeys(name for _, sizes in wrong for name in sizes)) or "nothing"
         of = f"tile sizes of version '{text}'" if text else "kernel's tile sizes"
-        message = f"what is kept of kernel '{one.kernel}' is ignored: it says {said}; the {of} {there}"
-        found.warning(one.place, message, _AGAIN)
+        message = f"what is kept of kernel '{record.kernel}' is ignored: it says {named}; the {of} {there}"
+        diagnostics.warning(record.place, message, _AGAIN)
     return tuple(right)
 
 
 def _fits(sizes: Mapping[str, int], version: str, names: Mapping[str, list[str]]) -> bool:
-    """Whether they are all sizes of a version, or none are said of another one than the plan itself."""
+    """Whether these are all sizes of a version, or none of another version than the plan itself."""
     return version in names and (set(sizes) == set(names[version]) or bool(version and not sizes))
 
 
@@ -231,21 +228,22 @@ def _names(plan: KernelPlan) -> list[str]:
     return [size.object.name for size in plan.sizes]
 
 
-def with_kept(plan: KernelPlan, kept: Iterable[TuningRecord]) -> KernelPlan:
-    """The plan with sizes that are `fitting`. Sizes that hosts, and OpenCL processors, would choose at launch give way to theirs."""
-    for one in kept:
-        on_host = one.size_class == HOST
-        if one.choices:
-            plan = _with_choices(plan, one, on_host)
+def with_records(plan: KernelPlan, kept: Iterable[TuningRecord]) -> KernelPlan:
+    """The plan with `fitting` sizes, which replace those that hosts would choose at launch."""
+    for record in kept:
+        on_host = record.size_class == HOST
+        if record.choices:
+            plan = _with_choices(plan, record, on_host)
             continue
-        sizes = tuple(_with(size, one.sizes[size.object.name], on_host) for size in plan.sizes)
+        sizes = tuple(_with(size, record.sizes[size.object.name], on_host) for size in plan.sizes)
         plan = replace(plan, sizes=sizes)
         if on_host:
             plan = replace(plan, choices=(), processor_choices=())
     places = ", ".join(
-        f"those for {one.size_class.people}{f' with {one.tiles.value} tiles' if one.tiles else ''}" for one in kept
+        f"those for {record_.size_class.people}{f' with {record_.tiles.value} tiles' if record_.tiles else ''}"
+        for record_ in kept
     )
-    files = "".join(dict.fromkeys(Path(one.place.file).name for one in kept))
+    files = "".join(dict.fromkeys(Path(record_.place.file).name for record_ in kept))
     return replace(plan, kept=f"{places} kept in {files}") if places else plan
 
 
@@ -270,19 +268,19 @@ def _with_choices(plan: KernelPlan, kept: TuningRecord, on_host: bool) -> Kernel
 
 
 def _with(size: TileSize, value: int, on_host: bool) -> TileSize:
-    # What was measured is taken as it is: threads have as even blocks as they had then.
+    # Measured sizes are taken unchanged: threads have as balanced chunks as in the measurement.
     return replace(size, host=value, unit=0) if on_host else replace(size, device=value)
 
 
-def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], found: Diagnostics) -> None:
-    """Warn of entries of kernels that there are none of."""
+def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], diagnostics: Diagnostics) -> None:
+    """Warn of records of kernels that do not exist."""
     known = list(kernels)
-    for one in kept:
-        if one.kernel not in known:
-            near = difflib.get_close_matches(one.kernel, known, 1)
+    for record in kept:
+        if record.kernel not in known:
+            near = difflib.get_close_matches(record.kernel, known, 1)
             remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
-            found.warning(
-                one.place, f"what is kept of kernel '{one.kernel}' is ignored: there is no such kernel", remedy
+            diagnostics.warning(
+                record.place, f"what is kept of kernel '{record.kernel}' is ignored: there is no such kernel", remedy
             )
 
 
@@ -291,9 +289,8 @@ def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], found:
 
 @dataclass(frozen=True)
 class TunedVersion:
-    """What is to be kept of one kernel, as measured on a target: sizes, or `choices` from `least`
-    bytes on where there are any; None in the place of `facts`, which are for readers, takes out
-    what was kept for that target before.
+    """The record of one kernel, as measured on a target: sizes, or `choices` for `least` bytes or
+    more. With `facts` None (they are for readers) it removes the target's previous record.
     """
 
     kernel: str
@@ -306,10 +303,9 @@ class TunedVersion:
     tiles: str | None = None
 
 
-def kept_text(before: str | None, winner: TunedVersion) -> str:
-    """The text of a file that kept `before` (None: there was none), with the winner in it.
-
-    What cannot be read of it, which the translator has warned of, is lost.
+def records_text(before: str | None, winner: TunedVersion) -> str:
+    """The text of a file that had the text `before` (None: no file), with the winner in it.
+    Unreadable parts, of which the translator has warned, are lost.
     """
     kernels = _kernels(before)
     classes = kernels.get(winner.kernel)
@@ -325,7 +321,7 @@ def kept_text(before: str | None, winner: TunedVersion) -> str:
 
 
 def _what(winner: TunedVersion) -> dict[str, object]:
-    """Its sizes, or its choices."""
+    """The winner's sizes or choices as JSON."""
     if not winner.choices:
         return {"sizes": dict(winner.sizes)}
     choices = [

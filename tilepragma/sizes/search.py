@@ -1,4 +1,4 @@
-"""The layouts of a plan, which are its tile sizes, from what the model takes to be the fastest on."""
+"""The layouts of a plan, which are its tile sizes, in the order of the model."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import used_sizes
 
-#: The layouts of which no more are looked at, and extents that a tile never has.
+#: The most layouts that are tried, and the largest extent of a tile.
 MOST_LAYOUTS, LARGEST = 512, 2**20
-#: Layouts that the search goes on from; factors of the default's sizes that it begins with, the
-#: coarser the more sizes there are.
+#: The layouts from which the search continues; initial factors of the default's sizes, coarser for
+#: more sizes.
 _BEST = 6
 _COARSE = (
     tuple(2.0**power for power in range(-5, 6)),
@@ -38,20 +38,19 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class _Effort:
-    """How often a search goes on from the best, and how much coarser its first steps are."""
+    """How often a search continues from the best, and how much coarser its first steps are."""
 
     rounds: int
     coarser: int
 
 
-#: Of the model of GPUs, which is rough, no fine steps are asked; some of their tiles take long to
-#: count.
+#: The GPU model is rough, so no fine steps are tried; some GPU tiles take long to count.
 _ON_CORES, _ON_GPUS = _Effort(4, 0), _Effort(1, 1)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Values of a plan's tile sizes, in their order, and the predicted `seconds` of a run of the kernel, None where the model does not say."""
+    """Values of a plan's tile sizes in order, and the predicted `seconds`, or None."""
 
     sizes: Sizes
     seconds: float | None = None
@@ -59,12 +58,11 @@ class Layout:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Layouts from the best on, for tile sizes of these `names`; `default` is what the plan takes
-    by itself.
+    """Layouts from the best on, for tile sizes of these `names`; `default` is the plan's own.
 
-    `terms` are the kinds of work whose estimated prices make this order, a row for each layout.
-    `reason` is a clause on why the model does not order them, empty where it does. They are then in
-    the order of how far they are from the default, and there are no terms.
+    `terms`: the kinds of work whose estimated prices make this order, a row for each layout.
+    `reason`: why the model does not order them (a clause), empty if it does. Without an order they
+    are sorted by their distance from the default, and there are no terms.
     """
 
     names: tuple[str, ...]
@@ -74,19 +72,18 @@ class Ranking:
     terms: Terms | None = None
 
     def rank(self, sizes: Sizes) -> int | None:
-        """The place of a layout in the model's order, from 1; None where the model has none for it."""
+        """The place of a layout in the model's order, from 1; None if the model has none for it."""
         if self.reason:
             return None
         return next((rank for rank, layout in enumerate(self.layouts, 1) if layout.sizes == sizes), None)
 
     def predicted(self, sizes: Sizes) -> Layout:
-        """The layout of these sizes, with its seconds where the model says some."""
+        """The layout of these sizes, with its seconds if the model predicts any."""
         return next((layout for layout in self.layouts if layout.sizes == sizes), Layout(sizes))
 
     def fitted(self, measured: Mapping[Sizes, float]) -> Ranking | None:
-        """The same layouts in the order of prices that are fitted to the seconds of runs of some of
-        them; None where the model does not order any of those that were run. Raises ValueError for
-        seconds that are none.
+        """The layouts in the order of prices fitted to measured seconds of some of them; None if
+        the model orders none of the measured ones. Raises ValueError for invalid seconds.
         """
         rows = [row for row, layout in enumerate(self.layouts) if layout.sizes in measured]
         if self.terms is None or not rows:
@@ -100,21 +97,18 @@ class Ranking:
         return replace(whole, default=whole.predicted(self.default.sizes))
 
 
-#: The terms of the times of layouts, of which each scalar has an array of values; Uncounted where
-#: nothing is known.
+#: Predicts the terms of layouts, given an array of values for each size; Uncounted if it cannot.
 Predictor = Callable[[Mapping[str, Values]], Terms | Uncounted]
 
 
 def rank_layouts(
     plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None, others: Sequence[Sizes] = ()
 ) -> Ranking:
-    """The layouts of a plan where its scalars have these values by name, for a target and the
-    device that runs it.
+    """The layouts of a plan for these values of its scalars by name, for a target and its device.
 
-    The search goes from coarse steps around the default to finer ones around the best that it has
-    found; all that it has seen are in the ranking, and so are `others` where the model orders them,
-    but for those that the device has no room for. Sizes that nothing on the target uses stay as
-    they are.
+    The search goes from coarse steps around the default to finer ones around the best so far. The
+    ranking has all tried layouts, and `others` if the model orders them, except those that do not
+    fit the device. Sizes that the target does not use keep their values.
     """
     on_host = target.is_host
     names = tuple(size.object.name for size in plan.sizes)
@@ -123,53 +117,53 @@ def rank_layouts(
     varied = [place for place, size in enumerate(plan.sizes) if size in used]
 
     def unknown(reason: str, default: Sizes = usual) -> Ranking:
-        found = sorted(_neighbourhood(default, varied), key=lambda sizes: _distance(sizes, default))
-        return Ranking(names, tuple(Layout(sizes) for sizes in found[:MOST_LAYOUTS]), Layout(default), reason)
+        near = sorted(_neighbourhood(default, varied), key=lambda sizes: _distance(sizes, default))
+        return Ranking(names, tuple(Layout(sizes) for sizes in near[:MOST_LAYOUTS]), Layout(default), reason)
 
     if not varied:
         return unknown("its tiles have no sizes to choose")
     try:
-        default = _own_sizes(plan, scalars, target, device)
+        default = _default_sizes(plan, scalars, target, device)
     except UncountableError as reason:
         return unknown(str(reason))
     predict = _predictor(plan, scalars, target, device)
     if isinstance(predict, Uncounted):
         return unknown(predict.reason, default)
-    found: dict[Sizes, float] = {}
+    seconds_of: dict[Sizes, float] = {}
     parts: list[Terms] = []
-    for wanted in _search(default, varied, others, found, _ON_CORES if on_host else _ON_GPUS):
+    for wanted in _search(default, varied, others, seconds_of, _ON_CORES if on_host else _ON_GPUS):
         terms = predict(_columns(names, wanted))
         if isinstance(terms, Uncounted):
-            if found:  # of what is near the best some cannot be counted
+            if seconds_of:  # of what is near the best some cannot be counted
                 break
             return unknown(terms.reason, default)
-        found.update(zip(wanted, terms.estimate.tolist(), strict=True))
+        seconds_of.update(zip(wanted, terms.estimate.tolist(), strict=True))
         parts.append(terms)
-    layouts = [Layout(*one) for one in found.items()]
-    order = sorted(range(len(layouts)), key=list(found.values()).__getitem__)
-    order = [row for row in order if math.isfinite(found[layouts[row].sizes])]
+    layouts = [Layout(*pair) for pair in seconds_of.items()]
+    order = sorted(range(len(layouts)), key=list(seconds_of.values()).__getitem__)
+    order = [row for row in order if math.isfinite(seconds_of[layouts[row].sizes])]
     if not order:
         return unknown(f"none that was tried has room on {'this machine' if device is None else device.name}", default)
     terms = Terms(parts[0].names, np.concatenate([part.seconds for part in parts])[order])
-    seconds = found[default] if math.isfinite(found[default]) else None
+    seconds = seconds_of[default] if math.isfinite(seconds_of[default]) else None
     return Ranking(names, tuple(layouts[row] for row in order), Layout(default, seconds), terms=terms)
 
 
 def predicted_as_it_is(
     plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None
 ) -> Terms | Uncounted:
-    """The terms of the time of a plan with the tile sizes that it takes by itself, in one row."""
+    """The terms of a plan's time with its default tile sizes, in one row."""
     predict = _predictor(plan, scalars, target, device)
     if isinstance(predict, Uncounted):
         return predict
     try:
-        sizes = _own_sizes(plan, scalars, target, device)
+        sizes = _default_sizes(plan, scalars, target, device)
     except UncountableError as reason:
         return Uncounted(str(reason))
     return predict(_columns(tuple(size.object.name for size in plan.sizes), [sizes]))
 
 
-def _own_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Sizes:
+def _default_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Sizes:
     """What launches take by themselves. Raises UncountableError where the scalars do not say it."""
     if target.is_device:
         return tuple(size.device for size in plan.sizes)
@@ -206,18 +200,22 @@ def _search(
     default: Sizes,
     varied: Sequence[int],
     others: Sequence[Sizes],
-    found: Mapping[Sizes, float],
+    seconds_of: Mapping[Sizes, float],
     effort: _Effort,
 ) -> Iterator[list[Sizes]]:
-    """Layouts to predict next, which differ from the default at the places `varied`; `found` has what came of those before."""
+    """Layouts to predict next, which vary the default at `varied`, by earlier results."""
     steps = _COARSE[min(len(varied) + effort.coarser, len(_COARSE)) - 1]
     yield list(dict.fromkeys((default, *others, *_combined(default, varied[: len(_COARSE)], steps))))
     for _ in range(effort.rounds):
-        best = sorted(found, key=lambda sizes: found[sizes])[:_BEST]
+        best = sorted(seconds_of, key=lambda sizes: seconds_of[sizes])[:_BEST]
         near = dict.fromkeys(
-            one for sizes in best for place in varied for one in beside(sizes, place, (0.5, 2.0)) if one not in found
+            layout
+            for sizes in best
+            for place in varied
+            for layout in beside(sizes, place, (0.5, 2.0))
+            if layout not in seconds_of
         )
-        wanted = list(near)[: max(0, MOST_LAYOUTS - len(found))]
+        wanted = list(near)[: max(0, MOST_LAYOUTS - len(seconds_of))]
         if not wanted:
             return
         yield wanted
@@ -230,13 +228,13 @@ def _neighbourhood(default: Sizes, varied: Sequence[int]) -> Iterable[Sizes]:
 def _combined(default: Sizes, places: Collection[int], steps: tuple[float, ...]) -> Iterator[Sizes]:
     """All combinations of the steps at these places."""
     factors = [steps if place in places else (1.0,) for place in range(len(default))]
-    yield from (_scaled(default, own) for own in itertools.product(*factors))
+    yield from (_scaled(default, combination) for combination in itertools.product(*factors))
 
 
 def beside(sizes: Sizes, place: int, factors: Iterable[float]) -> Iterator[Sizes]:
-    """The layout with the size at that place multiplied by each of the factors."""
+    """The layouts with the size at `place` multiplied by each of the factors."""
     for factor in factors:
-        yield _scaled(sizes, tuple(factor if own == place else 1.0 for own in range(len(sizes))))
+        yield _scaled(sizes, tuple(factor if index == place else 1.0 for index in range(len(sizes))))
 
 
 def _scaled(sizes: Sizes, factors: Iterable[float]) -> Sizes:
@@ -244,4 +242,4 @@ def _scaled(sizes: Sizes, factors: Iterable[float]) -> Sizes:
 
 
 def _distance(sizes: Sizes, default: Sizes) -> float:
-    return sum(max(one / other, other / one) for one, other in zip(sizes, default, strict=True))
+    return sum(max(size / usual, usual / size) for size, usual in zip(sizes, default, strict=True))

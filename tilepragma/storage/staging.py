@@ -49,8 +49,8 @@ from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
-from tilepragma.plan.defaults import PREFERRED_WORKERS
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
+from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.reference_spans import loop_ends, only_read, readings
 from tilepragma.storage.array_tile import Candidate, candidates
 from tilepragma.storage.thread_tiles import (

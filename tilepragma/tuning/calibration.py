@@ -1,4 +1,4 @@
-"""What is measured on a device, and the descriptor that comes of it (thesis 5.3.3.1, extended by bandwidths and rates)."""
+"""What is measured on a device, and its descriptor (thesis 5.3.3.1, with bandwidths and rates)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _MIB = 1 << 20
 _NAMES = {1: "L1", 2: "L2", 3: "L3", 4: "L4"}
 
 
-# -- What is asked
+# -- Requests
 
 
 def words_for(subject: CalibrationTarget, host: Host, effort: Effort) -> list[str]:
-    """The measurements that make sense on a device, in the order they are made."""
+    """The measurements of a device, in the order in which they are made."""
     common = [
         word("launch", subject.units),
         *(word("wavefront", blocks) for blocks in blocks_of(subject.units, effort)),
     ]
     if subject.target == "threads":
-        streams = [word("stream", own) for _, own in working_sets(host, effort)]
+        streams = [word("stream", length) for _, length in working_sets(host, effort)]
         return ["clock", "vector", word("rate", 4), word("rate", 8), *streams, *common]
     copies = [word(way, length) for way in ("copy_in", "copy_out") for length in (_LEAST_BYTES, effort.copy)]
     common += [*(word("barrier", threads) for threads in effort.block_sizes), *copies]
@@ -41,32 +41,32 @@ def words_for(subject: CalibrationTarget, host: Host, effort: Effort) -> list[st
 
 
 def blocks_of(units: int, effort: Effort) -> list[int]:
-    """The numbers of blocks that wavefronts are measured for."""
+    """The numbers of blocks for which wavefronts are measured."""
     return sorted({1, *(units * times for times in effort.blocks_a_unit)})
 
 
 def working_sets(host: Host, effort: Effort) -> list[tuple[Memory, int]]:
-    """Each level of the host, its bandwidth still unknown, and the bytes of one thread's stream
-    that it serves: well inside of the level, and too much for the one before.
+    """The host's memory levels without bandwidth, and the bytes of one thread's stream for each:
+    well inside the level, and too large for the one before.
     """
     sets: list[tuple[Memory, int]] = []
     before = 0
     for cache in host.caches:
         share = cache.size // cache.threads
-        own = max(share // 2, min(2 * before, share * 9 // 10))
-        sets.append((Memory(_NAMES.get(cache.level, f"L{cache.level}"), cache.size, cache.cores, None), own))
+        length = max(share // 2, min(2 * before, share * 9 // 10))
+        sets.append((Memory(_NAMES.get(cache.level, f"L{cache.level}"), cache.size, cache.cores, None), length))
         before = share
     dram = Memory("DRAM", host.memory, host.cores, None)
     return [*sets, (dram, beyond_caches(host, effort) // host.threads)]
 
 
 def labels(subject: CalibrationTarget, host: Host, effort: Effort) -> dict[str, str]:
-    """Names for people of measurements whose words do not tell all."""
+    """Labels of measurements whose words do not explain them."""
     if subject.target != "threads":
         sizes = () if subject.is_gpu else effort.block_sizes
         return {word("barrier", count): f"barrier of {count} threads (TILEK_OPENCL_FORM=gpu)" for count in sizes}
     sets = working_sets(host, effort)
-    return {word("stream", own): f"{memory.name}, streams of {size(own)} a thread" for memory, own in sets}
+    return {word("stream", length): f"{memory.name}, streams of {size(length)} a thread" for memory, length in sets}
 
 
 def beyond_caches(host: Host, effort: Effort) -> int:
@@ -76,100 +76,99 @@ def beyond_caches(host: Host, effort: Effort) -> int:
     return min(max(effort.caches_beyond * last.size * instances, 64 * _MIB), host.memory // 8)
 
 
-# -- What comes of it
+# -- Results
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One device: what was found, with names for people of some of it, and its descriptor."""
+    """The findings of one device, labels of some of them, and its descriptor."""
 
     subject: CalibrationTarget
-    found: Findings
+    findings: Findings
     labels: dict[str, str]
     device: Device
 
 
 def described(
-    subject: CalibrationTarget, host: Host, effort: Effort, found: Findings, before: Sequence[Measured]
+    subject: CalibrationTarget, host: Host, effort: Effort, findings: Findings, before: Sequence[Measured]
 ) -> Measured:
-    """What was found on a device, `before` being the devices measured so far, the host with threads
-    among them where that went well.
+    """The results of a device. `before`: the devices measured so far, with the host if that
+    succeeded.
 
-    Raises CalibrationError where a number is missing that the descriptor cannot do without, or
-    where it makes no sense.
+    Raises CalibrationError if a number that the descriptor needs is missing or makes no sense.
     """
-    processor = next((one.device for one in before if isinstance(one.device, Processor)), None)
-    device = checked(descriptor(subject, host, effort, found, processor), subject)
-    return Measured(subject, found, labels(subject, host, effort), device)
+    processor = next((measured.device for measured in before if isinstance(measured.device, Processor)), None)
+    device = checked(descriptor(subject, host, effort, findings, processor), subject)
+    return Measured(subject, findings, labels(subject, host, effort), device)
 
 
 def descriptor(
-    subject: CalibrationTarget, host: Host, effort: Effort, found: Findings, processor: Processor | None
+    subject: CalibrationTarget, host: Host, effort: Effort, findings: Findings, processor: Processor | None
 ) -> Device:
-    """The device as measured; `processor` is the host as measured with threads, None where that
-    failed.
-
-    Raises CalibrationError where a number is missing that it cannot do without.
+    """The device as measured; `processor` is the measured host, None if that failed. Raises
+    CalibrationError if a required number is missing.
     """
     if subject.target == "threads":
-        return _host_processor(subject, host, effort, found)
-    overheads = overheads_of(subject, effort, found)
+        return _host_processor(subject, host, effort, findings)
+    overheads = overheads_of(subject, effort, findings)
     if not subject.is_gpu:
         if processor is None:
             raise CalibrationError("a processor's caches and rates are those of the host, which was not measured")
         *caches, dram = processor.memories
-        dram = replace(dram, bandwidth=_needed(found, "stream", beyond_caches(host, effort)))
+        dram = replace(dram, bandwidth=_needed(findings, "stream", beyond_caches(host, effort)))
         return replace(processor, name=subject.name, memories=(*caches, dram), overheads=overheads)
     from tilepragma.tuning.measured_gpu import measured_gpu
 
-    return measured_gpu(subject, effort, found, overheads)
+    return measured_gpu(subject, effort, findings, overheads)
 
 
-def _host_processor(subject: CalibrationTarget, host: Host, effort: Effort, found: Findings) -> Processor:
-    memories = [replace(memory, bandwidth=_needed(found, "stream", own)) for memory, own in working_sets(host, effort)]
+def _host_processor(subject: CalibrationTarget, host: Host, effort: Effort, findings: Findings) -> Processor:
+    memories = [
+        replace(memory, bandwidth=_needed(findings, "stream", length)) for memory, length in working_sets(host, effort)
+    ]
     return Processor(
         name=subject.name,
         cores=host.cores,
-        vector=int(_needed(found, "vector")),
+        vector=int(_needed(findings, "vector")),
         line=host.line,
-        clock=found.value("clock") or host.clock,
-        float_rate=_needed(found, "rate", 4),
-        double_rate=_needed(found, "rate", 8),
+        clock=findings.value("clock") or host.clock,
+        float_rate=_needed(findings, "rate", 4),
+        double_rate=_needed(findings, "rate", 8),
         memories=tuple(memories),
-        overheads=overheads_of(subject, effort, found),
+        overheads=overheads_of(subject, effort, findings),
     )
 
 
-def overheads_of(subject: CalibrationTarget, effort: Effort, found: Findings) -> Overheads:
-    """The costs of launches, barriers and copies. Raises CalibrationError where one is missing."""
-    kernel = _needed(found, "launch", subject.units)
-    wavefront = found.costs("wavefront")
+def overheads_of(subject: CalibrationTarget, effort: Effort, findings: Findings) -> Overheads:
+    """The costs of launches, barriers and copies. Raises CalibrationError if one is missing."""
+    kernel = _needed(findings, "launch", subject.units)
+    wavefront = findings.costs("wavefront")
     if not wavefront:
         raise CalibrationError("no wavefront could be measured")
     free = ((1, 0.0),)
     if subject.target == "threads":  # there is nowhere to copy to
         return Overheads(kernel, free, wavefront, 0.0)
-    # A gang of a processor is one thread: what the runtime has it run is without barriers, whatever
-    # these would cost.
-    barrier = found.costs("barrier") if subject.is_gpu else free
+    # A gang of a processor is one thread: the runtime runs it without barriers, whatever their
+    # cost.
+    barrier = findings.costs("barrier") if subject.is_gpu else free
     if not barrier:
         raise CalibrationError("no barrier could be measured")
-    ways = [_needed(found, way, _LEAST_BYTES) for way in ("copy_in", "copy_out")]
-    rates = [copy_rate(found, way, effort) for way in ("copy_in", "copy_out")]
+    ways = [_needed(findings, way, _LEAST_BYTES) for way in ("copy_in", "copy_out")]
+    rates = [copy_rate(findings, way, effort) for way in ("copy_in", "copy_out")]
     return Overheads(kernel, barrier, wavefront, sum(ways) / len(ways), *rates)
 
 
-def copy_rate(found: Findings, way: str, effort: Effort) -> float | None:
-    """Bytes a second of copies, `copy_in` or `copy_out`, less what a copy costs in any case; None where that was not found."""
-    least, most = found.value(way, _LEAST_BYTES), found.value(way, effort.copy)
+def copy_rate(findings: Findings, way: str, effort: Effort) -> float | None:
+    """Bytes a second of `copy_in` or `copy_out` beyond the fixed cost; None if that is unknown."""
+    least, most = findings.value(way, _LEAST_BYTES), findings.value(way, effort.copy)
     if least is None or most is None or most <= least:
         return None
     return (effort.copy - _LEAST_BYTES) / (most - least)
 
 
-def _needed(found: Findings, measure: str, argument: int = 0) -> float:
-    value = found.value(measure, argument)
+def _needed(findings: Findings, measure: str, argument: int = 0) -> float:
+    value = findings.value(measure, argument)
     if value is None:
-        why = [failure.failure for failure in found.failures() if failure.word == word(measure, argument)]
+        why = [failure.failure for failure in findings.failures() if failure.word == word(measure, argument)]
         raise CalibrationError(f"{word(measure, argument)} was not measured" + (f": {why[0]}" if why else ""))
     return value

@@ -1,4 +1,4 @@
-"""What the calibration program found: series of samples, their typical values and spreads, and tables of costs made of them."""
+"""Samples of the calibration program, their typical values and spreads, and tables of costs."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Iterable, Sequence
 
 from tilepragma.base.frozen_values import dataclass
 
-#: A spread beyond this is worth a word: something else ran at the same time.
+#: A larger spread is reported: something else ran at the same time.
 WIDE_SPREAD = 0.2
-#: Measurements whose samples are amounts a second; those of the others are seconds.
+#: Measurements in amounts a second; the others are in seconds.
 RATES = frozenset({"clock", "rate", "stream", "cached", "shared"})
 
 
 @dataclass(frozen=True)
 class Series:
-    """The samples of one measurement, in the order they were taken: bytes, operations or cycles a
-    second, or seconds.
+    """The samples of one measurement in order: bytes, operations or cycles a second, or seconds.
 
-    `word` is what was asked for (`stream:24576`). There are none where it failed, and `failure`
-    says why.
+    `word` is the request (`stream:24576`). A failed measurement has no samples, and `failure` says
+    why.
     """
 
     word: str
@@ -28,18 +27,18 @@ class Series:
 
     @property
     def typical(self) -> float:
-        """The median of the faster half. There are samples.
+        """The median of the faster half of the samples (at least one).
 
-        What else runs on a machine only makes a run slower: of all samples the median holds while
-        fewer than half are disturbed, of the faster half while fewer than three quarters are; on a
-        quiet machine the two are hardly apart.
+        Other programs only slow runs down. The median of all samples is right while fewer than half
+        are disturbed, that of the faster half while fewer than three quarters are; on a quiet
+        machine the two hardly differ.
         """
         low, _, high = self._quartiles()
         return high if self.word.partition(":")[0] in RATES else low
 
     @property
     def spread(self) -> float:
-        """How far the middle half of the samples lies apart, relative to the median; 0 for one sample."""
+        """The interquartile range relative to the median; 0 for one sample."""
         low, median, high = self._quartiles()
         return abs((high - low) / median) if median else 0.0
 
@@ -52,43 +51,48 @@ class Series:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was found on one device."""
+    """The findings on one device."""
 
     series: tuple[Series, ...]
 
     def value(self, measure: str, argument: int = 0) -> float | None:
-        """The typical value of one measurement; None where it was not made or failed."""
-        found = [one for one in self.series if one.word == word(measure, argument) and one.samples]
-        return found[0].typical if found else None
+        """The typical value of one measurement; None if it was not made or failed."""
+        matches = [series for series in self.series if series.word == word(measure, argument) and series.samples]
+        return matches[0].typical if matches else None
 
     def costs(self, measure: str) -> tuple[tuple[int, float], ...]:
-        """Seconds by argument, of all measurements of one kind, as `ascending` makes them."""
-        parts = [(one.word.partition(":"), one) for one in self.series if one.samples]
-        return ascending((int(argument), one.typical) for (name, _, argument), one in parts if name == measure)
+        """Seconds by argument of all measurements of one kind, made monotonic by `ascending`."""
+        parts = [(series.word.partition(":"), series) for series in self.series if series.samples]
+        return ascending((int(argument), series.typical) for (name, _, argument), series in parts if name == measure)
 
     def steadier(self, again: Findings) -> Findings:
-        """These, but for what spreads less in `again`."""
-        better = {one.word: one for one in again.series if one.samples}
+        """These findings, with those of `again` that spread less."""
+        better = {series.word: series for series in again.series if series.samples}
         return Findings(
-            tuple(min((one, better.get(one.word, one)), key=lambda each: each.spread) for one in self.series)
+            tuple(
+                min((series, better.get(series.word, series)), key=lambda candidate: candidate.spread)
+                for series in self.series
+            )
         )
 
     def failures(self) -> list[Series]:
-        """The measurements that failed."""
-        return [one for one in self.series if one.failure]
+        """The failed measurements."""
+        return [series for series in self.series if series.failure]
 
     def wide(self) -> list[Series]:
-        """The measurements whose spread is wide, the widest first."""
-        return sorted((one for one in self.series if one.spread > WIDE_SPREAD), key=lambda one: -one.spread)
+        """The measurements with a wide spread, the widest first."""
+        return sorted(
+            (series for series in self.series if series.spread > WIDE_SPREAD), key=lambda series: -series.spread
+        )
 
 
 def word(measure: str, argument: int = 0) -> str:
-    """A measurement as the program takes it."""
+    """A measurement as an argument of the program."""
     return f"{measure}:{argument}" if argument else measure
 
 
 def parsed(line: str) -> Series:
-    """A line of the program. Raises ValueError where it is none."""
+    """Parses a line of the program. Raises ValueError."""
     asked, *columns = line.rstrip("\n").split("\t")
     if columns[:1] == ["-"]:
         return Series(asked, (), " ".join(columns[1:]) or "for no reason that it says")
@@ -98,11 +102,10 @@ def parsed(line: str) -> Series:
 
 
 def ascending(pairs: Iterable[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    """A table of costs in the order of its numbers, none below 0 and none below that of a smaller
-    number.
+    """A table of costs by ascending numbers, non-negative and monotonic.
 
     More threads or blocks never make a barrier cheaper: where samples say so, they differ by
-    chance, and the costs around get their mean (isotonic regression). Of several costs of one
+    chance, and the neighbouring costs get their mean (isotonic regression). Of several costs of one
     number the last counts.
     """
     table = sorted(dict(pairs).items())

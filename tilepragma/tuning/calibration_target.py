@@ -1,4 +1,4 @@
-"""What is measured, and that it may fail."""
+"""The devices that are measured, and the error of a failed measurement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class CalibrationError(Exception):
 
 @dataclass(frozen=True)
 class CalibrationTarget:
-    """What is measured: a target's device by its number, with what `tilepragma devices` knows of it. `memory` in bytes, 0 where unknown."""
+    """A target's device by its number, as `tilepragma devices` lists it. `memory` in bytes or 0."""
 
     target: str
     number: int

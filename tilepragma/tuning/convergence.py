@@ -1,4 +1,4 @@
-"""Runs programs that relax a model problem (templates/report/model_problem.c.j2), and tells how they converged."""
+"""Runs programs that relax a model problem (templates/report/model_problem.c.j2)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.tuning.programs import FOREIGN, ProgramError, ProgramMissingError, kernel_times
 from tilepragma.tuning.subprocesses import ending, last_line
 
-#: Seconds beyond its own limit that a program has for its first launch, which may compile kernels,
-#: and for the sweeps between two looks.
+#: Extra seconds for a program's first launch, which may compile kernels, and for the sweeps between
+#: two reports.
 PATIENCE = 60.0
 
 
 class Outcome(Enum):
-    """How a run ended, as the program has it."""
+    """How a run ended, as the program reports it."""
 
     DONE = "done"
     STOPPED = "stopped"
@@ -29,7 +29,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Look:
-    """The greatest error as a share of that at first, after so many rounds of sweeps and seconds."""
+    """The greatest error relative to the first, after so many rounds of sweeps and seconds."""
 
     rounds: int
     share: float
@@ -38,18 +38,16 @@ class Look:
 
 @dataclass(frozen=True)
 class Convergence:
-    """The last look, and the targets of the launches; none where nothing was launched, or the profile is not to be had."""
+    """The last report, and the targets of the launches; none without launches or a profile."""
 
     last: Look
     outcome: Outcome
     targets: tuple[str, ...]
 
 
-def converge(command: Sequence[str], limit: float, heard: Callable[[Look], None]) -> Convergence:
-    """Run a program that stops by itself after `limit` seconds of sweeps; `heard` is told of some
-    looks.
-
-    Raises ProgramError where it fails, takes much longer, or says something else.
+def converge(command: Sequence[str], limit: float, notify: Callable[[Look], None]) -> Convergence:
+    """Run a program that stops after `limit` seconds of sweeps; `notify` receives some of its
+    reports. Raises ProgramError if it fails, takes much longer, or prints anything else.
     """
     with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder, tempfile.TemporaryFile("w+") as errors:
         trace = Path(folder) / "trace.json"
@@ -72,7 +70,7 @@ def converge(command: Sequence[str], limit: float, heard: Callable[[Look], None]
         try:
             for line in process.stdout or ():
                 last = _parsed(line)
-                heard(last[0])
+                notify(last[0])
             status = process.wait()
         finally:
             timer.cancel()

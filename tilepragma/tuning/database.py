@@ -1,8 +1,7 @@
-"""Every measurement that `tilepragma tune` made for a user: one SQLite database, in the folder of
-what is kept for good.
+"""Every measurement of `tilepragma tune` for a user: one SQLite database in the data folder.
 
-A measurement is committed before the next one begins, so that whatever ends the program, or the
-machine, costs one at most.
+A measurement is committed before the next one begins: a crash of the program or the machine loses
+one at most.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_folders import data_folder
 
-#: In the header of the file: that it is ours ("tlkM"), and how it is laid out.
+#: The file header's application id ("tlkM") and schema version.
 APPLICATION, VERSION = 0x746C6B4D, 1
 #: Seconds that a writer waits for another one.
 PATIENCE = 30.0
@@ -28,7 +27,8 @@ CREATE TABLE kernels (
     id INTEGER PRIMARY KEY, source TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, UNIQUE (name, digest));
 CREATE TABLE environments (
     id INTEGER PRIMARY KEY, target TEXT NOT NULL, device TEXT NOT NULL, driver TEXT NOT NULL, machine TEXT NOT NULL,
-    threads INTEGER NOT NULL, compiler TEXT NOT NULL, options TEXT NOT NULL, program TEXT NOT NULL, translator TEXT NOT NULL,
+    threads INTEGER NOT NULL, compiler TEXT NOT NULL, options TEXT NOT NULL, program TEXT NOT NULL,
+    translator TEXT NOT NULL,
     UNIQUE (target, device, driver, machine, threads, compiler, options, program, translator));
 CREATE TABLE measurements (
     id INTEGER PRIMARY KEY,
@@ -41,13 +41,13 @@ CREATE TABLE measurements (
 
 
 class MeasurementsError(Exception):
-    """The database cannot be used; the message is a sentence for the user that says why and what to do."""
+    """The database cannot be used; the message is a sentence with the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class KernelKey:
-    """A kernel: its name and the digest of its text (tuning/digests.py). `source` is its file's
-    name, for readers: another file's kernel of the same text is the same.
+    """A kernel: its name and the digest of its text (sizes/digest.py). `source` is its file's name,
+    for readers: a kernel with the same text in another file is the same.
     """
 
     source: str
@@ -57,7 +57,7 @@ class KernelKey:
 
 @dataclass(frozen=True)
 class Environment:
-    """What times depend on besides kernel, version and sizes. `program` is the user's command, empty for programs that the tuner makes."""
+    """What times depend on besides kernel, version and sizes; `program` may be empty."""
 
     target: str
     device: str
@@ -72,7 +72,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Trial:
-    """The n-th `attempt` (from 0) at a version of a kernel at some sizes, both as texts that name them."""
+    """The n-th `attempt` (from 0) at a version of a kernel at some sizes, both by their texts."""
 
     version: str
     sizes: str
@@ -81,8 +81,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The seconds of the kernel in each of a run's calls, or the `failure`, a clause. `spent` are
-    the seconds of the whole run, `date` is when it began (ISO 8601).
+    """The seconds of the kernel in each of a run's calls, or the `failure`, a clause. `spent`: the
+    seconds of the whole run; `date`: when it began (ISO 8601).
     """
 
     seconds: tuple[float, ...]
@@ -102,17 +102,17 @@ class Measurement:
 
 
 def database_path() -> Path:
-    """Where the user's database is. Raises OSError where there is no home folder."""
+    """The path of the user's database. Raises OSError without a home folder."""
     return data_folder() / "measurements.sqlite"
 
 
 @contextmanager
 def opened_to_read(path: Path) -> Iterator[Database]:
-    """A database that is there, for reading alone: it may be one that we cannot write. Raises MeasurementsError."""
+    """A database for reading alone, perhaps on a read-only disk. Raises MeasurementsError."""
     with _explained(path):
         log = path.with_name(f"{path.name}-wal")
-        # What is only to be read may lie where SQLite cannot put the files by which several
-        # programs share it. What a log holds is not left out.
+        # A read-only folder has no room for SQLite's shared-memory files; a log's content must be
+        # read.
         alone = not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}", PATIENCE, uri=True
@@ -128,7 +128,7 @@ def opened_to_read(path: Path) -> Iterator[Database]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Database]:
-    """The database, made where it is missing, and closed afterwards. Raises MeasurementsError."""
+    """The database, created if missing, and closed afterwards. Raises MeasurementsError."""
     with _explained(path):
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ def opened(path: Path) -> Iterator[Database]:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Check what is there, and lay out what is not. Raises MeasurementsError, sqlite3.Error."""
+    """Check or create the schema. Raises MeasurementsError, sqlite3.Error."""
     if _pragma(connection, "schema_version"):
         _check(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")  # readers and a writer do not wait for each other
@@ -165,9 +165,9 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     if version != VERSION:
         remedy = "update tilepragma" if version > VERSION else "move it away"
         raise MeasurementsError(f"{path} has version {version} of its layout, and this is version {VERSION}: {remedy}")
-    [found] = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise sqlite3.DatabaseError(found.splitlines()[-1])
+    [verdict] = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(verdict.splitlines()[-1])
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
@@ -176,7 +176,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, with no other writer in between."""
+    """All or nothing, without another writer in between."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -193,19 +193,22 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        said = str(error)
-        if "full" in said:
+        message = str(error)
+        if "full" in message:
             why = "cannot grow, since the disk is full: make room and run it again; what was measured before is kept"
-        elif "disk I/O" in said:
-            why = f"cannot be written ({said}): what was measured before is kept; see that its disk is well, and run it again"
-        elif "readonly" in said or "unable to open" in said:
-            why = f"cannot be written ({said}): set TILEK_DATA_DIR to a folder of yours"
-        elif "locked" in said:
+        elif "disk I/O" in message:
+            why = (
+                f"cannot be written ({message}): what was measured before is kept; see that its disk is well, "
+                f"and run it again"
+            )
+        elif "readonly" in message or "unable to open" in message:
+            why = f"cannot be written ({message}): set TILEK_DATA_DIR to a folder of yours"
+        elif "locked" in message:
             why = f"is in use by another program, and was so for {PATIENCE:.0f} s: run it again"
         elif isinstance(error, sqlite3.OperationalError):
-            why = f"cannot be used: {said}"
+            why = f"cannot be used: {message}"
         else:
-            why = f"is damaged ({said}): move it away; 'sqlite3 {path.name} .recover' may save what is in it"
+            why = f"is damaged ({message}): move it away; 'sqlite3 {path.name} .recover' may save what is in it"
         raise MeasurementsError(f"{path} {why}") from None
 
 
@@ -228,22 +231,23 @@ class Database:
             self._row("environments", _columns(environment), {}),
         )
 
-    def _row(self, table: str, key: Mapping[str, str | int], more: Mapping[str, str | int]) -> int:
-        """The number of the row with that key; a new one where there is none."""
-        said = {**key, **more}
+    def _row(self, table: str, key: Mapping[str, str | int], attributes: Mapping[str, str | int]) -> int:
+        """The number of the row with that key; a new one if there is none."""
+        values = {**key, **attributes}
         self.connection.execute(
-            f"INSERT OR IGNORE INTO {table} ({', '.join(said)}) VALUES ({', '.join('?' * len(said))})",
-            tuple(said.values()),
+            f"INSERT OR IGNORE INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
+            tuple(values.values()),
         )
         where = " AND ".join(f"{name} = ?" for name in key)
         return int(self.connection.execute(f"SELECT id FROM {table} WHERE {where}", tuple(key.values())).fetchone()[0])
 
     def measurements(self) -> Iterator[Measurement]:
-        """All of them, in the order they were taken."""
-        kernel, environment, trial = (_names(one) for one in (KernelKey, Environment, Trial))
+        """All measurements in the order in which they were taken."""
+        kernel, environment, trial = (_names(class_) for class_ in (KernelKey, Environment, Trial))
         query = (
             f"SELECT {', '.join((*kernel, *environment, *trial))}, seconds, failure, spent, date FROM measurements"
-            " JOIN kernels ON kernels.id = kernel JOIN environments ON environments.id = environment ORDER BY measurements.id"
+            " JOIN kernels ON kernels.id = kernel JOIN environments ON environments.id = environment "
+            "ORDER BY measurements.id"
         )
         for row in self.connection.execute(query):
             values = iter(row)
@@ -255,7 +259,7 @@ class Database:
             )
 
     def merge(self, measurements: Iterator[Measurement]) -> int:
-        """Take up measurements of another database, all or none; returns how many were new. Attempts that are other ones here are counted on."""
+        """Add another database's measurements, all or none; returns the number of new ones."""
         new = 0
         with transaction(self.connection):
             for measurement in measurements:
@@ -277,11 +281,11 @@ class Study:
     environment: int
 
     def find(self, trial: Trial) -> Outcome | None:
-        """What came of a trial; None where it was not made."""
+        """The outcome of a trial; None if it was not made."""
         return self.outcomes(trial.version, trial.sizes).get(trial.attempt)
 
     def outcomes(self, version: str, sizes: str) -> dict[int, Outcome]:
-        """What came of each attempt at a version at some sizes."""
+        """The outcome of each attempt at a version at some sizes."""
         rows = self.connection.execute(
             "SELECT attempt, seconds, failure, spent, date FROM measurements"
             " WHERE kernel = ? AND environment = ? AND version = ? AND sizes = ? ORDER BY attempt",
@@ -290,7 +294,7 @@ class Study:
         return {row[0]: _outcome(row[1:]) for row in rows}
 
     def trials(self) -> list[tuple[Trial, Outcome]]:
-        """All of them, those of each version in the order of attempts."""
+        """All trials, those of each version in the order of attempts."""
         rows = self.connection.execute(
             "SELECT version, sizes, attempt, seconds, failure, spent, date FROM measurements"
             " WHERE kernel = ? AND environment = ? ORDER BY attempt, id",
@@ -299,9 +303,10 @@ class Study:
         return [(Trial(*row[:3]), _outcome(row[3:])) for row in rows]
 
     def add(self, trial: Trial, outcome: Outcome) -> None:
-        """Keep what came of a trial, for good once this returns. Of another tuner's outcome of the same trial the first one stays."""
+        """Store the outcome of a trial durably; another tuner's earlier outcome stays."""
         self.connection.execute(
-            "INSERT OR IGNORE INTO measurements (kernel, environment, version, sizes, attempt, seconds, failure, spent, date)"
+            "INSERT OR IGNORE INTO measurements (kernel, environment, version, sizes, attempt, seconds, "
+            "failure, spent, date)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 self.kernel,
@@ -312,7 +317,7 @@ class Study:
         )
 
     def forget(self, sizes: Iterable[str]) -> None:
-        """Take out what was measured at these sizes: it is to be measured anew."""
+        """Delete the measurements at these sizes, to repeat them."""
         with transaction(self.connection):
             self.connection.executemany(
                 "DELETE FROM measurements WHERE kernel = ? AND environment = ? AND sizes = ?",

@@ -1,11 +1,10 @@
-"""Which tile sizes to take for which launches, learned from measurements: a short list of rules
-over the bytes of arrays and, where these do not tell enough, the iterations of the outermost loop
-(`SizeChoice`).
+"""Chooses tile sizes for launches from measurements: a short list of rules over the bytes of arrays
+and, if these do not suffice, the iterations of the outermost loop (`SizeChoice`).
 
-The sizes that were measured are cut into ranges of bytes with one layout each, such that the worst
-loss against the best of each size is least: dynamic programming over the ranges. Fewer rules are
-better where they lose no more than is enough. Where as many rules as there may be layouts do not
-reach that, a table over bytes and iterations has more rules for no more layouts (rule_tables.py).
+The measured sizes are cut into ranges of bytes with one layout each, such that the worst loss
+against the best of each size is least: dynamic programming over the ranges. Fewer rules are better
+if they lose no more than is enough. If as many rules as layouts do not reach that, a table over
+bytes and iterations has more rules for no more layouts (rule_tables.py).
 """
 
 from __future__ import annotations
@@ -22,22 +21,20 @@ from tilepragma.sizes.search import Sizes
 from tilepragma.tuning.covering import Shares, covering
 from tilepragma.tuning.rule_tables import MOST_RULES, rule_table
 
-#: Layouts at most, where nothing else is said, and the share of the best of each size that is
-#: enough.
+#: Default: the most layouts, and the share of the best of each size that is enough.
 MOST, ENOUGH = 4, 0.97
-#: Ranges of bytes up to which iterations are looked at too: what is tried grows with their square.
+#: The most ranges of bytes for which iterations are considered too: the cost is quadratic.
 _MOST_GROUPS = 48
-#: More rules than layouts are worth so much more of the best, at the worst size or in the mean,
-#: where they do not reach what is enough.
+#: The gain at the worst size or in the mean that justifies more rules than layouts, if they do not
+#: reach what is enough.
 _LEAST_GAIN = 0.01
 
 
 @dataclass(frozen=True)
 class Occasion:
-    """Launches whose arrays have so many `bytes` and whose outermost loop so many `trips`, with the
-    `seconds` of each layout that ran; `best` are those of the best version, be it one of these or
-    not. `default` is the layout that is taken where nobody tunes, None where that is of no use
-    here.
+    """Launches with the same `bytes` of arrays and `trips` of the outermost loop, and the `seconds`
+    of each layout that ran. `best` are the seconds of the best version, which may be none of these.
+    `default` is the layout without tuning, None if that is of no use.
     """
 
     bytes: int
@@ -47,14 +44,14 @@ class Occasion:
     default: Sizes | None = None
 
     def share(self, sizes: Sizes) -> float:
-        """The share of the best that a layout reaches; 0 where it did not run."""
+        """The share of the best that a layout reaches; 0 if it did not run."""
         return self.best / self.seconds[sizes] if sizes in self.seconds else 0.0
 
 
 @dataclass(frozen=True)
 class Decision:
     """The rules, and the share of the best that they reach on each occasion. `missed` says why that
-    is not enough everywhere, in a clause; empty where it is.
+    is not enough everywhere, in a clause; empty if it is.
     """
 
     measured: MeasuredSizes
@@ -74,31 +71,31 @@ class Decision:
 
 @dataclass(frozen=True)
 class _Part:
-    """Rules for some occasions in the order of bytes, by limits of trips: (None or the trips, the layout). `shares` are what they reach."""
+    """Rules for a range of bytes, (limit of trips or None, layout), and the `shares` reached."""
 
     rules: tuple[tuple[int | None, Sizes], ...]
     shares: tuple[float, ...]
 
     @property
     def worth(self) -> tuple[float, float]:
-        """The least share first, then their sum."""
+        """The least share, then the sum."""
         return min(self.shares), math.fsum(self.shares)
 
 
 def decided(occasions: Sequence[Occasion], most: int = MOST) -> Decision | None:
-    """Rules with at most so many layouts for these occasions; None where there are none on which anything ran."""
+    """Rules with at most `most` layouts for these occasions; None if nothing ran."""
     ordered = sorted((occasion for occasion in occasions if occasion.seconds), key=lambda occasion: occasion.bytes)
     if not ordered:
         return None
-    groups = [list(own) for _, own in itertools.groupby(ordered, key=lambda one: one.bytes)]
-    found = _best_parts(groups, most, by_trips=False)
-    if len(groups) <= _MOST_GROUPS and _worth(found)[0] < ENOUGH:
+    groups = [list(group) for _, group in itertools.groupby(ordered, key=lambda occasion: occasion.bytes)]
+    parts = _best_parts(groups, most, by_trips=False)
+    if len(groups) <= _MOST_GROUPS and _worth(parts)[0] < ENOUGH:
         split = _best_parts(groups, most, by_trips=True)
-        found = max(found, split, key=_worth)
-        if most > 1 and _worth(found)[0] < ENOUGH:
-            found = _table_or(found, groups, most)
-    missed = "" if _worth(found)[0] >= ENOUGH or most == 1 else _why(groups, most)
-    return _decision(groups, found, missed)
+        parts = max(parts, split, key=_worth)
+        if most > 1 and _worth(parts)[0] < ENOUGH:
+            parts = _better_table(parts, groups, most)
+    missed = "" if _worth(parts)[0] >= ENOUGH or most == 1 else _why(groups, most)
+    return _decision(groups, parts, missed)
 
 
 def _worth(parts: Sequence[tuple[int, _Part]]) -> tuple[float, float]:
@@ -107,14 +104,14 @@ def _worth(parts: Sequence[tuple[int, _Part]]) -> tuple[float, float]:
 
 
 def _best_parts(groups: Sequence[list[Occasion]], most: int, by_trips: bool) -> list[tuple[int, _Part]]:
-    """Parts with the number of the group behind their last one: as few rules as are enough, or the best of at most so many."""
+    """Parts with the end of their groups: the fewest rules that suffice, or the best of `most`."""
     layouts = _layouts(groups)
     options = {
-        (first, end): list(_parts([one for group in groups[first:end] for one in group], layouts, by_trips))
+        (first, end): list(_parts([occasion for group in groups[first:end] for occasion in group], layouts, by_trips))
         for first in range(len(groups))
         for end in range(first + 1, len(groups) + 1)
     }
-    # best[rules][end]: what is best for the groups before `end` with that many rules.
+    # best[rules][end]: the best parts for the groups before `end` with that many rules.
     best: list[dict[int, list[tuple[int, _Part]]]] = [{0: []}]
     for count in range(1, most + 1):
         level: dict[int, list[tuple[int, _Part]]] = {}
@@ -122,38 +119,40 @@ def _best_parts(groups: Sequence[list[Occasion]], most: int, by_trips: bool) -> 
             for part in parts:
                 before = best[count - len(part.rules)].get(first) if len(part.rules) <= count else None
                 if before is not None:
-                    mine = [*before, (end, part)]
-                    if end not in level or _worth(mine) > _worth(level[end]):
-                        level[end] = mine
+                    extended = [*before, (end, part)]
+                    if end not in level or _worth(extended) > _worth(level[end]):
+                        level[end] = extended
         best.append(level)
         if len(groups) in level and _worth(level[len(groups)])[0] >= ENOUGH:
             return level[len(groups)]
     return max((level[len(groups)] for level in best if len(groups) in level), key=_worth)
 
 
-def _table_or(found: list[tuple[int, _Part]], groups: Sequence[list[Occasion]], most: int) -> list[tuple[int, _Part]]:
-    """The parts of a table where that reaches what is enough, or more than was found."""
+def _better_table(
+    usual: list[tuple[int, _Part]], groups: Sequence[list[Occasion]], most: int
+) -> list[tuple[int, _Part]]:
+    """A table's parts if they reach enough or more than the `usual` parts, else these."""
     layouts = _layouts(groups)
-    trips = sorted({one.trips for group in groups for one in group})
+    trips = sorted({case.trips for group in groups for case in group})
     cells: dict[tuple[int, int], Shares] = {}
     for row, group in enumerate(groups):
-        for one in group:
-            cell, shares = (row, trips.index(one.trips)), _shares(one, layouts)
+        for occasion in group:
+            cell, shares = (row, trips.index(occasion.trips)), _shares(occasion, layouts)
             cells[cell] = np.minimum(cells.get(cell, shares), shares)
-    parts, first = [], 0
+    table, first = [], 0
     for part in rule_table(cells, most, ENOUGH):
-        mine = [one for group in groups[first : part.end] for one in group]
+        covered = [case for group in groups[first : part.end] for case in group]
         first = part.end
         rules: list[tuple[int | None, Sizes]] = []
         for last, number in part.rules:
-            beyond = [one.trips for one in mine if last is not None and one.trips > trips[last]]
+            beyond = [case.trips for case in covered if last is not None and case.trips > trips[last]]
             limit = None if last is None else _between(trips[last], min(beyond))
             rules.append((limit, layouts[number]))
-        parts.append((first, _Part(tuple(rules), tuple(one.share(_taken(rules, one.trips)) for one in mine))))
-    least, whole = (mine - own for mine, own in zip(_worth(parts), _worth(found), strict=True))
+        table.append((first, _Part(tuple(rules), tuple(case.share(_taken(rules, case.trips)) for case in covered))))
+    least, whole = (new - old for new, old in zip(_worth(table), _worth(usual), strict=True))
     count = sum(map(len, groups))
-    is_better = _worth(parts)[0] >= ENOUGH or (least >= 0 and max(least, whole / count) >= _LEAST_GAIN)
-    return parts if is_better else found
+    is_better = _worth(table)[0] >= ENOUGH or (least >= 0 and max(least, whole / count) >= _LEAST_GAIN)
+    return table if is_better else usual
 
 
 def _taken(rules: Sequence[tuple[int | None, Sizes]], trips: int) -> Sizes:
@@ -161,14 +160,14 @@ def _taken(rules: Sequence[tuple[int | None, Sizes]], trips: int) -> Sizes:
 
 
 def _why(groups: Sequence[list[Occasion]], most: int) -> str:
-    """Why rules do not reach what is enough of the best everywhere."""
+    """Why no rules reach enough of the best everywhere."""
     layouts = _layouts(groups)
-    _, reached = covering(np.array([_shares(one, layouts) for group in groups for one in group]), most, ENOUGH)
+    _, reached = covering(np.array([_shares(case, layouts) for group in groups for case in group]), most, ENOUGH)
     if reached < ENOUGH:
         return f"no {most} versions reach more than {reached:.1%} of the best at every size"
     if len(groups) > _MOST_GROUPS:
         return f"arrays have more than {_MOST_GROUPS} lengths, so that iterations were not looked at"
-    alike = [len({one.trips for one in group}) < len(group) for group in groups]
+    alike = [len({occasion.trips for occasion in group}) < len(group) for group in groups]
     return (
         "sizes with as many bytes and iterations need different versions, and launches know no more"
         if any(alike)
@@ -181,11 +180,11 @@ def _shares(occasion: Occasion, layouts: Sequence[Sizes]) -> Shares:
 
 
 def _layouts(groups: Sequence[Sequence[Occasion]]) -> list[Sizes]:
-    return list(dict.fromkeys(sizes for group in groups for one in group for sizes in one.seconds))
+    return list(dict.fromkeys(sizes for group in groups for occasion in group for sizes in occasion.seconds))
 
 
 def _parts(occasions: Sequence[Occasion], layouts: Sequence[Sizes], by_trips: bool) -> Iterator[_Part]:
-    """One layout for all of them, and one each for few and for many iterations."""
+    """One layout for all occasions, and one each for few and for many iterations."""
     yield _single(occasions, layouts, None)
     if not by_trips:
         return
@@ -197,16 +196,16 @@ def _parts(occasions: Sequence[Occasion], layouts: Sequence[Sizes], by_trips: bo
         high = _single([occasion for occasion in occasions if occasion.trips > limit], layouts, None)
         halves.append(_Part((*low.rules, *high.rules), (*low.shares, *high.shares)))
     if halves:
-        yield max(halves, key=lambda one: one.worth)
+        yield max(halves, key=lambda part: part.worth)
 
 
 def _single(occasions: Sequence[Occasion], layouts: Sequence[Sizes], limit: int | None) -> _Part:
     parts = [_Part(((limit, sizes),), tuple(occasion.share(sizes) for occasion in occasions)) for sizes in layouts]
-    return max(parts, key=lambda one: one.worth)
+    return max(parts, key=lambda part: part.worth)
 
 
 def _between(low: int, high: int) -> int:
-    """A limit that the lower of two numbers meets, and the higher does not, in the middle of their ratio."""
+    """A limit that the lower of two numbers meets and the higher does not, near their mean."""
     return min(max(math.isqrt(low * high), low), high - 1)
 
 

@@ -1,4 +1,4 @@
-"""What was measured, as the user's own descriptors: one a device, under the target's name (`threads`, `opencl-0`, `cuda-0`)."""
+"""Measurements as the user's descriptors, by target and number (`threads`, `cuda-0`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAY = len("2026-01-01")
 
 
 def checked(device: Device, subject: CalibrationTarget) -> Device:
-    """The device. Raises CalibrationError where its descriptor would be refused when it is read."""
+    """The device. Raises CalibrationError if its descriptor would be refused."""
     try:
         device_of(descriptor_text(device, "measured"), subject.key)
     except LocatedError as faults:
@@ -27,13 +27,13 @@ def checked(device: Device, subject: CalibrationTarget) -> Device:
 
 
 def keep(device: Device, subject: CalibrationTarget, now: datetime) -> Path:
-    """Write the subject's descriptor in one step; returns where. Raises OSError where that fails; what was there is then untouched."""
+    """Write the subject's descriptor atomically; returns its path. Raises OSError."""
     source = f"{_CALIBRATED}{now:%Y-%m-%d %H:%M} by tilepragma devices --calibrate"
     return write_descriptor(device, subject.key, source)
 
 
 def calibrated_on(subject: CalibrationTarget) -> str | None:
-    """The day of the subject's calibration, `2026-11-22`; None where there is none, or none that is of this very device."""
+    """The day of this device's calibration, `2026-11-22`; None without one."""
     try:
         text = file_bytes(users_descriptors() / f"{subject.key}.json")
         values = json.loads(text)

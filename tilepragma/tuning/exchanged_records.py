@@ -1,4 +1,4 @@
-"""Measurements as JSON lines, to be handed to another machine or another user and merged there.
+"""Measurements as JSON lines, for merging on other machines.
 
 The first line is a header, {"tilepragma measurements": 1}; each other one an object with the fields
 of a Measurement.
@@ -15,13 +15,13 @@ from tilepragma.tuning.database import Environment, KernelKey, Measurement, Outc
 
 VERSION = 1
 _HEADER = "tilepragma measurements"
-#: What attempts and threads are less than.
+#: Bound of attempts and threads.
 _MOST = 1 << 31
 _Part = TypeVar("_Part", KernelKey, Environment, Trial, Outcome)
 
 
 class SharingError(Exception):
-    """A file that cannot be merged; the message is a sentence, with the line where one is at fault."""
+    """A file that cannot be merged; the message is a sentence with the line at fault, if any."""
 
 
 def lines_of(measurements: Iterable[Measurement]) -> Iterator[str]:
@@ -32,15 +32,15 @@ def lines_of(measurements: Iterable[Measurement]) -> Iterator[str]:
 
 
 def measurements_of(lines: Iterable[str]) -> Iterator[Measurement]:
-    """What a file holds. Raises SharingError where it is none of ours, or damaged."""
+    """The measurements in a file. Raises SharingError if it is of another kind or damaged."""
     numbered = enumerate(lines, 1)
     _, first = next(numbered, (1, ""))
     header = _object(first, 1)
     if header.get(_HEADER) != VERSION:
-        said = (
+        problem = (
             f"has version {header[_HEADER]}, not {VERSION}" if _HEADER in header else "is no export of tilepragma tune"
         )
-        raise SharingError(f"line 1: it {said}")
+        raise SharingError(f"line 1: it {problem}")
     for number, line in numbered:
         whole = _object(line, number)
         yield Measurement(
@@ -61,7 +61,7 @@ def _object(line: str, number: int) -> dict[str, Any]:
     return value
 
 
-#: What stands in a field, by the annotation of its class.
+#: The JSON types of a field, by the annotation in its class.
 _TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
@@ -70,15 +70,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _part(of: type[_Part], found: object, number: int) -> _Part:
+def _part(of: type[_Part], document: object, number: int) -> _Part:
     known = {field.name: _TYPES[str(field.type)] for field in fields(of)}
-    said = found if isinstance(found, dict) else {}
+    entries = document if isinstance(document, dict) else {}
     for name, types in known.items():
-        value = said.get(name)
-        is_counted = types != (int,) or (isinstance(value, int) and 0 <= value < _MOST)
-        if not isinstance(value, types) or isinstance(value, bool) or not is_counted:
+        entry = entries.get(name)
+        is_counted = types != (int,) or (isinstance(entry, int) and 0 <= entry < _MOST)
+        if not isinstance(entry, types) or isinstance(entry, bool) or not is_counted:
             raise SharingError(f"line {number}: there is no {name} as it should be")
-    return of(**{name: said[name] for name in known})
+    return of(**{name: entries[name] for name in known})
 
 
 def _checked(outcome: Outcome, number: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""What an exploration teaches of a kernel: the tile sizes and versions that its launches are to take, kept beside the source (sizes/records.py)."""
+"""Rules that an exploration teaches: tile sizes and versions (sizes/records.py)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tilepragma.tuning.database import Outcome, Trial
     from tilepragma.tuning.trial_versions import Build
 
-#: What is less of a gain than this share is none: runs differ by as much.
+#: The least gain that counts: runs differ by as much.
 LEAST_GAIN = 0.02
 
 
@@ -33,9 +33,9 @@ class NoRulesError(Exception):
 
 @dataclass(frozen=True)
 class FittedRules:
-    """What to take on a target, and what of the best of each size that reaches; `before` is what is
-    reached without it. The rules are for the `build` of the source of that name. `others` are the
-    builds that are the fastest at some sizes, with the number of these.
+    """The choices on a target and the share of each size's best that they reach; `before` is the
+    share without them. The rules are for the named `build` of the source. `others`: the builds that
+    are the fastest at some sizes, with the number of these.
     """
 
     plan: KernelPlan
@@ -49,45 +49,46 @@ class FittedRules:
     single: Decision | None = None
     """the best layout for all sizes"""
     occasions: Mapping[str, Occasion] = field(default_factory=dict)
-    """what was measured of the build, by the text of the sizes; `before` has their order"""
+    """the measurements of the build, by the text of the sizes; `before` has their order"""
     versions: VersionRules | None = None
-    """where launches choose among versions; `plan` has them, and `decision` is that of these"""
+    """if launches choose among versions: `plan` has them, and `decision` is theirs"""
 
     def launched(self, text: str, threads: int) -> tuple[Mapping[Sizes, float], Sizes | None]:
-        """The seconds that were measured at some sizes, by the tile sizes of the launches, and
-        those of the default: on cores it becomes other ones that give so many threads as much to
-        do.
+        """The measured seconds at some sizes by the launches' tile sizes, and the default's tile
+        sizes: on cores the launch adapts them to the number of threads.
         """
         occasion = self.occasions[text]
         if occasion.default is None or self.target != "threads":
             return occasion.seconds, occasion.default
         taken = sizes_on_hosts(self.plan, self.plan.kernel.by_name(sizes_of(text)), threads)
         seconds = {sizes: typical for sizes, typical in occasion.seconds.items() if sizes != occasion.default}
-        own = occasion.seconds[occasion.default]
-        return {**seconds, taken: min(own, seconds.get(taken, own))}, taken
+        default_seconds = occasion.seconds[occasion.default]
+        return {**seconds, taken: min(default_seconds, seconds.get(taken, default_seconds))}, taken
 
     @property
     def reached(self) -> dict[str, float]:
-        """The share of the best that a launch reaches, at the sizes where it ran so: by the rules, or without any where these are worth nothing."""
+        """The share of the best that launches reach at each size, with the rules if worth it."""
         if not self.is_worth_it:
             return dict(zip(self.occasions, self.before, strict=True))
         if self.versions is not None:
             return dict(self.versions.reached)
         choices = self.decision.measured.choices
-        taken = {text: chosen_sizes(choices, (one.bytes, one.trips)) for text, one in self.occasions.items()}
-        shares = {text: one.share(taken[text] or choices[-1].sizes) for text, one in self.occasions.items()}
+        taken = {
+            text: chosen_sizes(choices, (occasion.bytes, occasion.trips)) for text, occasion in self.occasions.items()
+        }
+        shares = {text: case.share(taken[text] or choices[-1].sizes) for text, case in self.occasions.items()}
         return {text: share for text, share in shares.items() if share > 0}
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether anything is gained, on the whole or where it is worst, or enough is reached everywhere, which it was not; and nothing lost."""
+        """Whether the mean or the least share gains, or suffices now, and nothing is lost."""
         mean, least = sum(self.before) / len(self.before), min(self.before)
         gains = self.decision.mean - mean, self.decision.least - least
         is_enough = least < ENOUGH <= self.decision.least
         return (is_enough or max(gains) >= LEAST_GAIN) and min(gains) > -LEAST_GAIN
 
     def winner(self, machine: str, now: datetime) -> TunedVersion:
-        """What is to be kept of it; what was kept for the target before is to go where it is worth nothing."""
+        """The record to store; without facts it removes the target's previous record."""
         choices = tuple(map(self._kept, self.decision.measured.choices))
         facts: dict[str, str | float] | None = None
         if self.is_worth_it:
@@ -119,17 +120,16 @@ def lesson_of(
     on_host: bool,
     embed: Embed | None = None,
 ) -> FittedRules:
-    """What all these measurements teach, at whatever sizes they were made. On hosts a build with
-    other tiles of time steps may be taken for the source as it stands; where there is an `embed`,
-    launches may choose among builds.
+    """The rules that all these measurements teach, at any sizes. On hosts a build with other time
+    tiles may replace the source's; with an `embed`, launches may choose among builds.
 
-    Raises NoRulesError where nothing was measured, no plan has tile sizes, or the numbers do not
-    say what launches find.
+    Raises NoRulesError if nothing was measured, no plan has tile sizes, or the numbers do not
+    determine the launches' bytes.
     """
     results = Results()
     for trial, outcome in trials:
         results.note(trial, outcome)
-    taken = {name: one for name, one in builds.items() if not name or (on_host and one.steps)}
+    taken = {name: build for name, build in builds.items() if not name or (on_host and build.steps)}
     lessons = []
     for name, build in taken.items():
         if build.plan is not None and (build.plan.sizes or (embed is not None and not name)):
@@ -137,7 +137,8 @@ def lesson_of(
             decision = decided(list(occasions.values()), most=MOST)
             if decision is not None and len(decision.shares) == len(occasions):
                 before = tuple(
-                    one.best / (results.typical(DEFAULT, text) or one.best) for text, one in occasions.items()
+                    occasion.best / (results.typical(DEFAULT, text) or occasion.best)
+                    for text, occasion in occasions.items()
                 )
                 others = _others(results, name, occasions)
                 single = decided(list(occasions.values()), most=1)
@@ -154,18 +155,18 @@ def lesson_of(
             "nothing with tile sizes was measured at all of them" if has_sizes else "its launches have no tile sizes"
         )
     best = max(lessons, key=_worth)
-    # What needs no other build, and then what needs no versions, is taken where it is as good.
+    # At equal worth, prefer the source's build, then rules without versions.
     return next(lesson for lesson in lessons if _is_as_good(lesson, best))
 
 
 def _is_as_good(lesson: FittedRules, best: FittedRules) -> bool:
-    return all(own > other - LEAST_GAIN for own, other in zip(_worth(lesson), _worth(best), strict=True))
+    return all(worth > best_worth - LEAST_GAIN for worth, best_worth in zip(_worth(lesson), _worth(best), strict=True))
 
 
 def _with_versions(
     usual: FittedRules, results: Results, builds: Mapping[str, Build], embed: Embed
 ) -> Iterator[FittedRules]:
-    """What launches reach that choose among the source as it stands and other builds."""
+    """Rules for launches that choose among the source's build and other builds."""
 
     def sizes(plan: KernelPlan, version: Version, text: str) -> Sizes:
         return _sizes(plan, usual.target, usual.on_host, version, plan.kernel.by_name(sizes_of(text)))
@@ -181,16 +182,16 @@ def _worth(lesson: FittedRules) -> tuple[float, float]:
 
 
 def _others(results: Results, name: str, sizes: Iterable[str]) -> dict[str, int]:
-    """At how many sizes each other build is the fastest."""
+    """The number of sizes at which each other build is the fastest."""
     builds = [version_of(results.ordered(text)[0]).build for text in sizes]
     return {build: builds.count(build) for build in dict.fromkeys(builds) if build != name}
 
 
 def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_host: bool) -> dict[str, Occasion]:
-    """What was measured of one build, by the text of the sizes, where the default ran too. Raises
-    NoRulesError where no numbers say what launches find.
+    """The measurements of one build, by the text of the sizes, where the default ran too. Raises
+    NoRulesError if no numbers determine the launches' bytes.
     """
-    found: dict[str, Occasion] = {}
+    occasions: dict[str, Occasion] = {}
     reason = ""
     for text in results.seconds:
         ordered = results.ordered(text)
@@ -202,23 +203,23 @@ def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_ho
         default: Sizes | None = None
         try:
             for version in ordered:
-                one, typical = version_of(version), results.typical(version, text)
-                if one.build == name and typical is not None:
-                    sizes = _sizes(plan, target, on_host, one, scalars)
+                version_, typical = version_of(version), results.typical(version, text)
+                if version_.build == name and typical is not None:
+                    sizes = _sizes(plan, target, on_host, version_, scalars)
                     seconds[sizes] = min(typical, seconds.get(sizes, typical))
                     default = sizes if version == DEFAULT else default
             length, _ = bytes_and_trips(plan, scalars, with_trips=False)
         except UncountableError as why:
             reason = f"{why}; --sizes should say all numbers that launches depend on"
         else:
-            found[text] = Occasion(length, _trips(plan, scalars), seconds, best, default)
-    if reason and not found:
+            occasions[text] = Occasion(length, _trips(plan, scalars), seconds, best, default)
+    if reason and not occasions:
         raise NoRulesError(reason)
-    return found
+    return occasions
 
 
 def _trips(plan: KernelPlan, scalars: Mapping[str, int]) -> int:
-    """Iterations of the outermost loop; 0 where the numbers do not say them."""
+    """Iterations of the outermost loop; 0 if the numbers do not determine them."""
     try:
         return bytes_and_trips(plan, scalars, with_trips=True)[1]
     except UncountableError:
@@ -229,5 +230,5 @@ def _sizes(plan: KernelPlan, target: str, on_host: bool, version: Version, scala
     """All tile sizes of a version of the plan. Raises UncountableError."""
     if on_host and not version.sizes:
         return sizes_on_hosts(plan, scalars, by_opencl=target == "opencl")
-    said = dict(version.sizes)
-    return tuple(said.get(size.object.name, size.host if on_host else size.device) for size in plan.sizes)
+    given = dict(version.sizes)
+    return tuple(given.get(size.object.name, size.host if on_host else size.device) for size in plan.sizes)

@@ -1,4 +1,4 @@
-"""A GPU as measured: the descriptor nearest to it, what the device says of itself in place of that, and what was measured on top."""
+"""A measured GPU: the nearest descriptor, updated by the device's attributes and measurements."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from tilepragma.tuning.calibration_samples import Findings, word
 from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
 from tilepragma.tuning.effort import Effort
 
-#: Fields by the number of the CUdevice_attribute, and of the cl_device_info, that says them, and
-#: what one unit of theirs is.
+#: Fields by the number of their CUdevice_attribute or cl_device_info, and the unit.
 _CUDA = {
     "multiprocessors": (16, 1),
     "warp": (10, 1),
@@ -37,14 +36,13 @@ _OPENCL = {
 _MAJOR, _MINOR, _CUDA_CACHE, _OPENCL_CACHE = 75, 76, 38, 0x101E
 _SHARED_BLOCK = 256
 _RATES = frozenset({"clock"})
-#: Bytes of the data that L2's bandwidth is measured with: half of most devices' L2, and a power of
-#: two.
+#: Bytes of data that measure L2's bandwidth: half of most devices' L2, and a power of two.
 _CACHED_BYTES = 4 << 20
 _SHARE_OF_MEMORY = 8
 
 
 def gpu_words(subject: CalibrationTarget, effort: Effort) -> list[str]:
-    """The measurements that only GPUs take, and what they are asked of themselves."""
+    """The measurements and attributes of GPUs alone."""
     asked = [number for number, _ in _attributes(subject).values()]
     asked += [_MAJOR, _MINOR, _CUDA_CACHE] if subject.target == "cuda" else [_OPENCL_CACHE]
     return [
@@ -57,11 +55,11 @@ def gpu_words(subject: CalibrationTarget, effort: Effort) -> list[str]:
     ]
 
 
-def measured_gpu(subject: CalibrationTarget, effort: Effort, found: Findings, overheads: Overheads) -> Gpu:
-    """The GPU with what was found of it. Raises CalibrationError where its memory could not be measured."""
-    capability = _capability(found) if subject.target == "cuda" else None
+def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings, overheads: Overheads) -> Gpu:
+    """The GPU with its findings. Raises CalibrationError if its memory could not be measured."""
+    capability = _capability(findings) if subject.target == "cuda" else None
     base = nearest(subject.name, capability, ours())
-    facts = _facts(subject, found)
+    facts = _facts(subject, findings)
     if facts.get("shared_per_multiprocessor", base.shared_per_multiprocessor) != base.shared_per_multiprocessor:
         facts["shared_carve_outs"] = ()
     gpu = replace(base, name=subject.name, compute_capability=capability, overheads=overheads, **facts)
@@ -70,22 +68,20 @@ def measured_gpu(subject: CalibrationTarget, effort: Effort, found: Findings, ov
         gpu,
         shared_per_multiprocessor=shared_fits,
         threads_per_multiprocessor=max(gpu.threads_per_multiprocessor, gpu.threads_per_block),
-        float_rate=found.value("rate", 4) or gpu.float_rate,
-        double_rate=found.value("rate", 8) or gpu.double_rate,
+        float_rate=findings.value("rate", 4) or gpu.float_rate,
+        double_rate=findings.value("rate", 8) or gpu.double_rate,
     )
-    return replace(gpu, memories=tuple(_memories(gpu, subject, found, effort)))
+    return replace(gpu, memories=tuple(_memories(gpu, subject, findings, effort)))
 
 
 def ours() -> list[Gpu]:
     """The GPUs whose descriptors ship with the package."""
-    known = (device.device for device in known_devices() if not device.own)
+    known = (device.device for device in known_devices() if not device.is_users)
     return [device for device in known if isinstance(device, Gpu)]
 
 
 def nearest(name: str, capability: tuple[int, int] | None, gpus: Iterable[Gpu]) -> Gpu:
-    """The GPU that one of this name and compute capability is most like: of the same name, else of
-    the nearest capability that is not beyond its own, else any of its kind.
-    """
+    """The most similar GPU: of the same name, else of the nearest lower compute capability."""
     kind = [gpu for gpu in gpus if (gpu.compute_capability is None) == (capability is None)]
     if not kind:
         raise CalibrationError("no descriptor of ours is of its kind")
@@ -108,39 +104,39 @@ def _attributes(subject: CalibrationTarget) -> dict[str, tuple[int, int]]:
     return _CUDA if subject.target == "cuda" else _OPENCL
 
 
-def _facts(subject: CalibrationTarget, found: Findings) -> dict[str, Any]:
-    """The fields that the device itself says, where it does."""
+def _facts(subject: CalibrationTarget, findings: Findings) -> dict[str, Any]:
+    """The fields that the device reports."""
     facts: dict[str, Any] = {}
     for name, (number, unit) in _attributes(subject).items():
-        value = found.value("attribute", number)
+        value = findings.value("attribute", number)
         if value:
             facts[name] = value * unit if name in _RATES else int(value) * unit
     return facts
 
 
-def _capability(found: Findings) -> tuple[int, int]:
-    major, minor = found.value("attribute", _MAJOR), found.value("attribute", _MINOR)
+def _capability(findings: Findings) -> tuple[int, int]:
+    major, minor = findings.value("attribute", _MAJOR), findings.value("attribute", _MINOR)
     if major is None or minor is None:
         raise CalibrationError("the driver does not tell the compute capability")
     return int(major), int(minor)
 
 
-def _memories(gpu: Gpu, subject: CalibrationTarget, found: Findings, effort: Effort) -> list[Memory]:
-    """The levels, the nearest first: what a multiprocessor has, caches between, the device's memory."""
-    stream = found.value("stream", _stream_bytes(subject, effort))
+def _memories(gpu: Gpu, subject: CalibrationTarget, findings: Findings, effort: Effort) -> list[Memory]:
+    """The memory levels, the nearest first: a multiprocessor's, caches, the device's."""
+    stream = findings.value("stream", _stream_bytes(subject, effort))
     if stream is None:
         raise CalibrationError("the bandwidth of its memory could not be measured")
     near, *between, far = gpu.memories
-    cache = int(found.value("attribute", _CUDA_CACHE if subject.target == "cuda" else _OPENCL_CACHE) or 0)
-    shared = found.value("shared", _SHARED_BLOCK) or near.bandwidth
+    cache = int(findings.value("attribute", _CUDA_CACHE if subject.target == "cuda" else _OPENCL_CACHE) or 0)
+    shared = findings.value("shared", _SHARED_BLOCK) or near.bandwidth
     levels = [replace(near, size=gpu.shared_per_multiprocessor, bandwidth=shared)]
     for level in between:
         size = cache or level.size
-        cached = found.value("cached", _CACHED_BYTES) if size >= _CACHED_BYTES else None
+        cached = findings.value("cached", _CACHED_BYTES) if size >= _CACHED_BYTES else None
         levels.append(replace(level, size=size, sharers=gpu.multiprocessors, bandwidth=cached or level.bandwidth))
     return [*levels, replace(far, size=subject.memory or far.size, sharers=gpu.multiprocessors, bandwidth=stream)]
 
 
 def _stream_bytes(subject: CalibrationTarget, effort: Effort) -> int:
-    """Much more than an L2 holds, and no more than a device has room for."""
+    """Much more than L2 holds, and no more than fits the device."""
     return min(effort.stream, subject.memory // _SHARE_OF_MEMORY) if subject.memory else effort.stream

@@ -1,4 +1,4 @@
-"""The measurements of a database by kernel and by what they were made on."""
+"""The measurements of a database by kernel and environment."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tilepragma.tuning.database import Environment, KernelKey, Measurement, Outc
 
 @dataclass(frozen=True)
 class MeasuredKernel:
-    """What was measured of a kernel in an environment. `left_out` are measurements of the same text
-    on the same device and target in other environments, such as with other options of the compiler,
-    whose last one is older.
+    """The measurements of a kernel in an environment. `left_out`: the number of measurements of the
+    same text on the same device and target in older environments, such as with other compiler
+    options.
     """
 
     kernel: KernelKey
@@ -22,32 +22,32 @@ class MeasuredKernel:
 
     @property
     def days(self) -> tuple[str, str]:
-        """The first and the last day of measuring, `2026-11-22`."""
+        """The first and the last day of the measurements, `2026-11-22`."""
         dates = [outcome.date[:10] for _, outcome in self.trials]
         return min(dates), max(dates)
 
     @property
     def failures(self) -> int:
-        """How many trials failed."""
+        """The number of failed trials."""
         return sum(bool(outcome.failure) for _, outcome in self.trials)
 
 
 def measured_kernels(measurements: Iterable[Measurement]) -> list[MeasuredKernel]:
-    """One for each text of a kernel on each device and target, in the environment of the latest measurement; by name, target, device and text."""
+    """A kernel for each name, target, device and text, in its latest environment, sorted."""
     groups: dict[tuple[str, str, str, str], dict[Environment, list[Measurement]]] = {}
     for measurement in measurements:
-        own = (
+        key = (
             measurement.kernel.name,
             measurement.environment.target,
             measurement.environment.device,
             measurement.kernel.digest,
         )
-        groups.setdefault(own, {}).setdefault(measurement.environment, []).append(measurement)
-    found = []
+        groups.setdefault(key, {}).setdefault(measurement.environment, []).append(measurement)
+    kernels = []
     for _, environments in sorted(groups.items()):
-        newest = max(environments, key=lambda one: max(each.outcome.date for each in environments[one]))
-        mine = environments[newest]
-        others = sum(len(each) for each in environments.values()) - len(mine)
-        trials = tuple((one.trial, one.outcome) for one in mine)
-        found.append(MeasuredKernel(mine[0].kernel, newest, trials, others))
-    return found
+        newest = max(environments, key=lambda environment: max(row.outcome.date for row in environments[environment]))
+        measured = environments[newest]
+        others = sum(len(group) for group in environments.values()) - len(measured)
+        trials = tuple((measurement.trial, measurement.outcome) for measurement in measured)
+        kernels.append(MeasuredKernel(measured[0].kernel, newest, trials, others))
+    return kernels

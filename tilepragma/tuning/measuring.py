@@ -1,4 +1,4 @@
-"""Trials of versions of a kernel, each in a process of its own, kept as soon as they are made."""
+"""Trials of versions of a kernel, each in a process of its own, recorded at once."""
 
 from __future__ import annotations
 
@@ -14,41 +14,40 @@ from tilepragma.tuning.database import Outcome, Study, Trial
 from tilepragma.tuning.exploration import Take
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, ProgramMissingError, run
 
-#: The version that is taken where nobody tunes.
+#: The version without tuning.
 DEFAULT = "default"
-#: A version may take so many times as long as the default, and always the second number of seconds;
-#: the default the third, at its first run.
+#: The longest run of a version relative to the default's, and in any case so many seconds; the
+#: longest first run of the default.
 PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5.0, 5.0, 600.0
-#: Calls besides the first one, whose time does not count: as many as this number of seconds holds,
-#: within limits. Of short kernels more, as many as the second pair says, of which the first half
-#: does not count either: threads sleep still, caches and branch predictors know nothing. Of a
-#: product of 12 us (two threads, 12 processes) the lower quartile of 50 calls lies up to 32 % apart
-#: from process to process, that of 500 calls 5 %, and the first 200 calls take up to 1.4 times as
-#: long as those behind them.
+#: Counted calls after the first one: as many as fit this number of seconds, within limits. Short
+#: kernels get more, by the second pair, of which the first half does not count either: threads
+#: still sleep, caches and branch predictors are cold. For a product of 12 us (two threads, 12
+#: processes) the lower quartile of 50 calls varies by up to 32 % between processes, that of 500
+#: calls by 5 %, and the first 200 calls take up to 1.4 times as long as later ones.
 _SECONDS, _FEWEST, _MOST = 0.2, 1, 5
 _SHORT_SECONDS, _MOST_SHORT = 0.008, 300
-#: The arrays of short kernels are filled anew after so many calls only, and the first one after
-#: that does not count: it finds them in the caches of the thread that filled them, where a program
-#: that calls the kernel again and again has each part with the thread that works on it. Not once
-#: for all calls: what a kernel adds up or scales again and again leaves the range of usual numbers.
+#: Short kernels refill their arrays only after so many calls, and the first call after that does
+#: not count: the filling thread's caches hold the arrays, while in a program that calls the kernel
+#: repeatedly each part is with the thread that works on it. The arrays are not filled once for all
+#: calls: a kernel that adds up or scales its results would leave the usual range of numbers.
 _CALLS_A_FILL = 4
 _SIZE = re.compile(r"\w+=\d+")
 
 
 class LostError(Exception):
-    """Nothing can be measured any more, not even what ran before: a device is gone, or the program. The message is a clause on the program."""
+    """Nothing can be measured any more: a device or the program is gone."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """A way to run a kernel: a `build` of the source (empty: as it stands) and tile sizes for its launches (none: what they take by themselves)."""
+    """A way to run a kernel: a `build` of the source (or "") and tile sizes (or none)."""
 
     build: str = ""
     sizes: tuple[tuple[str, int], ...] = ()
 
     @property
     def text(self) -> str:
-        """How it is named, in the database and for people."""
+        """Its name in the database and for people."""
         return " ".join((*filter(None, [self.build]), *(f"{name}={size}" for name, size in self.sizes))) or DEFAULT
 
 
@@ -62,15 +61,14 @@ def version_of(text: str) -> Version:
 
 @dataclass(frozen=True)
 class Bench:
-    """What runs versions of one kernel on one target.
+    """Runs versions of one kernel on one target.
 
-    `kernel` is its name, `key` how profiles name it. `versions` and `points` are what trials name
-    by their texts. `command` gives the words that run a build of the source where the user's
-    parameters have some values, for so many calls, and so many after each fill of the arrays. Where
-    programs can be told so (`has_calls`), runs are asked for several calls, and the first one does
-    not count; `keeps_arrays`: most calls of short kernels have what the one before left. `embedded`
-    are the builds that are versions in one program, with the texts of these
-    (ir/kernel_versions.py), in the order of their numbers from 1.
+    `kernel` is its name, `key` its identity in profiles. `versions` and `points` are the trials'
+    versions and sizes by their texts. `command` returns the command of a build at some sizes, for
+    so many calls, and so many after each fill of the arrays. `has_calls`: programs take a number of
+    calls, of which the first does not count; `keeps_arrays`: most calls of short kernels reuse the
+    arrays of the call before. `embedded`: the builds that are versions in one program, with their
+    texts (ir/kernel_versions.py), in the order of their numbers from 1.
     """
 
     kernel: str
@@ -84,7 +82,7 @@ class Bench:
     embedded: Mapping[str, str] = field(default_factory=dict)
 
     def seconds(self, trial: Trial, default: Outcome | None) -> tuple[float, ...]:
-        """The kernel's seconds in each call; `default` is what came of the first run of the default. Raises ProgramError."""
+        """The kernel's seconds in each call, given the default's outcome. Raises ProgramError."""
         version = self.versions[trial.version]
         calls = calls_in_a_run(default.seconds if default is not None else ()) if self.has_calls else 1
         fill = calls_a_fill(calls, self.keeps_arrays)
@@ -104,7 +102,7 @@ class Bench:
         return that_count(times.calls(calls), fill) if self.has_calls else (times.seconds,)
 
     def check(self) -> None:
-        """Run the default where it ran when all began. Raises LostError where it does so no more."""
+        """Run the default once more. Raises LostError if it fails now."""
         numbers = next(iter(self.points.values()))
         try:
             words = self.command("", numbers, 1, 1)
@@ -113,26 +111,26 @@ class Bench:
             raise LostError(str(error)) from None
 
     def measure(self, trial: Trial, study: Study) -> tuple[float, ...]:
-        """The same, with what the study knows of the default. Raises ProgramError."""
+        """The seconds of a trial, given the study's outcome of the default. Raises ProgramError."""
         return self.seconds(trial, study.outcomes(DEFAULT, trial.sizes).get(0))
 
 
 def calls_in_a_run(known: Sequence[float]) -> int:
-    """Calls of a run, the first one included, where these are the seconds of some."""
+    """Calls of a run including the first, estimated from the seconds of some."""
     if not known:
         return 1 + _FEWEST
-    each = max(*known, 1e-9)
-    usual, short = min(int(_SECONDS / each), _MOST), min(int(_SHORT_SECONDS / each), _MOST_SHORT)
+    longest = max(*known, 1e-9)
+    usual, short = min(int(_SECONDS / longest), _MOST), min(int(_SHORT_SECONDS / longest), _MOST_SHORT)
     return 1 + max(usual, short, _FEWEST)
 
 
 def calls_a_fill(calls: int, keeps_arrays: bool) -> int:
-    """After how many of so many calls of a run the arrays are filled anew."""
+    """The number of calls after which a run refills the arrays."""
     return _CALLS_A_FILL if keeps_arrays and calls > 1 + _MOST else 1
 
 
 def that_count(seconds: Sequence[float], fill: int) -> tuple[float, ...]:
-    """Those of the calls of a run, whose arrays were filled before each `fill` of them, whose time counts."""
+    """The counted calls of a run whose arrays were filled before each `fill` of them."""
     first = 1 + max(len(seconds) - 1 - _MOST, 0) // 2
     return tuple(second for place, second in enumerate(seconds) if place >= first and (fill == 1 or place % fill))
 
@@ -144,11 +142,10 @@ def recorded(
     monotonic: Callable[[], float],
     now: Callable[[], str],
 ) -> Take:
-    """Trials that are made once: what the study has of them is taken, all others are measured and
-    kept in it.
+    """Trials that are made once: outcomes in the study are reused, others are measured and added.
 
-    `measure` gives the seconds of a trial's calls, or raises ProgramError, which is an outcome too,
-    unless `check` then raises LostError. `monotonic` are seconds, `now` is a date.
+    `measure` returns the seconds of a trial's calls, or raises ProgramError, which is an outcome
+    too, unless `check` then raises LostError. `monotonic` returns seconds, `now` a date.
     """
 
     def take(trial: Trial) -> Outcome:
@@ -175,10 +172,8 @@ def recorded(
 
 @contextmanager
 def alone(database: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """While no other tuner of this database measures, since two at once would disturb each other;
-    `waiting` is called where one does.
-
-    Raises OSError where the file that says so cannot be made.
+    """Excludes other tuners of this database, which would disturb measurements; calls `waiting` if
+    one runs. Raises OSError if the lock file cannot be made.
     """
     with database.with_suffix(".lock").open("a") as file:
         try:

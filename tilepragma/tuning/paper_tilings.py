@@ -9,8 +9,8 @@ other (2), each before or after its loop's dynamic tile (4), the dynamic tiles i
 16 versions, 16 gangs and 256 workers.
 
 Accelerator, 2-D: each loop has a gang, a worker and a dynamic tile. i takes dimension 0 and j
-dimension 1, or the other way round (2); the three tiles of both loops stand in one of six orders
-(6); the dynamic tiles in either order (2). 24 versions, 4 x 4 gangs and 16 x 16 workers.
+dimension 1, or the reverse (2); the three tiles of both loops are in one of six orders (6); the
+dynamic tiles in either order (2). 24 versions, 4 x 4 gangs and 16 x 16 workers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilepragma.base.frozen_values import dataclass
 
 @dataclass(frozen=True)
 class Tiling:
-    """Tiles of the loops i and j, as clauses in declaration order, and the counts that the kernel directive gives."""
+    """Tile clauses of the loops i and j in declaration order, and the kernel directive's counts."""
 
     name: str
     counts: str
@@ -32,7 +32,7 @@ class Tiling:
 
 @dataclass(frozen=True)
 class Machine:
-    """The counts of the abstract machine, as the paper has them where nothing else is said."""
+    """The counts of the abstract machine, by default those of the paper."""
 
     threads: int = 16
     gangs: int = 16

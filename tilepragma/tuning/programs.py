@@ -1,4 +1,4 @@
-"""Runs of a user's program, each in a process of its own so that a crash or a hang costs one run, and what its profile says of its kernels."""
+"""Runs of a user's program in separate processes, and their profiles."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.tuning.subprocesses import ending, last_line
 
-#: What a user sets for other runs, and would be another measurement: sizes and versions, and doing
-#: all work twice.
+#: Variables of the user that would change the measurement: sizes, versions, and running all work
+#: twice.
 FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
-#: Events that a trace holds at most (runtime/profile.c); of a longer run it has the first ones
+#: Events that a trace holds at most (runtime/kernel/profile.c); of a longer run it has the first ones
 #: only.
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16
@@ -35,25 +35,25 @@ class ProgramError(Exception):
 
 
 class ProgramMissingError(ProgramError):
-    """There is no such program, or it cannot be started."""
+    """The program does not exist, or cannot be started."""
 
 
 class ElsewhereError(ProgramError):
-    """A kernel ran on another target than the one asked for."""
+    """A kernel ran on another target than the requested one."""
 
 
 class NotBuiltError(ProgramError):
-    """A program that was to be made cannot be; it says nothing of the machine."""
+    """A program could not be built; this says nothing of the machine."""
 
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """What a run spent in the launches of one kernel, in seconds, and on which targets; `on_host`
-    where these were launches for hosts.
+    """The seconds of a run's launches of one kernel, and their targets; `on_host`: they were host
+    launches.
 
-    `sizes` are the tile sizes of the launches, by name, those first that most of the time went to;
-    none where the profile does not say them. `versions` are the texts of the versions that ran
-    (ir/kernel_versions.py), in the order they did so first; empty for the plan itself.
+    `sizes`: the launches' tile sizes by name, those with most of the time first; none if the
+    profile does not have them. `versions`: the texts of the versions that ran
+    (ir/kernel_versions.py), in the order of their first runs; empty for the plan itself.
     """
 
     seconds: float
@@ -61,41 +61,41 @@ class KernelTimes:
     on_host: bool
     sizes: tuple[Mapping[str, int], ...] = ()
     launches: tuple[float, ...] = field(default=(), compare=False)
-    """the seconds of each, in order"""
+    """the seconds of each launch, in order"""
     versions: tuple[str, ...] = ("",)
 
     def calls(self, count: int) -> tuple[float, ...]:
-        """The seconds of each of so many equal calls. Raises ProgramError where the launches are no such."""
-        each, rest = divmod(len(self.launches), count)
-        if rest or not each:
+        """The seconds of each of `count` equal calls. Raises ProgramError."""
+        size, rest = divmod(len(self.launches), count)
+        if rest or not size:
             raise ProgramError(f"launched the kernel {len(self.launches)} times in {count} calls")
-        return tuple(math.fsum(self.launches[first : first + each]) for first in range(0, len(self.launches), each))
+        return tuple(math.fsum(self.launches[first : first + size]) for first in range(0, len(self.launches), size))
 
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds of a whole process, and its kernels by the name of their source file and their own."""
+    """Seconds of a process, and its kernels by the name of their source file and their own."""
 
     seconds: float
     kernels: Mapping[tuple[str, str], KernelTimes]
 
     def times_on(self, kernel: tuple[str, str], target: str) -> KernelTimes:
-        """What it spent in a kernel. Raises ProgramError where that ran nowhere, or elsewhere."""
+        """The times of a kernel. Raises ProgramError if it ran nowhere or elsewhere."""
         times = self.kernels.get(kernel)
         if times is None:
             raise ProgramError("did not launch the kernel")
-        others = [one for one in times.targets if one != target]
+        others = [name for name in times.targets if name != target]
         if others:
             raise ElsewhereError(f"ran the kernel on {others[0]}, not on {target}")
         return times
 
 
 def run(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> Run:
-    """Run a program with `variables` in its environment, for `limit` seconds at most (None: however
-    long it takes).
+    """Run a program with `variables` in its environment, for at most `limit` seconds (None: no
+    limit).
 
-    Raises ProgramError where it fails, takes longer, writes no profile, or has not the tile sizes
-    that TILEK_SIZES names.
+    Raises ProgramError if it fails, takes longer, writes no profile, or lacks the tile sizes that
+    TILEK_SIZES names.
     """
     with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder, tempfile.TemporaryFile() as errors:
         trace = Path(folder) / "trace.json"
@@ -104,10 +104,10 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
         before = time.monotonic()
         status = _status(command, environment, subprocess.DEVNULL, errors, limit)
         seconds = time.monotonic() - before
-        said = _tail(errors)
+        message = _tail(errors)
         if status != 0:
-            raise ProgramError(ending(status) + last_line(said))
-        unknown = _UNKNOWN_SIZE.search(said)
+            raise ProgramError(ending(status) + last_line(message))
+        unknown = _UNKNOWN_SIZE.search(message)
         if unknown:
             raise ProgramError(
                 f"has no tile size {unknown[1]}: it was built from another source, or with other options"
@@ -121,21 +121,21 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
 
 @dataclass(frozen=True)
 class Said:
-    """What a program wrote to standard output, and the end of what it wrote to standard error."""
+    """A program's standard output, and the end of its standard error."""
 
     output: str
     errors: str
 
 
 def said_by(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> Said:
-    """What a program says, with `variables` in its environment. Raises ProgramError where it fails or takes longer than `limit` seconds."""
+    """A program's output, run with `variables` for at most `limit` seconds. Raises ProgramError."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
         status = _status(command, {**kept, **variables}, output, errors, limit)
-        said = Said(_tail(output), _tail(errors))
+        output_ = Said(_tail(output), _tail(errors))
         if status != 0:
-            raise ProgramError(ending(status) + last_line(said.errors))
-        return said
+            raise ProgramError(ending(status) + last_line(output_.errors))
+        return output_
 
 
 def _status(
@@ -145,7 +145,7 @@ def _status(
     errors: IO[bytes],
     limit: float | None,
 ) -> int:
-    """The return code. The program and its own children, a group of processes, are ended where it takes longer, or we are ended."""
+    """The return code. The process group is killed at the limit, and when we end."""
     process: subprocess.Popen[bytes] | None = None
     try:
         with signals_held_back():  # until it is known which process is to end too
@@ -169,7 +169,7 @@ def _status(
 
 
 def has_no_input() -> bool:
-    """Whether programs get nothing of our standard input, since it is a pipe, which cannot be read anew."""
+    """Whether programs get no standard input, since ours is a pipe, which cannot be read again."""
     try:
         return stat.S_ISFIFO(os.fstat(0).st_mode)
     except OSError:
@@ -177,7 +177,7 @@ def has_no_input() -> bool:
 
 
 def _input() -> int | None:
-    """Standard input from its beginning where it is a file, which each run reads anew; else nothing."""
+    """Standard input rewound if it is a file, so that each run reads all of it; else nothing."""
     try:
         if stat.S_ISREG(os.fstat(0).st_mode):
             os.lseek(0, 0, os.SEEK_SET)
@@ -194,31 +194,32 @@ def _tail(file: IO[bytes]) -> str:
 
 
 def kernel_times(trace: Path) -> dict[tuple[str, str], KernelTimes]:
-    """The kernels of a trace of TILEK_PROFILE, whose durations are in microseconds.
-
-    Raises ProgramError where it is damaged, or full, and so tells less than all.
+    """The kernels of a trace of TILEK_PROFILE, whose durations are in microseconds. Raises
+    ProgramError if it is damaged, or full and so incomplete.
     """
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    events_by_kernel: dict[tuple[str, str], list[dict[str, Any]]] = {}
     count = 0
     for event in _events(trace):
         count += 1
         try:
             if event["cat"] == "kernel":
-                own = event["args"]
-                key = (Path(own["source"]).name, own["kernel"])
-                # Those of another version are none of the kernel's.
-                taken = {} if own.get("version") else own.get("tile sizes", {})
+                arguments = event["args"]
+                key = (Path(arguments["source"]).name, arguments["kernel"])
+                # Another version's sizes are not the kernel's.
+                taken = {} if arguments.get("version") else arguments.get("tile sizes", {})
                 sizes = {name: int(size) for name, size in taken.items()}
-                found.setdefault(key, []).append({**own, "dur": float(event["dur"]), "tile sizes": sizes})
+                events_by_kernel.setdefault(key, []).append(
+                    {**arguments, "dur": float(event["dur"]), "tile sizes": sizes}
+                )
         except (ValueError, KeyError, TypeError, AttributeError):
             raise _unreadable() from None
     if count >= _MOST_EVENTS:
         raise ProgramError(f"has more launches than a profile holds, {_MOST_EVENTS}")
-    return {key: _times(events) for key, events in found.items()}
+    return {key: _times(events) for key, events in events_by_kernel.items()}
 
 
 def compile_seconds(trace: Path) -> float:
-    """How long a program waited for compilers of devices, by a trace of TILEK_PROFILE. Raises ProgramError where that is damaged."""
+    """The seconds that a program waited for device compilers, by its trace. Raises ProgramError."""
     try:
         return sum(float(event["dur"]) for event in _events(trace) if event["cat"] == "compile") / 1e6
     except (ValueError, KeyError, TypeError):
@@ -226,7 +227,7 @@ def compile_seconds(trace: Path) -> float:
 
 
 def _events(trace: Path) -> Iterator[dict[str, Any]]:
-    """A line each: whole traces can be long. Raises ProgramError."""
+    """The events, read by lines: traces can be long. Raises ProgramError."""
     with trace.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.startswith('{"ph"'):
@@ -247,12 +248,12 @@ def _times(events: Sequence[Mapping[str, Any]]) -> KernelTimes:
     for event in events:
         sizes = tuple(event["tile sizes"].items())
         spent[sizes] = spent.get(sizes, 0.0) + event["dur"]
-    most = sorted((one for one in spent if one), key=lambda one: -spent[one])
+    most = sorted((sizes for sizes in spent if sizes), key=lambda sizes: -spent[sizes])
     return KernelTimes(
         1e-6 * math.fsum(event["dur"] for event in events),
         targets,
         on_host,
-        tuple(dict(one) for one in most),
+        tuple(dict(sizes) for sizes in most),
         tuple(1e-6 * event["dur"] for event in events),
         tuple(dict.fromkeys(str(event.get("version text", "")) for event in events)),
     )

@@ -13,11 +13,9 @@ from tilepragma.tuning.calibration_samples import Findings, Series, parsed
 from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
 from tilepragma.tuning.subprocesses import ending, last_line
 
-#: Seconds that one number may take, its program's compilation included, before the device is given
-#: up.
+#: Seconds for one number, its program's compilation included, before the device is given up.
 PATIENCE = 60.0
-#: What a user sets for programs of theirs that would be another measurement than a launch's usual
-#: cost.
+#: Variables of the user's programs that would change a launch's usual cost.
 _FOREIGN = (
     "TILEK_VERIFY",
     "TILEK_PROFILE",
@@ -34,12 +32,10 @@ def run(
     subject: CalibrationTarget,
     words: Sequence[str],
     milliseconds: float,
-    heard: Callable[[Series], None],
+    notify: Callable[[Series], None],
 ) -> Findings:
-    """Measure `words` on the subject, each for about `milliseconds`; `heard` is told of each as
-    soon as it is there.
-
-    Raises CalibrationError where the program cannot be started, fails, or falls silent.
+    """Measure `words` on the subject, each for about `milliseconds`; `notify` receives each series.
+    Raises CalibrationError if the program cannot be started, fails, or falls silent.
     """
     command = [str(program), f"{milliseconds:.3f}", *words]
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
@@ -50,7 +46,7 @@ def run(
         except OSError as error:
             raise CalibrationError(f"the calibration program cannot be started: {error}") from None
         try:
-            series = _listen(process, heard)
+            series = _listen(process, notify)
             status = process.wait()
         finally:
             process.kill()
@@ -64,24 +60,24 @@ def run(
     return Findings(tuple(series))
 
 
-def run_again(program: Path, subject: CalibrationTarget, found: Findings, milliseconds: float) -> Findings:
-    """What was found, with what spreads widely measured once more, and the steadier of the two taken: what disturbed may be over."""
-    wide = [one.word for one in found.wide()]
+def run_again(program: Path, subject: CalibrationTarget, findings: Findings, milliseconds: float) -> Findings:
+    """The findings, with wide spreads measured once more and the steadier of both taken."""
+    wide = [series.word for series in findings.wide()]
     try:
-        return found.steadier(run(program, subject, wide, milliseconds, lambda _: None)) if wide else found
+        return findings.steadier(run(program, subject, wide, milliseconds, lambda _: None)) if wide else findings
     except CalibrationError:
-        return found
+        return findings
 
 
-def _listen(process: subprocess.Popen[str], heard: Callable[[Series], None]) -> list[Series]:
-    """The program's lines, until it ends or is silent for too long, and is then ended."""
+def _listen(process: subprocess.Popen[str], notify: Callable[[Series], None]) -> list[Series]:
+    """The program's lines, until it ends, or is killed for being silent too long."""
     series = []
     watch = _watch(process)
     try:
         for line in process.stdout or ():
             watch.cancel()
             series.append(parsed(line))
-            heard(series[-1])
+            notify(series[-1])
             watch = _watch(process)
     except ValueError as error:
         raise CalibrationError(str(error)) from None

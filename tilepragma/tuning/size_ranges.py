@@ -6,42 +6,42 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 
-#: Combinations that are measured at most.
+#: The most combinations.
 MOST = 10_000
 _RANGE = re.compile(r"\s*([^=\s]+)\s*=\s*(\d+)(?::(\d+)(?::([x+])(\d+))?)?\s*")
 
 
 class SizeRangeError(Exception):
-    """Ranges that make no sense; the message is a sentence for the user."""
+    """Invalid ranges; the message is a sentence for the user."""
 
 
 def parse_ranges(words: Iterable[str]) -> tuple[dict[str, int], ...]:
-    """The combinations, in ascending order; one without any number where there are no words. Raises
-    SizeRangeError.
-
-    A name that stands several times has the values of all its ranges.
+    """The combinations in ascending order; an empty one without words. A repeated name has the
+    values of all its ranges. Raises SizeRangeError.
     """
     values: dict[str, set[int]] = {}
     for word in (part for whole in words for part in whole.split(",")):
-        found = _RANGE.fullmatch(word)
-        if found is None:
+        match = _RANGE.fullmatch(word)
+        if match is None:
             raise SizeRangeError(
-                f"--sizes {word}: write NAME=INTEGER, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:+STEP, as in n=256:4096:x2"
+                f"--sizes {word}: write NAME=INTEGER, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:+STEP, "
+                f"as in n=256:4096:x2"
             )
-        values.setdefault(found[1], set()).update(_range(word, found))
+        values.setdefault(match[1], set()).update(_range(word, match))
     count = 1
     for value in values.values():
         count *= len(value)
     if count > MOST:
         raise SizeRangeError(f"--sizes: there are {count} combinations, and more than {MOST} are not measured")
     return tuple(
-        dict(zip(values, one, strict=True)) for one in itertools.product(*(sorted(each) for each in values.values()))
+        dict(zip(values, combination, strict=True))
+        for combination in itertools.product(*(sorted(choices) for choices in values.values()))
     )
 
 
-def _range(word: str, found: re.Match[str]) -> list[int]:
-    first, last, way = int(found[2]), int(found[3] or found[2]), found[4] or "x"
-    step = int(found[5] or 2)
+def _range(word: str, match: re.Match[str]) -> list[int]:
+    first, last, way = int(match[2]), int(match[3] or match[2]), match[4] or "x"
+    step = int(match[5] or 2)
     if last < first:
         raise SizeRangeError(f"--sizes {word}: {last} is less than {first}")
     if step < (2 if way == "x" else 1) or (way == "x" and first == 0 and last > 0):
@@ -59,7 +59,7 @@ def _range(word: str, found: re.Match[str]) -> list[int]:
 
 
 def sizes_text(numbers: Mapping[str, int]) -> str:
-    """`m=512,n=256`: how sizes are named, in the database and for people."""
+    """`m=512,n=256`: the name of sizes in the database and for people."""
     return ",".join(f"{name}={number}" for name, number in sorted(numbers.items()))
 
 

@@ -1,4 +1,4 @@
-"""What tuning found, kept beside the source for the translator (sizes/records.py)."""
+"""Writes and reads the tuning records beside the source (sizes/records.py)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.located_json import read_located
-from tilepragma.sizes.records import HOST, VERSION, SizeClass, fitting, kept_text, read_kept
+from tilepragma.sizes.records import HOST, VERSION, SizeClass, fitting, parse_records, records_text
 from tilepragma.sizes.records import TunedVersion as TunedVersion
-from tilepragma.sizes.records import kept_file as kept_file
+from tilepragma.sizes.records import records_file as records_file
 
 if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan
@@ -21,17 +21,20 @@ if TYPE_CHECKING:
 
 
 def set_aside(source: str) -> Path | None:
-    """Copy what stands beside the source for its user to mend, where nobody can read it, such as
-    after a merge with conflicts: `keep` begins it anew. Returns the copy's path, None where there
-    is no need. Raises OSError.
+    """Copy an unreadable file beside the source (such as after a merge with conflicts), since
+    `keep` starts it anew. Returns the copy's path, None if the file is fine. Raises OSError.
     """
-    path = kept_file(source)
+    path = records_file(source)
     if not path.is_file():
         return None
     content = file_bytes(path)
     try:
-        found = read_located(content.decode(errors="replace"), str(path)).value
-        is_read = isinstance(found, dict) and found.get("version") == VERSION and isinstance(found.get("kernels"), dict)
+        document = read_located(content.decode(errors="replace"), str(path)).value
+        is_read = (
+            isinstance(document, dict)
+            and document.get("version") == VERSION
+            and isinstance(document.get("kernels"), dict)
+        )
     except SourceError:
         is_read = False
     if is_read:
@@ -42,39 +45,39 @@ def set_aside(source: str) -> Path | None:
 
 
 def keep(source: str, winner: TunedVersion) -> Path | None:
-    """Put the winner into the file beside the source, in one step; returns its path, None where
-    nothing changes.
+    """Put the winner into the file beside the source, atomically; returns its path, None without a
+    change.
 
-    A file that keeps nothing any more stays: depfiles name it. Raises OSError where it cannot be
-    written; it is then as it was.
+    An empty file stays: depfiles name it. Raises OSError if it cannot be written; it is then
+    unchanged.
     """
-    path = kept_file(source)
+    path = records_file(source)
     before = file_bytes(path).decode("utf-8", "replace") if path.exists() else None
-    text = kept_text(before, winner)
+    text = records_text(before, winner)
     if text == before or (before is None and winner.facts is None):
         return None
     write_atomically(path, text.encode())
     return path
 
 
-def kept_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]:
-    """What stands beside the source for a kernel, where it fits; what is wrong there the translator
-    warns of.
-
-    Raises OSError where the file cannot be read.
+def recorded_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]:
+    """The layouts recorded beside the source that fit a kernel; the translator warns of others.
+    Raises OSError if the file cannot be read.
     """
-    path = kept_file(source)
+    path = records_file(source)
     if not path.is_file():
         return {}
     text, unheard = file_bytes(path).decode("utf-8", "replace"), Diagnostics()
-    found = fitting(plan, read_kept(text, str(path), unheard), unheard)
+    records = fitting(plan, parse_records(text, str(path), unheard), unheard)
     return {
-        one.size_class: tuple(one.sizes[size.object.name] for size in plan.sizes) for one in found if not one.choices
+        record.size_class: tuple(record.sizes[size.object.name] for size in plan.sizes)
+        for record in records
+        if not record.choices
     }
 
 
 def winner_of(tuning: KernelTuning, machine: str, now: datetime) -> TunedVersion | None:
-    """What is to be kept of a search, nothing beside the source where a build takes the fastest by itself; None where all stays as it is."""
+    """The record of a search, without facts if a build takes this anyway; None for no change."""
     layouts = tuning.layouts
     best, default = layouts.winner, layouts.default
     sizes = best.layout.sizes

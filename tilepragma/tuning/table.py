@@ -1,4 +1,4 @@
-"""What was found, in rows for people: what, how much, and how far the samples spread."""
+"""Findings as rows for people: what, how much, and the spread of the samples."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _DATA = {
 _RATES = {"rate": "FLOP/s", "clock": "Hz", "stream": "B/s", "cached": "B/s", "shared": "B/s"}
 
 
-def rows(found: Findings, labels: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """One row a measurement; `labels` name those whose words say too little. What a device says of itself is left out."""
+def rows(findings: Findings, labels: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """One row a measurement without attributes; `labels` name those whose words say too little."""
     return [
-        (labels.get(one.word) or _label(one.word), _amount(one), _spread(one))
-        for one in found.series
-        if not one.word.startswith("attribute:")
+        (labels.get(series.word) or _label(series.word), _amount(series), _spread(series))
+        for series in findings.series
+        if not series.word.startswith("attribute:")
     ]
 
 
@@ -43,21 +43,21 @@ def _label(word: str) -> str:
     return "shared memory" if measure == "shared" else word
 
 
-def _amount(one: Series) -> str:
-    if one.failure:
-        return f"not measured: {one.failure}"
-    measure = one.word.partition(":")[0]
+def _amount(series: Series) -> str:
+    if series.failure:
+        return f"not measured: {series.failure}"
+    measure = series.word.partition(":")[0]
     if measure == "vector":
-        return f"{one.typical:.0f} bytes"
+        return f"{series.typical:.0f} bytes"
     if measure in _RATES:
-        return scaled(one.typical, _RATES[measure])
-    return seconds(one.typical)
+        return scaled(series.typical, _RATES[measure])
+    return seconds(series.typical)
 
 
-def _spread(one: Series) -> str:
-    if len(one.samples) < 2:
+def _spread(series: Series) -> str:
+    if len(series.samples) < 2:
         return ""
-    return f"{one.spread:.0%}" + (" !" if one.spread > WIDE_SPREAD else "")
+    return f"{series.spread:.0%}" + (" !" if series.spread > WIDE_SPREAD else "")
 
 
 def scaled(value: float, unit: str) -> str:

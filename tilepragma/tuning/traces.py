@@ -1,4 +1,4 @@
-"""What a program did and when, from the trace that TILEK_PROFILE=FILE.json has written (runtime/profile.c)."""
+"""What a program did and when, from the trace that TILEK_PROFILE=FILE.json has written (runtime/kernel/profile.c)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tilepragma.base.frozen_values import dataclass
 
 
 class TraceError(Exception):
-    """A file that is no trace of ours; the message is a clause on the file, with the line at fault where there is one."""
+    """An invalid trace; the message is a clause on the file, with the line at fault if any."""
 
 
 @dataclass(frozen=True)
 class Activity:
-    """One thing that was done: its kind (`kernel`, `copy in`, `compile`, …), its name, its target;
-    when it began, in seconds since the first one did, and how many it took.
+    """An activity: its kind (`kernel`, `copy in`, `compile`, …), its name, its target, its begin in
+    seconds since the first activity, and its length in seconds.
     """
 
     kind: str
@@ -26,19 +26,19 @@ class Activity:
 
 
 def read_trace(path: Path) -> tuple[Activity, ...]:
-    """All activities, in the order they began. Raises TraceError, OSError."""
-    found = []
+    """All activities in the order of their begin. Raises TraceError, OSError."""
+    events = []
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             if number == 1 and not line.startswith('{"displayTimeUnit"'):
                 raise TraceError("is no trace: TILEK_PROFILE=FILE.json ./program writes one")
             if line.startswith('{"ph"'):
-                found.append(_activity(line, number))
-    if not found:
+                events.append(_activity(line, number))
+    if not events:
         raise TraceError("has no events: the program launched nothing")
-    first = min(one.begin for one in found)
-    moved = (Activity(one.kind, one.name, one.target, one.begin - first, one.length) for one in found)
-    return tuple(sorted(moved, key=lambda one: (one.begin, one.kind, one.name)))
+    first = min(event.begin for event in events)
+    moved = (Activity(event.kind, event.name, event.target, event.begin - first, event.length) for event in events)
+    return tuple(sorted(moved, key=lambda event: (event.begin, event.kind, event.name)))
 
 
 def _activity(line: str, number: int) -> Activity:

@@ -1,4 +1,4 @@
-"""The versions of a kernel that are worth a try, in the order of the model: tile sizes, tiles of time steps, the tilings of the TileK paper."""
+"""The versions of a kernel worth trying, in the model's order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.sizes.search import Ranking, Sizes
 
-#: Families of versions by name, and what they are.
+#: Families of versions by name, and their meaning.
 FAMILIES = {
     "sizes": "tile sizes for launches",
     "steps": f"tiles of time steps, as {TEMPORAL_VARIABLE} has them",
@@ -43,13 +43,13 @@ FAMILIES = {
     "paper24": "those for accelerators with two dimensions",
 }
 _HOSTS = ("serial", "threads")
-#: Workers along both dimensions of a gang, and how often loops are unrolled.
+#: Workers along both dimensions of a gang, and unroll factors.
 _WORKERS = ((32, 4), (32, 8), (64, 4), (128, 1), (256, 1), (16, 16))
 _UNROLLED = (2, 4, 8)
 _STEPS = ("skewed", "diamond", "overlapped")
 
 
-#: How the builds of families are named.
+#: Prefixes of the names of families' builds.
 _NAMES = {
     f"{TEMPORAL_VARIABLE}=": "steps",
     "num_": "counts",
@@ -62,17 +62,17 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Build:
-    """A program to try: its source, what its build has in the environment, and its plan where the model knows of it."""
+    """A program to try: its source, its build's environment, and its plan if the model knows it."""
 
     source: bytes
     environment: Mapping[str, str]
     plan: KernelPlan | None
     steps: str = ""
-    """the tiles of time steps of the plan, where they are not those of the source as it stands"""
+    """the plan's time tiles, if they are not those of the source's own plan"""
     alone: Callable[[], KernelPlan | None] = lambda: None
-    """what the model predicts a build by that is tried as it is, without other tile sizes; translated when it is first asked for"""
+    """the model's plan for a build that is tried without other tile sizes; translated on demand"""
     version: str = ""
-    """what the source as it stands may have for a version of the kernel (ir/kernel_versions.py) in the place of this build; empty where it may not"""
+    """the text of a version (ir/kernel_versions.py) that replaces this build, or empty"""
 
 
 def builds_of(
@@ -83,9 +83,8 @@ def builds_of(
     families: tuple[str, ...],
     threads: int,
 ) -> dict[str, Build]:
-    """The programs of a kernel by their names, the source as it stands first, under no name;
-    `threads` are those that the machine has. Raises RefusalError where the kernel has not the loops
-    that a family is for.
+    """The programs of a kernel by name, the source itself first under no name; `threads`: the
+    machine's. Raises RefusalError if the kernel lacks the loops of a family.
     """
     source = source_text(result)
     builds = {"": Build(source, {}, plan)}
@@ -105,10 +104,10 @@ def builds_of(
 
 
 def families_of(versions: Iterable[str]) -> tuple[str, ...]:
-    """The families that versions are of, by their texts; that of tile sizes always is among them."""
+    """The families of versions, by their texts; tile sizes are always among them."""
     builds = {version_of(text).build for text in versions}
-    found = (family for start, family in _NAMES.items() if any(build.startswith(start) for build in builds))
-    return ("sizes", *found)
+    families = (family for start, family in _NAMES.items() if any(build.startswith(start) for build in builds))
+    return ("sizes", *families)
 
 
 def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
@@ -117,8 +116,8 @@ def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
 
 
 def _plan_in(request: TranslateRequest, kernel: str, text: bytes) -> KernelPlan | None:
-    """The plan of a kernel in another text of the source, where it has one."""
-    result = translate(replace(request, text=text, kept=False))
+    """The plan of a kernel in another text of the source, if any."""
+    result = translate(replace(request, text=text, use_records=False))
     return next((plan for plan in result.plans if plan.kernel.name == kernel), None)
 
 
@@ -130,31 +129,31 @@ def _counts(target: str, threads: int) -> list[str]:
 
 
 def _tilings(target: str, families: tuple[str, ...]) -> tuple[Tiling, ...]:
-    """Those of the families that the target can run."""
+    """The families' tilings that the target can run."""
     if target in _HOSTS:
         return thread_tilings() if "paper8" in families else ()
-    one = accelerator_tilings_1d() if "paper16" in families else ()
-    return (*one, *(accelerator_tilings_2d() if "paper24" in families else ()))
+    one_dimensional = accelerator_tilings_1d() if "paper16" in families else ()
+    return (*one_dimensional, *(accelerator_tilings_2d() if "paper24" in families else ()))
 
 
 def _with_steps(request: TranslateRequest, plan: KernelPlan, target: str, source: bytes) -> dict[str, Build]:
-    """What other tiles of time steps make of the kernel, where that is something else."""
-    known, found = [plan], {}
+    """Builds with other time tiles, if these change the kernel's plan."""
+    known, builds = [plan], {}
     for way in _STEPS:
-        result = translate(replace(request, temporal=way, kept=False))
-        for one in result.plans:
-            if one.kernel.name == plan.kernel.name and not any(_same(one, other, target) for other in known):
-                known.append(one)
+        result = translate(replace(request, temporal=way, use_records=False))
+        for plan_ in result.plans:
+            if plan_.kernel.name == plan.kernel.name and not any(_same(plan_, seen, target) for seen in known):
+                known.append(plan_)
                 name = f"{TEMPORAL_VARIABLE}={way}"
-                found[name] = Build(source, {TEMPORAL_VARIABLE: way}, one, way, version=name)
-    return found
+                builds[name] = Build(source, {TEMPORAL_VARIABLE: way}, plan_, way, version=name)
+    return builds
 
 
-def _same(one: KernelPlan, other: KernelPlan, target: str) -> bool:
-    """Whether both launch the same on a target; processors under OpenCL run the launches of hosts."""
-    if one.host_steps != other.host_steps:
+def _same(first: KernelPlan, second: KernelPlan, target: str) -> bool:
+    """Whether both launch the same on a target; processors under OpenCL run host launches."""
+    if first.host_steps != second.host_steps:
         return False
-    return target in _HOSTS or one.device_steps == other.device_steps
+    return target in _HOSTS or first.device_steps == second.device_steps
 
 
 def space_of(
@@ -164,40 +163,43 @@ def space_of(
     device: Device | None,
     with_sizes: bool,
 ) -> tuple[dict[str, Version], Space]:
-    """The versions by their texts, and those of each point in the order in which to try them
-    (version_order.py), what is taken where nobody tunes first. `target` is the one whose launches
-    run.
+    """The versions by their texts, and those of each point in the order of trials
+    (version_order.py), the default first. `target` is the one whose launches run.
     """
-    [serves] = [one for one in ALL_TARGETS if one.value == target]
+    [serves] = [target_ for target_ in ALL_TARGETS if target_.value == target]
     versions: dict[str, Version] = {}
     order = {}
     for text, numbers in points.items():
         default = Candidate(Version(), _terms(builds[""].plan, numbers, serves, device))
         others = [
-            Candidate(Version(name), _terms(one.alone(), numbers, serves, device))
-            for name, one in builds.items()
+            Candidate(Version(name), _terms(build.alone(), numbers, serves, device))
+            for name, build in builds.items()
             if name
         ]
         layouts = _layouts(builds, numbers, serves, device) if with_sizes else []
-        mine = ordered(default, others, layouts)
-        versions |= {one.text: one for one in mine}
-        order[text] = [one.text for one in mine]
+        in_order = ordered(default, others, layouts)
+        versions |= {version.text: version for version in in_order}
+        order[text] = [version.text for version in in_order]
     return versions, Space(order)
 
 
 def _terms(plan: KernelPlan | None, numbers: Mapping[str, int], target: Target, device: Device | None) -> Numbers:
-    """What is predicted of a plan as it is."""
+    """The prediction for a plan without other tile sizes."""
     if plan is None or plan.as_written is not None:
         return UNKNOWN
-    found = predicted_as_it_is(plan, plan.kernel.by_name(numbers), target, device)
-    return UNKNOWN if isinstance(found, Uncounted) or not np.isfinite(found.seconds).all() else found.seconds[0]
+    prediction = predicted_as_it_is(plan, plan.kernel.by_name(numbers), target, device)
+    return (
+        UNKNOWN
+        if isinstance(prediction, Uncounted) or not np.isfinite(prediction.seconds).all()
+        else prediction.seconds[0]
+    )
 
 
 def _layouts(
     builds: Mapping[str, Build], numbers: Mapping[str, int], target: Target, device: Device | None
 ) -> list[Candidate]:
-    """Layouts of tile sizes of all builds, in the model's order of each; of those that make the same launches the first."""
-    found = []
+    """Tile-size layouts of all builds, each in the model's order, without equivalent ones."""
+    candidates = []
     for name, build in builds.items():
         if build.plan is None or not build.plan.sizes:
             continue
@@ -207,27 +209,27 @@ def _layouts(
         used = {size.object.name for size in used_sizes(steps, build.plan.sizes)}
         whole = whole_sizes(steps, build.plan.sizes, scalars)
         rows = [_row(ranking, place) for place in range(len(ranking.layouts))]
-        others = [one for one in zip(ranking.layouts, rows, strict=True) if one[0].sizes != ranking.default.sizes]
+        others = [pair for pair in zip(ranking.layouts, rows, strict=True) if pair[0].sizes != ranking.default.sizes]
         seen = {
-            _launches(one.sizes, row, whole, scalars)
-            for one, row in zip(ranking.layouts, rows, strict=True)
-            if one.sizes == ranking.default.sizes
+            _launches(layout.sizes, row, whole, scalars)
+            for layout, row in zip(ranking.layouts, rows, strict=True)
+            if layout.sizes == ranking.default.sizes
         }
         for layout, row in others:
             launches = _launches(layout.sizes, row, whole, scalars)
             if launches not in seen:
                 seen.add(launches)
-                sizes = tuple(one for one in zip(ranking.names, layout.sizes, strict=True) if one[0] in used)
-                found.append(Candidate(Version(name, sizes), row))
-    return found
+                sizes = tuple(pair for pair in zip(ranking.names, layout.sizes, strict=True) if pair[0] in used)
+                candidates.append(Candidate(Version(name, sizes), row))
+    return candidates
 
 
 def _launches(
     sizes: Sizes, terms: Numbers, whole: Sequence[int | None], scalars: Mapping[str, int]
 ) -> tuple[float, ...]:
-    """What tells a layout's launches from those of others: sizes from that on which holds the
-    `whole` of what they divide make the same ones. Where that is not known, sizes as large as the
-    largest of the kernel's numbers do where the same work is predicted of them.
+    """What distinguishes a layout's launches: sizes at or above the `whole` they divide are
+    equivalent. If that is unknown, sizes above the largest number are, if their predicted work is
+    equal.
     """
     most = max(scalars.values(), default=0) if terms.size else 0
     limits = (limit or most or size for size, limit in zip(sizes, whole, strict=True))
@@ -235,7 +237,7 @@ def _launches(
 
 
 def _row(ranking: Ranking, place: int) -> Numbers:
-    """What is predicted of a layout."""
+    """The prediction for a layout."""
     if ranking.terms is not None:
         return np.asarray(ranking.terms.seconds[place])
     seconds = ranking.layouts[place].seconds

@@ -1,4 +1,4 @@
-"""Rules that choose among versions of a kernel at launch: of the source as it stands, and of builds that can be embedded in it."""
+"""Rules by which launches choose among versions of a kernel: the plan and other builds."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from tilepragma.tuning.exploration import Results
     from tilepragma.tuning.trial_versions import Build
 
-#: The version that a text names, with its plan; None where it cannot be embedded.
+#: Returns the version of a text with its plan; None if it cannot be embedded.
 Embed = Callable[[str], PlanVersion | None]
-#: The tile sizes that a trial of a plan had, at the sizes of that name.
+#: Returns the tile sizes of a plan's trial at the named sizes.
 SizesOf = Callable[["KernelPlan", Version, str], "Sizes"]
 
 
 def embedding(
     request: TranslateRequest, result: TranslateResult, plan: KernelPlan, refused: Callable[[str, str], None]
 ) -> Embed:
-    """Embeds versions in the source of a translation as it stands; `refused` hears of a text and the reason, in a clause."""
+    """Embeds versions in a translated source; `refused` receives a text and a reason (a clause)."""
 
     def embed(text: str) -> PlanVersion | None:
         try:
@@ -45,8 +45,8 @@ def embedding(
 
 @dataclass(frozen=True)
 class VersionRules:
-    """The plan with its versions, the rules, and the share of the best that these reach, by the
-    text of the sizes. `builds` are those that the versions stand for.
+    """The plan with its versions, the rules, and the share of the best that they reach by the text
+    of the sizes; `builds`: those of the versions.
     """
 
     plan: KernelPlan
@@ -63,33 +63,32 @@ def version_rules(
     embed: Embed,
     most: int,
 ) -> VersionRules | None:
-    """At most so many rules; None where none is for a version. `occasions` are those of the source as it stands."""
+    """At most `most` rules, None if none is for a version. `occasions`: the source's own plan."""
     usual = builds[""].plan
-    left = {name: one for name, one in builds.items() if not name or one.version}
+    left = {name: build for name, build in builds.items() if not name or build.version}
     versions: dict[str, PlanVersion] = {}
     while usual is not None and len(left) > 1:
         places = list(left)
-        # A layout is named by the number of its build and its tile sizes; none are those that the
-        # build takes by itself.
-        mine = {text: _occasion(results, left, text, one, sizes_of) for text, one in occasions.items()}
-        decision = decided(list(mine.values()), most)
+        # A layout is named by its build's number and its tile sizes (none: the build's own).
+        extended = {text: _occasion(results, left, text, occasion, sizes_of) for text, occasion in occasions.items()}
+        decision = decided(list(extended.values()), most)
         if decision is None:
             return None
         taken = list(dict.fromkeys(places[choice.sizes[0]] for choice in decision.measured.choices if choice.sizes[0]))
         if not taken:
             return None
         for name in taken:
-            found = versions.get(name) or embed(left[name].version)
+            version = versions.get(name) or embed(left[name].version)
             counts = {len(choice.sizes) - 1 for choice in decision.measured.choices if places[choice.sizes[0]] == name}
-            if found is None or not counts <= {0, len(found.plan.sizes)}:
+            if version is None or not counts <= {0, len(version.plan.sizes)}:
                 del left[name]
             else:
-                versions[name] = found
+                versions[name] = version
         if not set(taken) <= set(left):
             continue
         if len(taken) > MOST_VERSIONS:
-            # The one without which the worst size is served best.
-            worths = {name: _worth_without(name, places, mine.values(), most) for name in taken}
+            # Remove the version without which the worst size is served best.
+            worths = {name: _worth_without(name, places, extended.values(), most) for name in taken}
             del left[max(worths, key=worths.__getitem__)]
             continue
         numbers = {name: number for number, name in enumerate(taken, 1)}
@@ -99,8 +98,8 @@ def version_rules(
         ]
         plan = replace(usual, versions=tuple(versions[name] for name in taken))
         reached = {
-            text: one.share(chosen_sizes(decision.measured.choices, (one.bytes, one.trips)) or ())
-            for text, one in mine.items()
+            text: occasion.share(chosen_sizes(decision.measured.choices, (occasion.bytes, occasion.trips)) or ())
+            for text, occasion in extended.items()
         }
         measured = MeasuredSizes(decision.measured.least, tuple(choices))
         return VersionRules(plan, replace(decision, measured=measured), reached, tuple(taken))
@@ -108,19 +107,19 @@ def version_rules(
 
 
 def _worth_without(name: str, places: Sequence[str], occasions: Iterable[Occasion], most: int) -> tuple[float, float]:
-    """What rules reach at least, and in the mean, that do without a build; the builds have these places."""
-    own = places.index(name)
+    """The least and the mean share that rules reach without the build of this name."""
+    place = places.index(name)
     left = [
-        replace(occasion, seconds={sizes: taken for sizes, taken in occasion.seconds.items() if sizes[0] != own})
+        replace(occasion, seconds={sizes: taken for sizes, taken in occasion.seconds.items() if sizes[0] != place})
         for occasion in occasions
     ]
-    found = decided(left, most)
-    return (0.0, 0.0) if found is None else (found.least, found.mean)
+    decision = decided(left, most)
+    return (0.0, 0.0) if decision is None else (decision.least, decision.mean)
 
 
 def _occasion(results: Results, builds: Mapping[str, Build], text: str, usual: Occasion, sizes_of: SizesOf) -> Occasion:
-    """With what the other builds took."""
-    seconds: dict[Sizes, float] = {(0, *sizes): one for sizes, one in usual.seconds.items()}
+    """The occasion with the other builds' seconds."""
+    seconds: dict[Sizes, float] = {(0, *sizes): seconds_ for sizes, seconds_ in usual.seconds.items()}
     places = list(builds)
     for name in results.ordered(text):
         version, typical = version_of(name), results.typical(name, text)

@@ -1,28 +1,27 @@
 """Algorithm 1 in Python: trip counts, and the count and stride of every tile of a loop.
-`runtime/tile.c` is the same in C.
+`runtime/launch/tile.c` is the same in C.
 
 The rule, in iterations (N of them), for tiles in declaration order:
 
-* A *static* tile has its argument as count; a *thread*, *gang* or *worker* tile has its axis's count. These are exact.
-* The *dynamic* tile, and every *size* tile before it, is a *filling* tile. A filling tile's enclosing extent is the S of
-  the nearest size tile before it, or N where there is none. Its count is
-
-      ceil(enclosing extent / (its own stride * product of the counts of the static and distributed tiles
-                               that stand between that size tile, or the start, and it))
-
-* A *size* tile after the dynamic tile is as long as its S says: its count is ceil(S / its own stride), S tiles being one
-  extent from the dynamic tile's point of view. So `dynamic, size 32` is `dynamic, static 32`, and `size 32, dynamic` is
-  blocks of 32 iterations, however many N needs.
-* The stride of a tile is the product of the counts of all tiles after it (1 for the last). Counts are therefore computed
-  from the innermost tile out. Where the static counts inside a size tile do not divide S, its stride is S rounded up to
-  their product's multiple.
-* Without a dynamic tile the rule is applied as if one stood last; it must come out with a count of at most 1.
+* A *static* tile has its argument as count; a *thread*, *gang* or *worker* tile has its axis's
+  count. These are exact.
+* The *dynamic* tile, and each *size* tile before it, is a *filling* tile. A filling tile's
+  enclosing extent is the S of the nearest size tile before it, or N without such a tile. Its count
+  is ceil(enclosing extent / (its own stride * product of the counts of the static and distributed
+  tiles between that size tile, or the start, and it)).
+* A *size* tile after the dynamic tile is as long as its S: its count is ceil(S / its own stride),
+  and the dynamic tile sees S tiles as one extent. So `dynamic, size 32` is `dynamic, static 32`,
+  and `size 32, dynamic` is blocks of 32 iterations, as many as N needs.
+* The stride of a tile is the product of the counts of all tiles after it (1 for the last). So the
+  innermost tile's count comes first. Where the static counts inside a size tile do not divide S,
+  its stride is S rounded up to a multiple of their product.
+* Without a dynamic tile, the rule assumes one at the end, whose count must be at most 1.
 
 The tile map (sum of tile iterators, each running over 0, stride, …, (count - 1) * stride) is a
 mixed-radix number, hence a bijection onto 0 … product of counts - 1, which contains 0 … N - 1; the
-guard `< N` leaves exactly the iterations. It is not needed (`exact`) where the product of counts is
-N. Invalid: N < 0, an argument < 1, two dynamic tiles, no dynamic tile and product of counts < N, a
-product of counts beyond INT64_MAX, and a stride beyond it.
+guard `< N` leaves exactly the iterations. It is superfluous (`exact`) where the product of counts
+is N. Invalid: N < 0, an argument < 1, two dynamic tiles, no dynamic tile and product of counts < N,
+a product of counts beyond INT64_MAX, and a stride beyond it.
 """
 
 from __future__ import annotations
@@ -49,15 +48,14 @@ class TileNumbers:
 
 @dataclass(frozen=True)
 class Tiling:
-    """The tiles of one loop; `exact` where every combination of tile iterators is an iteration (no guard is needed)."""
+    """The tiles of a loop; `exact` where all combinations of tile iterators are iterations."""
 
     tiles: tuple[TileNumbers, ...]
     exact: bool
 
 
 def trip_count(lower: int, upper: int, step: int, comparison: str) -> int:
-    """The iterations of `for (i = lower; i COMPARISON upper; i += step)`; -1 where it does not end,
-    or beyond INT64_MAX.
+    """The iterations of `for (i = lower; i COMPARISON upper; i += step)`; -1 beyond INT64_MAX.
 
     `comparison` is one of < <= > >= !=. Raises ValueError for a step of 0 or another comparison.
     """
@@ -118,7 +116,7 @@ def _check(trip: int, kinds: Sequence[TileKind], arguments: Sequence[int]) -> No
 
 
 def _counts(trip: int, kinds: Sequence[TileKind], arguments: Sequence[int]) -> list[int]:
-    """Counts by the rule of the module's text; `kinds` holds exactly one dynamic tile."""
+    """Counts by the module's rule; `kinds` holds exactly one dynamic tile."""
     dynamic = kinds.index(TileKind.DYNAMIC)
     counts = [0] * len(kinds)
     stride = 1

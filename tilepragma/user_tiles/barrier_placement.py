@@ -1,9 +1,9 @@
-"""Barriers between sibling worker-distributed nests of one gang, and the refusal where only a
-launch's end could separate.
+"""Barrier placement between sibling worker-distributed nests of a gang.
 
-Between two statements of a block, one of which holds a worker-distributed nest, a barrier stands if
-one writes what the other touches. All workers must reach it: what decides the way there may not be
-written by workers or differ between them.
+A barrier stands between two statements of a block if one holds a worker-distributed nest and one
+writes what the other touches. All workers must reach it: no worker may write, or see differently,
+what decides the way there. Where only the end of a launch could separate two statements, the nest
+is refused.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class _Touched:
     reads: frozenset[DataObject]
     writes: frozenset[DataObject]
 
-    def conflicts(self, other: _Touched) -> frozenset[DataObject]:
-        return self.writes & (other.reads | other.writes) | other.writes & self.reads
+    def conflicts(self, later: _Touched) -> frozenset[DataObject]:
+        return self.writes & (later.reads | later.writes) | later.writes & self.reads
 
-    def union(self, other: _Touched) -> _Touched:
-        return _Touched(self.reads | other.reads, self.writes | other.writes)
+    def union(self, later: _Touched) -> _Touched:
+        return _Touched(self.reads | later.reads, self.writes | later.writes)
 
 
 _NOTHING = _Touched(frozenset(), frozenset())
@@ -51,11 +51,11 @@ class _Barriers:
     functions: tuple[Function, ...]
     privates: frozenset[DataObject]
     diagnostics: Diagnostics
-    known: dict[int, tuple[Statement, _Touched]] = dataclasses.field(default_factory=dict, compare=False)
+    touched_by: dict[int, tuple[Statement, _Touched]] = dataclasses.field(default_factory=dict, compare=False)
     """what statements touch, by their identity"""
 
     def block(self, block: Block, loop: Any, path: tuple[Any, ...]) -> Block:
-        """`loop`: the sequential loop whose body this is, if any; `path`: the statements around, outermost first."""
+        """`loop`: the sequential loop with this body, if any; `path`: the statements around it."""
         done: list[Statement] = []
         pending = _NOTHING
         pending_workers = False
@@ -85,9 +85,9 @@ class _Barriers:
         return with_blocks(statement, lambda block: self.block(block, around, path))
 
     def _touched(self, node: Statement) -> _Touched:
-        """What is used under a statement is what is used in its blocks, and by it without them: found once for each block."""
-        if id(node) in self.known:
-            return self.known[id(node)][1]
+        """What a statement touches: its blocks, memoized, and the rest of it."""
+        if id(node) in self.touched_by:
+            return self.touched_by[id(node)][1]
         below: list[_Touched] = []
 
         def emptied(block: Block) -> Block:
@@ -98,11 +98,11 @@ class _Barriers:
             below += map(self._touched, node.statements)
         else:
             below.append(self._used(with_blocks(node, emptied)))
-        found = _Touched(
-            frozenset().union(*(one.reads for one in below)), frozenset().union(*(one.writes for one in below))
+        touched = _Touched(
+            frozenset().union(*(part.reads for part in below)), frozenset().union(*(part.writes for part in below))
         )
-        self.known[id(node)] = node, found
-        return found
+        self.touched_by[id(node)] = node, touched
+        return touched
 
     def _used(self, node: Statement) -> _Touched:
         reads, writes = set(), set()
@@ -119,17 +119,17 @@ class _Barriers:
         """Gangs and threads cannot wait for each other inside a launch."""
         if not (_holds(statement, AxisKind.GANG) or _holds(statement, AxisKind.THREAD)):
             return
-        for other in block.statements:
-            if other is statement:
+        for earlier in block.statements:
+            if earlier is statement:
                 return
-            shared = self._touched(other).conflicts(touched)
+            shared = self._touched(earlier).conflicts(touched)
             if shared:
                 name = sorted(object_.host for object_ in shared)[0]
                 kind = "gangs" if _holds(statement, AxisKind.GANG) else "threads"
                 self.diagnostics.error(
                     getattr(statement, "range", block.range),
-                    f"this distributed loop uses '{name}' after another statement of the same launch, but {kind} cannot wait "
-                    "for each other inside a launch",
+                    f"this distributed loop uses '{name}' after another statement of the same launch, "
+                    f"but {kind} cannot wait for each other inside a launch",
                     "take the surrounding loop out of the kernel, so that each nest becomes a launch of its own",
                 )
                 return
@@ -179,7 +179,7 @@ def _holds(node: Any, kind: AxisKind) -> bool:
 
 @once
 def _axis_kinds(node: Any) -> frozenset[AxisKind]:
-    """The kinds of all axes of the nests that `node` is and has below it. Blocks inside each other ask again and again."""
+    """The kinds of the axes of `node` and all nests below it; memoized for nested blocks."""
     kinds = frozenset(axis.kind for axis in nest_axes(node)) if isinstance(node, TileNest) else frozenset()
     return kinds.union(*(_axis_kinds(child) for child in statements_of(node)))
 

@@ -1,4 +1,4 @@
-"""What a user may ask of one loop's tiles and write between loops, and what is refused with a sentence."""
+"""Checks of the tiles of one loop, and of what stands between loops, with an error message each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import mentions
 from tilepragma.user_tiles.algorithm1 import TilingError, tile_numbers, trip_count
 
-#: tilek.h, TILEK_MAX_TILES: one more may be appended.
+#: tilek.h, TILEK_MAX_TILES: the compiler may append one more.
 _MOST_TILES = 15
 
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
@@ -23,8 +23,7 @@ _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 def check_tiles(
     loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int], diagnostics: Diagnostics
 ) -> None:
-    """Report what is wrong with the tiles of one loop (what a directive alone shows to be wrong is
-    refused with it).
+    """Report errors in the tiles of one loop, except those that the directive alone shows.
 
     `counts` are the counts of axes that are integer literals.
     """
@@ -40,14 +39,14 @@ def check_tiles(
     if clauses and not kinds & {TileKind.DYNAMIC, TileKind.SIZE} and covers(loop, clauses, counts) is False:
         diagnostics.warning(
             clauses[-1].range,
-            f"the tiles of the loop over '{loop.iterator.host}' cover fewer iterations than it has, so an innermost dynamic "
-            "tile is added",
+            f"the tiles of the loop over '{loop.iterator.host}' cover fewer iterations than it has, "
+            "so an innermost dynamic tile is added",
             "add tile(dynamic) where you want it",
         )
 
 
 def check_collapse(loop: Loop, available: int, diagnostics: Diagnostics) -> None:
-    """`available` counts the perfectly nested loops from `loop` in, itself included."""
+    """Report a collapse beyond the `available` perfectly nested loops, `loop` included."""
     directive = loop.directive
     if directive is not None and directive.collapse > available:
         diagnostics.error(
@@ -59,7 +58,7 @@ def check_collapse(loop: Loop, available: int, diagnostics: Diagnostics) -> None
 
 
 def check_for_loop(loop: ForLoop, diagnostics: Diagnostics) -> None:
-    """Refuse what a directive asks of a loop whose iterations cannot be counted."""
+    """Report what a directive asks of a loop whose iterations nobody can count."""
     directive = loop.directive
     if directive is None:
         return
@@ -67,21 +66,22 @@ def check_for_loop(loop: ForLoop, diagnostics: Diagnostics) -> None:
     if asks or directive.reductions or directive.privates:
         diagnostics.error(
             directive.range if loop.reason_range == NOWHERE else loop.reason_range,
-            f"the loop of the directive on line {directive.range.start.line} cannot be tiled: {loop.reason.rstrip('.')}",
-            "write it as for (i = lower; i < upper; i += step), left by no 'break', with an iterator and bounds that its body "
-            "leaves alone; or remove the directive's clauses",
+            f"the loop of the directive on line {directive.range.start.line} cannot be tiled: "
+            f"{loop.reason.rstrip('.')}",
+            "write it as for (i = lower; i < upper; i += step), left by no 'break', with an iterator and bounds that "
+            "its body leaves alone; or remove the directive's clauses",
         )
 
 
 def needs_dynamic(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int]) -> bool:
-    """Whether an innermost dynamic tile must be appended: none is there, and the counts are not known to suffice."""
+    """Whether an innermost dynamic tile is missing: none exists, and the counts may not suffice."""
     if any(clause.kind is TileKind.DYNAMIC for clause in clauses):
         return False
     return covers(loop, clauses, counts) is not True
 
 
 def covers(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int]) -> bool | None:
-    """Whether tiles without a dynamic one reach every iteration; None where that is not known before the launch."""
+    """Whether tiles without a dynamic one reach all iterations; None if unknown."""
     arguments = [_argument(clause, counts) for clause in clauses]
     trip = literal_trip(loop)
     if trip is None or None in arguments:
@@ -115,12 +115,12 @@ def depends_on(loop: Loop, iterator: DataObject) -> bool:
 
 
 def legal_order(order: tuple[Tile, ...], needs: Mapping[int, frozenset[int]]) -> tuple[Tile, ...]:
-    """`order` with each undistributed tile moved in, as little as possible, behind all tiles of the loops that `needs` names."""
+    """`order` with undistributed tiles moved behind the tiles of the loops in `needs`."""
     waiting = list(order)
     result: list[Tile] = []
     while waiting:
         for tile in waiting:
-            pending = {other.loop for other in waiting if other.axis is None}
+            pending = {tile_.loop for tile_ in waiting if tile_.axis is None}
             if tile.axis is not None or not needs[tile.loop] & pending:
                 waiting.remove(tile)
                 result.append(tile)
@@ -131,7 +131,7 @@ def legal_order(order: tuple[Tile, ...], needs: Mapping[int, frozenset[int]]) ->
 def check_hoisted(
     declaration: Declaration, before: Iterable[Statement], kernel: Kernel, diagnostics: Diagnostics
 ) -> None:
-    """The host executes the region's declarations first, so none may read what a statement before it writes."""
+    """Report a declaration, run first on the host, that reads what earlier statements write."""
     written = {use.object for statement in before for use in uses(statement, kernel.functions) if use.writes}
     stale = next((use for use in uses(declaration, kernel.functions) if use.reads and use.object in written), None)
     if stale is not None:

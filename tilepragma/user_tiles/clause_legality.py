@@ -1,8 +1,8 @@
-"""What users write is proven against the dependences: tile orders, and the distribution of loops.
+"""Clause legality: checks the user's tile orders and distributed loops against the dependences.
 
-A dependence that surely exists makes an error, unless `independent` overrules it (a note then).
-What the engine can only suspect (subscripts or bounds that are not affine) is the user's to vouch
-for, with a note where loops are distributed.
+A dependence that surely exists is an error, or a note where `independent` overrules it. Where the
+analysis only suspects one (subscripts or bounds that are not affine), the user is responsible; a
+note says so for distributed loops.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LegalityContext:
-    """What holds for one launch: `written` are the objects that the region changes, `owned` those
-    that every instance has a copy of or that are reduced; `vouched` where the user says that the
-    iterations are independent.
+    """Facts of one launch: `written` objects, which the region changes; `owned` objects, private
+    or reduced; `vouched` where the user calls the iterations independent.
     """
 
     functions: tuple[Function, ...]
@@ -43,7 +42,7 @@ class LegalityContext:
 def check_legality(body: Block, context: LegalityContext) -> None:
     """Report the tile orders and distributions in one launch's body that break a dependence."""
     nests = [node for node in walk(body) if isinstance(node, TileNest)]
-    if not any(_distributed(nest) or _reordered(nest) for nest in nests):
+    if not any(_reordered(nest) or any(tile.axis is not None for tile in nest.order) for nest in nests):
         return
     from tilepragma.poly.dependences import memory_dependences
     from tilepragma.poly.extraction import extract_scop
@@ -52,11 +51,11 @@ def check_legality(body: Block, context: LegalityContext) -> None:
     try:
         scop = extract_scop(body.statements, context.functions, context.written, assuming=False)
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-            found = [
+            dependences = [
                 dependence for dependence in memory_dependences(scop) if dependence.source.object not in context.owned
             ]
             for nest, ordered in _with_ordered(body, frozenset()):
-                _check_nest(nest, ordered, found, context)
+                _check_nest(nest, ordered, dependences, context)
     except OperationLimitError:
         if not context.vouched:
             context.diagnostics.note(
@@ -66,12 +65,8 @@ def check_legality(body: Block, context: LegalityContext) -> None:
             )
 
 
-def _distributed(nest: TileNest) -> bool:
-    return any(tile.axis is not None for tile in nest.order)
-
-
 def _order(nest: TileNest) -> tuple[Tile, ...]:
-    """The tiles that emit a loop."""
+    """The tiles that become loops."""
     return tuple(tile for tile in nest.order if tile.axis is None)
 
 
@@ -82,7 +77,7 @@ def _reordered(nest: TileNest) -> bool:
 
 
 def _with_ordered(node: object, around: frozenset[int]) -> Iterator[tuple[TileNest, frozenset[int]]]:
-    """Every nest with the sequential loops around it, after each round of which workers wait for each other."""
+    """Each nest with the sequential loops around it, after whose iterations workers wait."""
     if isinstance(node, TileNest):
         yield node, around
         around |= {tiled.loop.index for tiled in node.loops if all(tile.axis is None for tile in tiled.tiles)}
@@ -98,7 +93,7 @@ def _check_nest(
     from tilepragma.poly.tile_legality import distribution_violation, order_violation
 
     certain = [dependence for dependence in dependences if dependence.exact]
-    arrays = [one for one in certain if not _is_scalar(one.source.object)]
+    arrays = [dependence for dependence in certain if not _is_scalar(dependence.source.object)]
     suspected = [
         dependence for dependence in dependences if not dependence.exact and not _is_scalar(dependence.source.object)
     ]
@@ -123,7 +118,7 @@ def _check_nest(
 
 
 def _is_scalar(object_: DataObject) -> bool:
-    """Scalars in distributed loops have rules of their own (arguments/scalars.py)."""
+    """Scalars in distributed loops follow other rules (arguments/scalars.py)."""
     return object_.storage is Storage.SCALAR
 
 
@@ -139,15 +134,17 @@ def _report_distribution(
 
     assert tile.axis is not None
     free = [
-        other.iterator.host
-        for other in broken.dependence.loops
-        if other.index != tiled.loop.index and distribution_violation(dependences, other.index) is None
+        loop.iterator.host
+        for loop in broken.dependence.loops
+        if loop.index != tiled.loop.index and distribution_violation(dependences, loop.index) is None
     ]
     outer = carried_outside(broken, nest.loops[0].loop.index)
     if free:
         remedy = f"the loop over '{free[0]}' carries no dependence and can be distributed instead"
     elif outer is not None:
-        remedy = f"take the loop over '{outer.iterator.host}' out of the kernel, so that each of its rounds is a launch"
+        remedy = (
+            f"take the loop over '{outer.iterator.host}' out of the kernel, so that each of its iterations is a launch"
+        )
     else:
         remedy = "leave the loop undistributed: no loop of this nest can be distributed in this order"
     name = tiled.loop.iterator.host
@@ -167,7 +164,8 @@ def _report_order(
     text = ", ".join(f"{names[tile.loop]} ({tile.kind.value})" for tile in legal)
     _report(
         order[broken.place].range,
-        f"in this tile order iterations run before others that they depend on (tile of '{names[order[broken.place].loop]}')",
+        "in this tile order iterations run before others that they depend on "
+        f"(tile of '{names[order[broken.place].loop]}')",
         broken,
         f"the nearest legal order is {text}",
         context,
@@ -175,25 +173,25 @@ def _report_order(
 
 
 def _report(where: SourceRange, what: str, broken: Violation, remedy: str, context: LegalityContext) -> None:
-    one = broken.dependence
-    array = one.source.object.host
-    message = f"{what}: {one.kind.value} dependence of '{array}' with distance {broken.nearest} {_over(one)}"
+    dependence, source, sink = broken.dependence, broken.dependence.source, broken.dependence.sink
+    array, kind = source.object.host, dependence.kind.value
+    message = f"{what}: {kind} dependence of '{array}' with distance {broken.nearest} {_over(dependence)}"
     notes = [
-        Diagnostic(Severity.NOTE, one.source.range, f"an iteration {_does(one.source.writes)} '{array}' here"),
-        Diagnostic(Severity.NOTE, one.sink.range, f"a later one {_does(one.sink.writes)} the same element here"),
+        Diagnostic(Severity.NOTE, source.range, f"an iteration {_does(source.writes)} '{array}' here"),
+        Diagnostic(Severity.NOTE, sink.range, f"a later one {_does(sink.writes)} the same element here"),
         Diagnostic(Severity.NOTE, where, remedy),
     ]
     if context.vouched:
         notes[-1] = Diagnostic(Severity.NOTE, where, "'independent' overrules this")
         context.diagnostics.add(Diagnostic(Severity.NOTE, where, message, tuple(notes)))
         return
-    said = "add 'independent' if you know that no two iterations touch one element"
-    notes.append(Diagnostic(Severity.NOTE, where, said))
+    word = "add 'independent' if you know that no two iterations touch one element"
+    notes.append(Diagnostic(Severity.NOTE, where, word))
     context.diagnostics.add(Diagnostic(Severity.ERROR, where, message, tuple(notes)))
 
 
-def _over(one: Dependence) -> str:
-    return f"over ({', '.join(loop.iterator.host for loop in one.loops)})"
+def _over(dependence: Dependence) -> str:
+    return f"over ({', '.join(loop.iterator.host for loop in dependence.loops)})"
 
 
 def _does(writes: bool) -> str:
@@ -201,23 +199,24 @@ def _does(writes: bool) -> str:
 
 
 def _note_suspected(tiled: TiledLoop, maybe: Violation, context: LegalityContext) -> None:
-    one = maybe.dependence
+    source, sink = maybe.dependence.source, maybe.dependence.sink
     context.diagnostics.note(
         tiled.loop.header,
-        f"cannot prove that the iterations of the loop over '{tiled.loop.iterator.host}' are independent: '{one.source.object.host}' "
-        f"is accessed in a way that is not known before the launch (lines {one.source.range.start.line} and {one.sink.range.start.line})",
+        f"cannot prove that the iterations of the loop over '{tiled.loop.iterator.host}' are independent: "
+        f"'{source.object.host}' is accessed in a way that is not known before the launch "
+        f"(lines {source.range.start.line} and {sink.range.start.line})",
         "the distribution is taken as said; add 'independent' to silence this",
     )
 
 
 def _nearest_legal(nest: TileNest, order: tuple[Tile, ...], dependences: list[Dependence]) -> tuple[Tile, ...]:
-    """A legal order that moves one tile, if any does; else the order as written, which is always legal."""
+    """A legal order that moves one tile, if any; else the written loop order, always legal."""
     from tilepragma.poly.tile_legality import order_violation
 
     loops = [tiled.loop for tiled in nest.loops]
     indices = [loop.index for loop in loops]
     needs = {
-        loop.index: frozenset(other.index for other in loops[:place] if depends_on(loop, other.iterator))
+        loop.index: frozenset(outer.index for outer in loops[:place] if depends_on(loop, outer.iterator))
         for place, loop in enumerate(loops)
     }
     for candidate in _single_moves(order):

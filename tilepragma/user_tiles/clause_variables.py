@@ -1,4 +1,4 @@
-"""The variables that `private`, `firstprivate` and `reduction` clauses name: each must be a scalar that the kernel uses."""
+"""Checks that `private`, `firstprivate` and `reduction` clauses name scalars of the kernel."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def _check(name: str, object_: DataObject | None, word: str, range_: SourceRange
 
 
 def _objects(kernel: Kernel) -> dict[str, DataObject]:
-    """Everything that has a name in the kernel, by the name that the user gave it; outside objects before locals of the same name."""
-    found: dict[str, DataObject] = {}
+    """All objects of the kernel by the user's names; outer objects hide locals of the same name."""
+    by_name: dict[str, DataObject] = {}
     for node in walk(kernel.body):
         if isinstance(node, Declarator):
-            found[node.object.host] = node.object
+            by_name[node.object.host] = node.object
         elif isinstance(node, Loop):
-            found[node.iterator.host] = node.iterator
-    return found | {object_.host: object_ for object_ in kernel.objects}
+            by_name[node.iterator.host] = node.iterator
+    return by_name | {object_.host: object_ for object_ in kernel.objects}
 
 
-def said_live_out(kernel: Kernel) -> frozenset[str]:
-    """Names of scalars whose value the user explicitly wants back."""
+def live_out_by_clause(kernel: Kernel) -> frozenset[str]:
+    """Names of scalars that a clause makes live after the kernel."""
     names = set()
     for clause in kernel.directive.data:
         if clause.live in (Live.OUT, Live.IN_OUT):
@@ -57,5 +57,5 @@ def said_live_out(kernel: Kernel) -> frozenset[str]:
 
 
 def without_blanks(path: str) -> str:
-    """The path of a section as users may write it, without its white space."""
+    """The section's path without white space."""
     return "".join(path.split())

@@ -1,6 +1,5 @@
-"""The rule of LANGUAGE.md, "Several nests": every side-effecting statement lies under each
-distributed dimension in use exactly once, or is provably private; anything else is an error, never
-a race.
+"""The coverage rule of docs/LANGUAGE.md, "Tiles": each statement with side effects lies under each
+distributed dimension exactly once, or is provably private; else it is an error, never a race.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _KINDS = (AxisKind.THREAD, AxisKind.GANG, AxisKind.WORKER)
 
 def axes_of(node: Any) -> tuple[Axis, ...]:
     """The axes in use anywhere under `node`, by kind and dimension."""
-    found = {tile.axis for nest in walk(node) if isinstance(nest, TileNest) for tile in nest.order if tile.axis}
-    return tuple(sorted(found, key=lambda axis: (_KINDS.index(axis.kind), axis.dimension)))
+    axes = {tile.axis for nest in walk(node) if isinstance(nest, TileNest) for tile in nest.order if tile.axis}
+    return tuple(sorted(axes, key=lambda axis: (_KINDS.index(axis.kind), axis.dimension)))
 
 
 def nest_axes(nest: TileNest) -> frozenset[Axis]:
@@ -49,7 +48,7 @@ def check_coverage(
     private: Callable[[DataObject], bool],
     diagnostics: Diagnostics,
 ) -> None:
-    """Report every statement of one launch that some instances would execute too often."""
+    """Report statements of one launch that some instances would run too often."""
     wanted = frozenset(axes_of(body))
     for node, path in _effects(body):
         seen: set[Axis] = set()
@@ -64,14 +63,16 @@ def check_coverage(
                 missing = ", ".join(axis_text(axis) for axis in _ordered(wanted - seen))
                 diagnostics.error(
                     use.range,
-                    f"'{use.object.host}' is written outside a distributed dimension ({missing}), so every instance would write it",
-                    "move the statement into the distributed loop, or distribute a loop around it over the same dimension",
+                    f"'{use.object.host}' is written outside a distributed dimension ({missing}), "
+                    "so every instance would write it",
+                    "move the statement into the distributed loop, "
+                    "or distribute a loop around it over the same dimension",
                 )
                 break
 
 
 def check_repeated(body: Block, diagnostics: Diagnostics) -> None:
-    """Report nests that use an axis which a nest around them uses."""
+    """Report nests with an axis of a nest around them."""
 
     def visit(node: Any, path: tuple[Axis, ...]) -> None:
         if isinstance(node, TileNest):
@@ -93,7 +94,7 @@ def _ordered(axes: Iterable[Axis]) -> list[Axis]:
 
 
 def _effects(root: Any) -> Iterator[tuple[Any, tuple[Axis, ...]]]:
-    """Everything that is evaluated (statements, conditions, headers) with the axes around it."""
+    """All evaluated nodes (statements, conditions, headers) with the axes around them."""
     ahead: list[tuple[Any, tuple[Axis, ...]]] = [(root, ())]
     while ahead:
         node, path = ahead.pop()

@@ -1,10 +1,9 @@
-"""Which tiles each loop has: the user's own, or the default mapping of a nest whose loops are
-vouched independent.
+"""The tiles of each loop: the user's, or the default mapping of a nest of independent loops.
 
-Default on the host: the outermost loop of the chain gets [thread, dynamic]. On devices: up to three
-loops of the chain get [dynamic, gang d, worker d], so that a loop of any length fits any machine.
-Dimension 0 is for the loop along which neighbouring workers touch neighbouring elements
-(schedule/coalescing.py), where nothing is known of that for the innermost of them.
+On the host, the outermost loop of the chain gets [thread, dynamic]. On devices, up to three loops
+of the chain get [dynamic, gang d, worker d], so that loops of any length fit any machine. Dimension
+0 is for the loop along which neighbouring workers touch neighbouring elements
+(schedule/coalescing.py), or for the innermost loop where none is known.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from tilepragma.user_tiles.tile_nests import chain_from
 Clauses = Mapping[int, tuple[TileClause, ...]]
 
 MOST_DIMENSIONS = 3
-"""Gangs and workers have so many dimensions."""
+"""The greatest number of dimensions of gangs and workers."""
 
 
 def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
-    """The user's tiles of every loop under `node`, by the loop's index."""
+    """The user's tiles of each loop under `node`, by the loop's index."""
     return {
         loop.index: loop.directive.tiles
         for loop in loops_in(node)
@@ -35,7 +34,7 @@ def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
 
 
 def top_loops(statement: Statement) -> Iterator[Loop]:
-    """The loop that a top-level statement is, looking through braces."""
+    """The outermost loops of a top-level statement, also inside braces."""
     if isinstance(statement, Loop):
         yield statement
     elif isinstance(statement, Block):
@@ -44,22 +43,22 @@ def top_loops(statement: Statement) -> Iterator[Loop]:
 
 
 def independent_loops(nest: Loop, directive: KernelDirective) -> tuple[Loop, ...]:
-    """The leading loops of the nest's chain that carry no dependence, as the user vouches."""
+    """The leading loops of the nest's chain that the user calls independent."""
     result: list[Loop] = []
     collapsed = 0
     for loop in chain_from(nest):
         if loop.directive is not None and loop.directive.independent:
             collapsed = max(collapsed, loop.directive.collapse)
         sequential = loop.directive is not None and loop.directive.sequential
-        if sequential or not (is_vouched(loop, directive) or collapsed > 0) or leaves_early(loop.body):
+        if sequential or not (is_called_independent(loop, directive) or collapsed > 0) or leaves_early(loop.body):
             break
         collapsed -= 1
         result.append(loop)
     return tuple(result)
 
 
-def is_vouched(loop: Loop, directive: KernelDirective) -> bool:
-    """Whether the user says that the loop carries no dependence, by its own clause or the kernel's."""
+def is_called_independent(loop: Loop, directive: KernelDirective) -> bool:
+    """Whether the loop's or the kernel's clause says that the loop carries no dependence."""
     return directive.independent or (loop.directive is not None and loop.directive.independent)
 
 
@@ -69,14 +68,14 @@ def host_clauses(loops: tuple[Loop, ...]) -> dict[int, tuple[TileClause, ...]]:
 
 
 def launchable(loops: tuple[Loop, ...], on_host: Callable[[Expression], bool]) -> tuple[Loop, ...]:
-    """Those of a nest's independent loops that devices can deal out: the host must know the bounds of all but the first."""
+    """The independent loops that devices can distribute: the host knows inner loops' bounds."""
     known = (loop for loop in loops[1:] if all(on_host(bound) for bound in (loop.lower, loop.upper, loop.step)))
     return (*loops[:1], *known)
 
 
 def device_clauses(loops: tuple[Loop, ...], neighbours: Loop | None = None) -> dict[int, tuple[TileClause, ...]]:
-    """The default mapping, for devices, of a nest whose `launchable` loops are these; `neighbours`
-    is the one of them that neighbouring workers take.
+    """The default mapping, for devices, of a nest's `launchable` loops; neighbouring workers take
+    the loop `neighbours`.
     """
     last = next((loop for loop in loops if neighbours is not None and loop.index == neighbours.index), None)
     chosen = [loop for loop in loops if loop is not last][: MOST_DIMENSIONS - (last is not None)]

@@ -1,9 +1,9 @@
-"""Chains: maximal perfectly nested loops become TileNests, their tiles checked and put in order.
+"""Builds tile nests: maximal perfectly nested chains become TileNests with checked, sorted tiles.
 
-LANGUAGE.md, "Order": tiles of a chain are sorted, stably, by order number; a tile without one takes
-the order of the tile before it in the chain. Untiled loops inside a chain get one dynamic tile.
-Untiled loops at either end of a chain whose tile would stay at that end remain plain loops, which
-is the same and reads better.
+docs/LANGUAGE.md, "Tiles": a stable sort by order number; a tile without a number has the order of
+the tile before it in the chain. Untiled loops inside a chain get one dynamic tile. Untiled loops at
+either end of a chain whose tile would stay at that end remain plain loops, which is equivalent and
+reads better.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ _AXIS_KINDS = {
 
 @dataclass(frozen=True)
 class ChainContext:
-    """What building nests needs to know of the region.
+    """Facts of the region that builds nests.
 
-    `clauses` holds the tiles of each loop, by its index (none for untiled loops); `on_host` says
-    whether the host can evaluate an expression at launch; `literal_counts` the counts of axes that
-    are integer literals.
+    `clauses` holds the tiles of each loop by index (none for untiled loops); `on_host`: whether the
+    host can evaluate an expression at launch; `literal_counts` has the integer literal counts.
     """
 
     clauses: Mapping[int, tuple[TileClause, ...]]
@@ -51,11 +50,11 @@ class ChainContext:
 
 @dataclass(frozen=True)
 class _Placed:
-    """A tile with its effective order; `said` where the user wrote the number."""
+    """A tile with its effective order; `explicit` where the user wrote the number."""
 
     tile: Tile
     order: int
-    said: bool
+    explicit: bool
 
 
 def inner_loop(loop: Loop) -> Loop | None:
@@ -77,13 +76,13 @@ def chain_from(loop: Loop) -> tuple[Loop, ...]:
 
 
 def build_nests(body: Block, context: ChainContext) -> Block:
-    """`body` with every chain that holds tiles made into a TileNest. Errors are reported to the context's diagnostics."""
+    """`body` with each chain that holds tiles as a TileNest. Reports errors."""
     return _block(body, context, _Outer(-1, None))
 
 
 @dataclass(frozen=True)
 class _Outer:
-    """The greatest order said by an undistributed tile of the nests around, and where."""
+    """The greatest explicit order of an undistributed tile in the nests around, and that tile."""
 
     order: int
     tile: Tile | None
@@ -111,8 +110,8 @@ def _chain(head: Loop, context: ChainContext, outer: _Outer) -> Statement:
         body = _block(chain[-1].body, context, outer)
         return _plain(chain, body)
     nest = _nest(chain[first:last], context, outer)
-    said = [p for p in _placed(chain[first:last], context) if p.said and p.tile.axis is None]
-    deepest = max(said, key=lambda placed: placed.order, default=None)
+    numbered = [p for p in _placed(chain[first:last], context) if p.explicit and p.tile.axis is None]
+    deepest = max(numbered, key=lambda placed: placed.order, default=None)
     if deepest is not None and deepest.order > outer.order:
         outer = _Outer(deepest.order, deepest.tile)
     inner = _block(chain[-1].body, context, outer)
@@ -131,7 +130,7 @@ def _plain(chain: tuple[Loop, ...], body: Block) -> Loop:
 
 
 def _extent(chain: tuple[Loop, ...], context: ChainContext) -> tuple[int, int]:
-    """The part of the chain that becomes a nest: untiled loops at the ends stay plain where the order keeps them there."""
+    """The part of the chain that becomes a nest; untiled loops at its ends stay plain."""
     fixed = [place for place, loop in enumerate(chain) if context.clauses.get(loop.index)]
     if not fixed:
         return 0, 0
@@ -161,7 +160,7 @@ def _placed(chain: tuple[Loop, ...], context: ChainContext) -> list[_Placed]:
 
 
 def _sorted(placed: list[_Placed]) -> list[_Placed]:
-    return sorted(placed, key=lambda one: one.order)
+    return sorted(placed, key=lambda tile: tile.order)
 
 
 def _tile(loop: Loop, position: int, clause: TileClause) -> Tile:
@@ -173,7 +172,7 @@ def _tile(loop: Loop, position: int, clause: TileClause) -> Tile:
 
 def _nest(chain: tuple[Loop, ...], context: ChainContext, outer: _Outer) -> TileNest:
     placed = _placed(chain, context)
-    order = tuple(one.tile for one in _sorted(placed))
+    order = tuple(tile.tile for tile in _sorted(placed))
     _check_axes(order, context.diagnostics)
     _check_crossing(placed, outer, context.diagnostics)
     _check_triangular(chain, order, context.diagnostics)
@@ -181,7 +180,7 @@ def _nest(chain: tuple[Loop, ...], context: ChainContext, outer: _Outer) -> Tile
         TiledLoop(
             loop,
             context.symbols[loop.index],
-            tuple(one.tile for one in placed if one.tile.loop == loop.index),
+            tuple(tile.tile for tile in placed if tile.tile.loop == loop.index),
             all(context.on_host(bound) for bound in (loop.lower, loop.upper, loop.step)),
         )
         for loop in chain
@@ -205,12 +204,13 @@ def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
 
 
 def _check_crossing(placed: list[_Placed], outer: _Outer, diagnostics: Diagnostics) -> None:
-    for one in placed:
-        if one.said and one.tile.axis is None and outer.tile is not None and one.order < outer.order:
+    for tile in placed:
+        if tile.explicit and tile.tile.axis is None and outer.tile is not None and tile.order < outer.order:
             diagnostics.error(
-                one.tile.range,
-                f"tile order {one.order} would move this tile out of a statement: tile order {outer.order} of the loop "
-                f"around it (line {outer.tile.range.start.line}) comes later, and the loops are not perfectly nested",
+                tile.tile.range,
+                f"tile order {tile.order} would move this tile out of a statement: tile order {outer.order} of the "
+                f"loop around it (line {outer.tile.range.start.line}) comes later, "
+                "and the loops are not perfectly nested",
                 f"number this loop's tiles from {outer.order} up",
             )
             return
@@ -219,19 +219,20 @@ def _check_crossing(placed: list[_Placed], outer: _Outer, diagnostics: Diagnosti
 def _check_triangular(chain: tuple[Loop, ...], order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
     by_index = {loop.index: loop for loop in chain}
     needs = {
-        loop.index: frozenset(other.index for other in chain[:place] if depends_on(loop, other.iterator))
+        loop.index: frozenset(outer.index for outer in chain[:place] if depends_on(loop, outer.iterator))
         for place, loop in enumerate(chain)
     }
     legal = legal_order(order, needs)
     if legal == order:
         return
-    moved = next(tile for tile, other in zip(order, legal, strict=True) if tile != other)
+    moved = next(tile for tile, target in zip(order, legal, strict=True) if tile != target)
     loop = by_index[moved.loop]
     outer = next(by_index[index].iterator.host for index in sorted(needs[moved.loop], reverse=True))
     names = ", ".join(f"{by_index[tile.loop].iterator.host} ({tile.kind.value})" for tile in legal)
     diagnostics.error(
         moved.range,
-        f"the bounds of the loop over '{loop.iterator.host}' depend on '{outer}', so its tiles must stand inside all tiles of '{outer}'",
+        f"the bounds of the loop over '{loop.iterator.host}' depend on '{outer}', "
+        f"so its tiles must stand inside all tiles of '{outer}'",
         f"the nearest legal order is {names}",
     )
 

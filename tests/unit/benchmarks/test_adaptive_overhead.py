@@ -5,14 +5,14 @@ from __future__ import annotations
 from benchmarks.adaptive_overhead import HEAD, INPUTS, VERSIONS, Row, fastest, rules_text
 from benchmarks.tilek_paper.subjects import SUBJECTS
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.sizes.records import read_kept
+from tilepragma.sizes.records import parse_records
 
 TEXTS = {"": "", "one": "num_threads(1)", "two": "unroll(2)", "three": "unroll(4)"}
 
 
 def test_rules_name_the_best_at_each_input_and_keep_the_others_in_the_program() -> None:
     found = Diagnostics()
-    (kept,) = read_kept(rules_text("k", [(100, "two"), (900, "")], TEXTS, {"i_size": 8}), "a.tilek.json", found)
+    (kept,) = parse_records(rules_text("k", [(100, "two"), (900, "")], TEXTS, {"i_size": 8}), "a.tilek.json", found)
     assert not list(found)
     said = [(one.bytes, one.version, dict(one.sizes)) for one in kept.choices]
     assert said[:2] == [(100, "unroll(2)", {}), (900, "", {"i_size": 8})]

@@ -146,7 +146,7 @@ def test_own_options() -> None:
     command = read_command(
         ["--tilek-target=opencl,threads", "--tilek-keep", "--tilek-explain", "--tilek-emit-kernels=k", "-c", "a.c"]
     )
-    assert command.own == DriverOptions(target="opencl,threads", emit_kernels="k", explain=True, keep=True)
+    assert command.driver == DriverOptions(target="opencl,threads", emit_kernels="k", explain=True, keep=True)
     assert command.arguments == ("-c", "a.c")
     assert not command.plain
 
@@ -160,8 +160,8 @@ def test_misspelled_own_option(option: str) -> None:
 def test_the_warning_of_serial_kernels_is_ours() -> None:
     command = read_command(["-Wall", "-Wno-tilek-serial", "-c", "a.c"])
     assert command.arguments == ("-Wall", "-c", "a.c")
-    assert not command.own.warns_of_serial
-    assert read_command(["-Wno-tilek-serial", "-Wtilek-serial", "-c", "a.c"]).own.warns_of_serial
+    assert not command.driver.warns_of_serial
+    assert read_command(["-Wno-tilek-serial", "-Wtilek-serial", "-c", "a.c"]).driver.warns_of_serial
 
 
 def test_own_option_as_a_value_is_a_value() -> None:

@@ -90,7 +90,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @lru_cache
 def digest(source: str) -> str:
-    result = translate(TranslateRequest("in.c", text=source.encode(), last="choose_sizes", kept=False))
+    result = translate(TranslateRequest("in.c", text=source.encode(), last="choose_sizes", use_records=False))
     return kernel_digest(result, result.plans[0])
 
 

@@ -156,7 +156,7 @@ void shift(int n, double *x)
     for calls, calls_a_fill in ((1, 1), (3, 1), (3, 2), (2, 2), (4, 2), (3, 3)):
         command = ["./timed", *calling.command_line({"n": 4}, calls, calls_a_fill)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        said = calling.calls_said(done.stdout)
+        said = calling.call_times(done.stdout)
         assert len(said.seconds) == calls
         digests.append(said.digest)
     assert digests[0] == digests[1] == digests[2], "one call since they were filled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.source_plans import plan
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.numbering import number
-from tilepragma.codegen.packed_panels import with_buffers
+from tilepragma.codegen.packed_panels import panel_parts
 from tilepragma.ir.loop_tree import Block, PackedPanels
 from tilepragma.ir.loop_tree_text import statement_text
 from tilepragma.ir.traversal import walk
@@ -14,7 +14,7 @@ from tilepragma.ir.traversal import walk
 def printed(source: str) -> list[str]:
     """The statements of every PackedPanels on cores, the outermost first."""
     nodes = [node for launch in plan(source).host for node in walk(launch.body) if isinstance(node, PackedPanels)]
-    return [statement_text(Block(with_buffers(node, lambda name: name).statements)) for node in nodes]
+    return [statement_text(Block(panel_parts(node, lambda name: name).statements)) for node in nodes]
 
 
 def test_a_register_tile_is_loaded_updated_and_stored() -> None:

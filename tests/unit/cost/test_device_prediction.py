@@ -16,8 +16,8 @@ from tilepragma.cost.block_shapes import gang_workers
 from tilepragma.cost.device_prediction import NAMES, overheads_of, predicted_on_gpu
 from tilepragma.cost.launch_counts import Place
 from tilepragma.cost.launch_work import PlanWork, Uncounted, plan_work
-from tilepragma.cost.memory_transactions import box_conflicts, neighbour_steps, wasted
-from tilepragma.cost.tile_bytes import box_bytes
+from tilepragma.cost.memory_transactions import array_tile_conflicts, neighbour_steps, wasted
+from tilepragma.cost.tile_bytes import array_tile_bytes
 from tilepragma.ir.directives import Target
 from tilepragma.model.bank_conflicts import Banks
 from tilepragma.model.descriptor_files import named_device
@@ -241,11 +241,13 @@ def test_boxes_of_gangs_have_banks_and_take_room() -> None:
     (launch,) = work.launches
     (fronts,) = launch.tile.fronts
     assert [one.array.name for one in launch.place.launch.staged_scratchpads] == ["a"]
-    assert launch.place.lanes.all(box_bytes(launch.place.launch, launch.place.lanes.evaluation.value)).tolist() == [
+    assert launch.place.batch.all(
+        array_tile_bytes(launch.place.launch, launch.place.batch.evaluation.value)
+    ).tolist() == [
         4360,
         4488,
     ]
-    assert box_conflicts(fronts.nest, launch.place, Banks()).tolist() == [1, 4]
+    assert array_tile_conflicts(fronts.nest, launch.place, Banks()).tolist() == [1, 4]
     # Without room for its box a gang reads where the array is, at which each worker of a row is
     # served by itself.
     room, none = (replace(device("h100"), shared_per_block=size) for size in (4360, 4359))

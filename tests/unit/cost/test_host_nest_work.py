@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from tests.support.source_plans import plan
 from tests.unit.cost.test_launch_work import planned
 from tilepragma.cost.footprint_boxes import Groups, Reals
 from tilepragma.cost.host_nest_work import NestCounter, launch_nest
-from tilepragma.cost.host_prediction import BREAK_EVEN, JOINING, TILE_SECONDS, predicted_terms
+from tilepragma.cost.host_prediction import JOINING, TILE_SECONDS, predicted_terms
 from tilepragma.cost.launch_work import PlanWork, Uncounted, plan_work
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
@@ -258,12 +256,6 @@ def test_data_that_say_how_long_a_loop_is_are_a_reason() -> None:
     found = predicted_terms(planned("sgemm"), {"n": 5, "m": 5}, {}, PROCESSOR)
     assert isinstance(found, Uncounted)
     assert "p" in found.reason
-
-
-def test_steps_that_one_core_does_are_as_short_as_in_the_runtime() -> None:
-    text = (Path(__file__).parents[3] / "runtime" / "host.c").read_text()
-    found = re.search(r"\bBREAK_EVEN = (\d+),", text)
-    assert found is not None and int(found[1]) == pytest.approx(BREAK_EVEN * 1e9)
 
 
 def test_others_hear_of_a_launch_while_the_first_core_is_at_work() -> None:

@@ -214,13 +214,13 @@ def test_traffic_of_many_sizes_is_a_polynomial() -> None:
 def test_tiles_without_points_are_left_out(name: str) -> None:
     sizes = {one.object.name: np.array([3, 4]) for one in planned(name).sizes}
     (launch,) = work_of(name, CASES[name][2], sizes, Target.CUDA).launches
-    assert launch.working is not None
+    assert launch.nonempty is not None
     for case in range(2):
         numbers = {**CASES[name][2], **{key: int(value[case]) for key, value in sizes.items()}}
         runs = run_steps(planned(name).device_steps, numbers)
         begun = [sum(tile.points > 0 for tile in run.tiles) for run in runs]
         ends = np.append(launch.starts, len(launch.repeats))
-        assert launch.working[ends[case] : ends[case + 1]].tolist() == begun
+        assert launch.nonempty[ends[case] : ends[case + 1]].tolist() == begun
 
 
 def test_bytes_of_arrays_are_those_of_their_sections() -> None:

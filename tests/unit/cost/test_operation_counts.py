@@ -1,4 +1,4 @@
-"""Floating-point operations of regions: the paper's kernels by its formulas (with LANGUAGE.md's errata), and what is not known."""
+"""Floating-point operations of regions: the paper's kernels by its formulas (their errata mended), and what is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What directives mean: the paper's listings, and every clause of LANGUAGE.md."""
+"""What directives mean: the paper's listings, and every clause of docs/LANGUAGE.md."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If,
 from tilepragma.ir.loop_tree_text import expression_text, statement_text
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG
-from tilepragma.lower.ast_generation import MOST_COPIES, Scanned, scan
-from tilepragma.lower.loop_names import ScannedStatement, Symbols
+from tilepragma.lower.ast_generation import MOST_COPIES, GeneratedLoops, generate_loops
+from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.lower.tile_bounds import (
     TileRow,
     at_values,
@@ -31,21 +31,21 @@ from tilepragma.poly.scop import Scop
 ANY = "int n, int m, double A[n][n], double b[n]"
 
 
-def timed(found: Scop, *times: str) -> tuple[ScannedStatement, ...]:
+def timed(found: Scop, *times: str) -> tuple[ScheduledStatement, ...]:
     maps = [isl.Map(text, context=found.context) for text in times] or [one.schedule for one in found.statements]
-    return tuple(ScannedStatement(one, time) for one, time in zip(found.statements, maps, strict=True))
+    return tuple(ScheduledStatement(one, time) for one, time in zip(found.statements, maps, strict=True))
 
 
-def scanned(body: str, *times: str, parameters: str = ANY, taken: frozenset[str] = frozenset()) -> Scanned:
+def scanned(body: str, *times: str, parameters: str = ANY, taken: frozenset[str] = frozenset()) -> GeneratedLoops:
     found = scop(parameters, body, movable=Movable())
-    return scan(timed(found, *times), Symbols(found.parameters, taken), 7)
+    return generate_loops(timed(found, *times), Symbols(found.parameters, taken), 7)
 
 
-def text(found: Scanned) -> str:
+def text(found: GeneratedLoops) -> str:
     return " ".join(statement_text(found.block).split())
 
 
-def loops(found: Scanned) -> list[Loop]:
+def loops(found: GeneratedLoops) -> list[Loop]:
     return [node for node in walk(found.block) if isinstance(node, Loop)]
 
 
@@ -107,7 +107,7 @@ def test_a_parameter_s_name_is_no_iterator() -> None:
     found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
     i = DataObject("i", "i", LONG, Storage.SCALAR, Scope.LOCAL)
     restricted = timed(found, "[o] -> { S0[i] -> [i] : i >= o }")
-    made = scan(restricted, Symbols({**found.parameters, "o": Access(i, (), (), LONG)}), 0)
+    made = generate_loops(restricted, Symbols({**found.parameters, "o": Access(i, (), (), LONG)}), 0)
     (loop,) = loops(made)
     assert loop.iterator.name != "i"
     interpreter = Interpreter({"n": 5, "i": 3})
@@ -155,8 +155,8 @@ def test_context_leaves_out_what_is_known() -> None:
     found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = 0;", movable=Movable())
     times = timed(found, "{ S0[i, j] -> [j, 0] : i = 0 }")
     known = isl.Set("[n] -> { : n >= 1 }", context=found.context)
-    plain = scan(times, Symbols(found.parameters), 0)
-    knowing = scan(times, Symbols(found.parameters), 0, known)
+    plain = generate_loops(times, Symbols(found.parameters), 0)
+    knowing = generate_loops(times, Symbols(found.parameters), 0, known)
     assert any(isinstance(node, If) for node in walk(plain.block))
     assert not any(isinstance(node, If) for node in walk(knowing.block))
 
@@ -199,7 +199,7 @@ def test_compact_loops_hold_each_statement_once(monkeypatch: pytest.MonkeyPatch)
     counts, runs = [], []
     for most in (MOST_COPIES, 0):
         monkeypatch.setattr("tilepragma.lower.ast_generation.MOST_COPIES", most)
-        made = scan(statements, Symbols(found.parameters), 0)
+        made = generate_loops(statements, Symbols(found.parameters), 0)
         counts.append(len([node for node in walk(made.block) if isinstance(node, ExpressionStatement)]))
         interpreter = Interpreter(dict(values))
         interpreter.run(made.block)
@@ -219,7 +219,7 @@ def test_isl_is_held_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"tilepragma.lower.ast_generation.{limit}", 10)
     found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
     with pytest.raises(OperationLimitError, match="generating loops"):
-        scan(timed(found), Symbols(found.parameters), 0)
+        generate_loops(timed(found), Symbols(found.parameters), 0)
 
 
 # -- tiles
@@ -240,7 +240,7 @@ def tile_symbols(found: Scop, rows: tuple[TileRow, ...]) -> Symbols:
     return Symbols({**found.parameters, **{name: variable(name) for name in names}})
 
 
-def seidel() -> tuple[Scop, tuple[ScannedStatement, ...]]:
+def seidel() -> tuple[Scop, tuple[ScheduledStatement, ...]]:
     found = scop(ANY, SEIDEL, movable=Movable())
     return found, timed(found, SKEWED)
 
@@ -250,7 +250,7 @@ def test_a_tile_s_points_are_clipped_at_the_border() -> None:
     rows = (TileRow(0, "o", "s"),)
     symbols = tile_symbols(found, rows)
     tile = points_of_tile(timed(found, "{ S0[i] -> [i] }"), rows)
-    made = scan(tile, symbols, 0, sizes_are_positive(found.context, rows))
+    made = generate_loops(tile, symbols, 0, sizes_are_positive(found.context, rows))
     assert text(made) == "for (i = tilek_maximum(0, o); i < tilek_minimum(n, o + s); i += 1) b[i] = 0;"
 
 
@@ -279,13 +279,13 @@ def test_no_instance_has_no_range() -> None:
     found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
     nothing = timed(found, "{ S0[i] -> [i] : i < 0 }")
     assert row_range(nothing, 0, Symbols(found.parameters)) is None
-    assert scan(nothing, Symbols(found.parameters), 0).block == Block(())
+    assert generate_loops(nothing, Symbols(found.parameters), 0).block == Block(())
 
 
 def test_one_iteration_of_loops_around_is_a_parameter() -> None:
     found = scop(ANY, "for (int t = 0; t < m; t++) for (int i = t; i < n; i++) b[i] = t;", movable=Movable())
     statements = at_values(timed(found, "{ S0[t, i] -> [t, i] }"), {0: "p"})
-    made = scan(statements, Symbols({**found.parameters, "p": variable("outer")}), 0)
+    made = generate_loops(statements, Symbols({**found.parameters, "p": variable("outer")}), 0)
     interpreter = Interpreter({"n": 4, "m": 3, "outer": 2})
     interpreter.run(made.block)
     assert interpreter.stores == [("b", (2,)), ("b", (3,))]
@@ -305,7 +305,9 @@ def test_a_condition_tells_tiles_without_points_unless_bounds_do() -> None:
     assert has_points(statements, rows[:1], symbols, known, rows[:1]) is None
 
 
-def count_tiles(statements: tuple[ScannedStatement, ...], symbols: Symbols, values: dict[str, int]) -> tuple[int, int]:
+def count_tiles(
+    statements: tuple[ScheduledStatement, ...], symbols: Symbols, values: dict[str, int]
+) -> tuple[int, int]:
     """How many tiles the loops over wavefronts visit, and how many of them the condition lets pass."""
     fronts = Wavefronts(statements, ROWS, (0, 1, 2), symbols)
     waves = fronts.range()

@@ -39,7 +39,7 @@ def gpu(name: str) -> Gpu:
 
 def test_ours_can_all_be_read() -> None:
     assert [one.name for one in known_devices()] == OURS
-    assert all(one.device is not None and not one.own for one in known_devices())
+    assert all(one.device is not None and not one.is_users for one in known_devices())
 
 
 #: FACTS of the devices: multiprocessors; threads of a multiprocessor and a block; blocks; shared KB
@@ -175,8 +175,8 @@ def test_what_is_written_is_read_back_and_hides_ours() -> None:
     assert path.parent == users_descriptors()
     assert named_device("v100") == device
     kept = {one.name: one for one in known_devices()}
-    assert kept["v100"].own
-    assert not kept["a100"].own
+    assert kept["v100"].is_users
+    assert not kept["a100"].is_users
     processor = named_device("processor")
     assert isinstance(processor, Processor)
     assert device_of(descriptor_text(processor, "a test"), "x") == processor

@@ -20,7 +20,7 @@ import pytest
 
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
-from tilepragma.model.occupancy import UNLIMITED, BlockUse, Limit, blocks_at_once, occupancy
+from tilepragma.model.occupancy import UNLIMITED, BlockUse, Limit, occupancy, resident_blocks
 
 KB = 1024
 
@@ -194,8 +194,8 @@ def test_many_at_once_are_what_each_is_alone(name: str) -> None:
         declared = min(s, device.shared_per_block)
         use = BlockUse(t, r, declared, s - declared, s - declared if s > declared and device.shared_opt_in else None)
         one_by_one.append(occupancy(device, use).blocks)
-    assert blocks_at_once(device, threads, registers, shared).tolist() == one_by_one
-    assert blocks_at_once(device, 128, 16, np.array([[0, 4096]])).shape == (1, 2)
+    assert resident_blocks(device, threads, registers, shared).tolist() == one_by_one
+    assert resident_blocks(device, 128, 16, np.array([[0, 4096]])).shape == (1, 2)
 
 
 @pytest.mark.parametrize(

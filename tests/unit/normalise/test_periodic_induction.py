@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source_plans import plan
-from tilepragma.normalise.periodic_induction import left_alternating
+from tilepragma.normalise.periodic_induction import remaining_periodic_integers
 from tilepragma.plan.kernel_plan import KernelPlan
 
 
@@ -101,13 +101,13 @@ def test_what_does_not_alternate_in_sight_stays(change: str, after: str) -> None
 
 
 def test_why_one_stays_is_said_where_it_changes() -> None:
-    (note,) = left_alternating(rows("s = 1;", "s = 3 - s;", after="return s;").kernel)
+    (note,) = remaining_periodic_integers(rows("s = 1;", "s = 3 - s;", after="return s;").kernel)
     assert "its value may be read after the kernel; let a variable of the region's own begin with it" in note.message
     assert note.range.start.line == 10
     assert dealt(rows("int row = s;", "row = 3 - row;", begin="row", after="return s;")) > 0
-    (note,) = left_alternating(rows("s = 1;", "if (u[i][0] > 9) s = 3 - s;").kernel)
+    (note,) = remaining_periodic_integers(rows("s = 1;", "if (u[i][0] > 9) s = 3 - s;").kernel)
     assert "not all of them change it; write what it is in terms of 'i'" in note.message
 
 
 def test_nothing_is_said_of_sums() -> None:
-    assert not list(left_alternating(rows("s = 1;", "s = s + 2;").kernel))
+    assert not list(remaining_periodic_integers(rows("s = 1;", "s = s + 2;").kernel))

@@ -12,7 +12,7 @@ from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.plan.dispatch_table import around, sizes_on_hosts, wrong_choices
 from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice
-from tilepragma.sizes.records import HOST, RecordedChoice, TunedVersion, kept_file, kept_text
+from tilepragma.sizes.records import HOST, RecordedChoice, TunedVersion, records_file, records_text
 
 SOURCE = """\
 void sweep(int steps, int n, float *a)
@@ -33,7 +33,7 @@ CHOICES = [
 def translated(folder: Path, host: object, last: str = "verify") -> TranslateResult:
     source = folder / "sweep.c"
     source.write_text(SOURCE)
-    kept_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {"sweep": {"host": host}}}, indent=1))
+    records_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {"sweep": {"host": host}}}, indent=1))
     return translate(TranslateRequest(str(source), last=last))
 
 
@@ -122,7 +122,7 @@ def test_the_merged_choices_are_right(tmp_path: Path) -> None:
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     choices = tuple(RecordedChoice(one["bytes"], one.get("trips"), one["sizes"]) for one in CHOICES)  # type: ignore[arg-type]
     winner = TunedVersion("sweep", HOST, "threads", {}, {"machine": "here"}, choices, 400)
-    text = kept_text(None, winner)
+    text = records_text(None, winner)
     assert json.loads(text)["kernels"]["sweep"]["host"]["choices"] == CHOICES
     (tmp_path / "sweep.c").write_text(SOURCE)
     (tmp_path / "sweep.tilek.json").write_text(text)
@@ -130,7 +130,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert plan.measured == MeasuredSizes(
         400, tuple(SizeChoice(one.bytes, one.trips, tuple(one.sizes.values())) for one in choices)
     )
-    assert json.loads(kept_text(text, TunedVersion("sweep", HOST, "threads", {}, None)))["kernels"] == {}
+    assert json.loads(records_text(text, TunedVersion("sweep", HOST, "threads", {}, None)))["kernels"] == {}
 
 
 STENCIL = """\
@@ -161,7 +161,7 @@ def test_other_tiles_of_time_steps_are_kept_for_cores_alone(tmp_path: Path, monk
     sizes = {size.object.name: 16 for size in skewed.sizes}
     facts = {"machine": "here"}
     choices = (RecordedChoice(1000, None, sizes),)
-    kept.write_text(kept_text(None, TunedVersion("jacobi", HOST, "threads", {}, facts, choices, 10, "skewed")))
+    kept.write_text(records_text(None, TunedVersion("jacobi", HOST, "threads", {}, facts, choices, 10, "skewed")))
     found = planned()
     assert found.host_steps == skewed.host_steps
     assert found.device_steps == plain.device_steps

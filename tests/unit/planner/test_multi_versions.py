@@ -10,7 +10,7 @@ import pytest
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.driver.texts import trying_environment
-from tilepragma.sizes.records import kept_file
+from tilepragma.sizes.records import records_file
 
 SOURCE = """\
 void add(int n, float a[n][40], float b[n][40])
@@ -30,7 +30,7 @@ def source(tmp_path: Path) -> Path:
     file = tmp_path / "a.c"
     file.write_text(SOURCE)
     rules = {"least_bytes": 0, "choices": [{"bytes": 800, "version": "unroll(8)"}]}
-    kept_file(str(file)).write_text(json.dumps({"version": 1, "kernels": {"add": {"host": rules}}}))
+    records_file(str(file)).write_text(json.dumps({"version": 1, "kernels": {"add": {"host": rules}}}))
     return file
 
 
@@ -63,7 +63,7 @@ def test_other_sources_and_what_is_asked_of_a_source_itself_have_none(
     other.write_text(SOURCE)
     assert tried(monkeypatch, source, THREADS).plans[0].versions
     assert translate(TranslateRequest(str(other))).plans[0].versions == ()
-    assert translate(TranslateRequest(str(source), kept=False)).plans[0].versions == ()
+    assert translate(TranslateRequest(str(source), use_records=False)).plans[0].versions == ()
     monkeypatch.delenv("TILEK_CANDIDATES")
     assert [one.text for one in translate(TranslateRequest(str(source))).plans[0].versions] == ["unroll(8)"]
 

@@ -33,7 +33,7 @@ def order_of(plan: KernelPlan) -> list[str]:
 
 def matrix_kernel(outer, inner, **directive):  # type: ignore[no-untyped-def]
     a = array("A", n, m)
-    body = loop(i, 0, n, loop(j, 0, m, assign(a[i][j], b, "+="), at=inner), at=outer)
+    body = loop(i, 0, n, loop(j, 0, m, assign(a[i][j], b, "+="), directive=inner), directive=outer)
     clauses = data(section("A", (0, n.object.name), (0, "m")), mode="rw", live="inout")
     return kernel(body, data=(clauses,), **directive)
 
@@ -76,7 +76,7 @@ def test_listing_3_is_an_accelerator() -> None:
 def test_convolution_infers_the_sections_of_rows() -> None:
     a, c = rows("A", 2), rows("B", 2)
     stencil = a[i - 1][j - 1] + a[i + 1][j]
-    body = loop(i, 1, n - 1, loop(j, 1, m - 1, assign(c[i][j], stencil)), at=on(tile("thread")))
+    body = loop(i, 1, n - 1, loop(j, 1, m - 1, assign(c[i][j], stencil)), directive=on(tile("thread")))
     plan = planned(kernel(body)).made
 
     lines = {

@@ -1,4 +1,4 @@
-"""Plans of C text: chains, order, launches, scalars, data and targets, each rule of LANGUAGE.md once."""
+"""Plans of C text: chains, order, launches, scalars, data and targets, each rule of docs/LANGUAGE.md once."""
 
 from __future__ import annotations
 

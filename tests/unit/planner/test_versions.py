@@ -11,7 +11,7 @@ from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.plan.dispatch_table import sizes_on_hosts
-from tilepragma.sizes.records import kept_file
+from tilepragma.sizes.records import records_file
 
 SOURCE = """\
 void sweep(int n, int m, double a[n][m], double b[n][m])
@@ -47,7 +47,7 @@ def translated(
     source = folder / "sweep.c"
     source.write_text(SOURCE)
     entry = {size_class: {"least_bytes": 0, "choices": list(choices)}}
-    kept_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {kernel: entry}}, indent=1))
+    records_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {kernel: entry}}, indent=1))
     return translate(TranslateRequest(str(source), last=last))
 
 
@@ -129,7 +129,7 @@ def test_names_and_programs_of_versions(tmp_path: Path) -> None:
         "host": {"least_bytes": 0, "choices": [{"bytes": 800, "version": THREADS}]},
         "device": {"least_bytes": 0, "choices": [{"bytes": 800, "version": "unroll(2)"}]},
     }
-    kept_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {"sweep": entry}}))
+    records_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {"sweep": entry}}))
     result = translate(TranslateRequest(str(source), kernel_folder=tmp_path / "kernels"))
     assert [plan.kernel.name for plan in result.plans] == ["sweep", "sum", "sweep_version1"]
     names = [one.plan.kernel.name for one in result.plans[0].versions]

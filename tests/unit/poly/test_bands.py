@@ -13,7 +13,7 @@ from tests.thesis.schedule_legality import untilable
 from tilepragma.poly.bands import SEARCH, BandKind, OuterLoop, Part, parallel_parts, parts_in
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import intra_tile
-from tilepragma.poly.intra_tile_schedule import point_order
+from tilepragma.poly.intra_tile_schedule import intra_tile_order
 from tilepragma.poly.program import Program, program_of
 from tilepragma.poly.program_model import Dependence
 from tilepragma.poly.schedule import Schedule
@@ -90,7 +90,7 @@ def test_what_carries_nothing_comes_outermost() -> None:
     found = only(COLUMN_SUMS)
     assert found.kind is BandKind.DOALL
     assert matrix(found.statements[0]) == ((0, 1), (1, 0))
-    assert found.at_once == (0,)
+    assert found.parallel == (0,)
 
 
 def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
@@ -105,7 +105,7 @@ def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
 def test_statements_that_do_not_tie_each_other_are_taken_apart_only_where_that_runs_more_at_once() -> None:
     found = list(parts_in(parts(TWO_NESTS)))
     assert [len(each.statements) for each in found] == [1, 1, 1]
-    assert [len(each.at_once) for each in found] == [2, 1, 2]
+    assert [len(each.parallel) for each in found] == [2, 1, 2]
 
 
 def test_a_row_of_four_values_is_not_worth_a_launch() -> None:
@@ -130,7 +130,7 @@ def test_bands_are_tilable(nest: str | CFunction) -> None:
 
 def test_points_run_along_the_rows_of_arrays() -> None:
     part, dependences = with_dependences(LU)
-    found = point_order(part, dependences)
+    found = intra_tile_order(part, dependences)
     deepest = [each for each in part.statements if each.statement.depth == 3]
     assert found.along is not None
     assert all(found.order[each.statement.name][2].coefficients == (0, 1, 0) for each in deepest)  # j
@@ -138,7 +138,7 @@ def test_points_run_along_the_rows_of_arrays() -> None:
 
 def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
     part, dependences = with_dependences(GAUSS_SEIDEL)
-    found = point_order(part, dependences)
+    found = intra_tile_order(part, dependences)
     assert found.order["S0"][1].coefficients == (1, 0)
     assert (found.along, found.chained) == (None, 1)
 
@@ -146,7 +146,7 @@ def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
 def test_waiting_for_one_column_is_no_chain() -> None:
     made = program(PATHS)
     (part,) = parts_in(parallel_parts(made.statements, made.dependences))
-    found = point_order(part, made.dependences)
+    found = intra_tile_order(part, made.dependences)
     assert (found.along, found.chained) == (2, None)
 
 

@@ -14,7 +14,7 @@ from tilepragma.poly.bands import BandKind, Part, parallel_parts
 from tilepragma.poly.concurrent_start import ConcurrentStart, concurrent_start
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import concurrent_tile
-from tilepragma.poly.intra_tile_schedule import point_order
+from tilepragma.poly.intra_tile_schedule import intra_tile_order
 from tilepragma.poly.program import Program, program_of
 from tilepragma.poly.schedule import Schedule, affine_map
 
@@ -76,7 +76,7 @@ def start(made: Program) -> tuple[Part, ConcurrentStart | None]:
     (part,) = parallel_parts(made.statements, made.dependences)
     assert isinstance(part, Part)
     assert part.kind is BandKind.WAVEFRONT
-    found = concurrent_start(part, made.dependences, point_order(part, made.dependences).along)
+    found = concurrent_start(part, made.dependences, intra_tile_order(part, made.dependences).along)
     if found is not None:
         assert untilable(Schedule(found.part.statements), made.dependences) == ()
         assert violations(Schedule(found.part.statements), made.dependences) == ()

@@ -127,7 +127,7 @@ def test_statements_of_one_iteration_stand_apart() -> None:
     assert placed.axes == ("t", "i")
     assert len(set(placed.spots)) == len(space.instances)
     for spot, instance in zip(placed.spots, space.instances, strict=True):
-        assert spot == (instance.at[0] + 0.5 * instance.statement, instance.at[1])
+        assert spot == (instance.point[0] + 0.5 * instance.statement, instance.point[1])
 
 
 def test_a_statement_outside_the_innermost_loop_stands_before_it() -> None:

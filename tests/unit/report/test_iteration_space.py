@@ -16,7 +16,7 @@ def test_points_of_a_triangle_are_those_of_the_loops() -> None:
     for k in range(5):
         expected += [(0, (k, i)) for i in range(k + 1, 5)]
         expected += [(1, (k, i, j)) for i in range(k + 1, 5) for j in range(k + 1, 5)]
-    assert [(one.statement, one.at) for one in space.instances] == expected  # in the order of execution, too
+    assert [(one.statement, one.point) for one in space.instances] == expected  # in the order of execution, too
     assert space.sizes == {"n": 5}
 
 
@@ -40,7 +40,7 @@ def test_tiles_are_those_of_the_hyperplanes() -> None:
     space = space_of(golden("smooth"))
     sums = sorted({sum(one.tile) for one in space.instances})
     for one in space.instances:
-        j, i = one.at
+        j, i = one.point
         assert one.tile == (j // 4, (j + i) // 4)
         assert one.wavefront == sums.index(sum(one.tile))
 
@@ -49,7 +49,7 @@ def test_diamonds_all_begin_together() -> None:
     space = space_of(golden("jacobi_1d"))
     per_wavefront: dict[int, set[tuple[int, ...]]] = {}
     for one in space.instances:
-        t, i = one.at
+        t, i = one.point
         half = one.statement
         assert one.tile == ((2 * t - i + half) // space.extent, (2 * t + i + half) // space.extent)
         per_wavefront.setdefault(one.wavefront, set()).add(one.tile)
@@ -94,7 +94,7 @@ def test_long_constant_loops_are_cut_short() -> None:
         "    for (int i = 3999; i > 0; i -= 2)\n        a[i] = a[i] + 1.0;\n}\n"
     )
     assert space.cut
-    assert [one.at for one in space.instances] == [(value,) for value in range(3999, 3999 - 2 * 40, -2)]
+    assert [one.point for one in space.instances] == [(value,) for value in range(3999, 3999 - 2 * 40, -2)]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_nests_without_a_picture(body: str, said: str) -> None:
 def test_every_instance_is_there_once() -> None:
     for name in CASES:
         space = space_of(golden(name))
-        keys = [(one.statement, one.at) for one in space.instances]
+        keys = [(one.statement, one.point) for one in space.instances]
         assert len(set(keys)) == len(keys)
         assert all(0 <= end < len(keys) for pair in space.pairs for end in (pair.source, pair.sink))
         assert not any(a == b for a, b in itertools.pairwise(keys))
@@ -130,5 +130,5 @@ def test_of_four_loops_three_are_drawn() -> None:
     )
     assert space.depth == 3
     assert space.fixed == {"k": 2}
-    assert [one.at for one in space.instances] == [(t, i, j) for t in range(4) for i in (1, 2, 3) for j in (1, 2, 3)]
+    assert [one.point for one in space.instances] == [(t, i, j) for t in range(4) for i in (1, 2, 3) for j in (1, 2, 3)]
     assert {pair.distance for pair in space.pairs} == {(0, 1, 0), (1, -1, 0), (1, 0, 0)}

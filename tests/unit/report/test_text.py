@@ -78,7 +78,7 @@ def test_hyperplanes_are_those_of_the_launches() -> None:
     cores, devices = text[text.index("  on cores") :].split("  on devices", 1)
     assert "hyperplanes phi, line 7: (2*t - i, 2*t + i, 2*t + j)\n" in cores
     assert "hyperplanes phi, line 10: (2*t - i + 1, 2*t + i + 1, 2*t + j + 1)\n" in cores
-    assert "tiles t = floor(phi / size): those of equal t1 + t2 at once, t3 in order inside each\n" in cores
+    assert "tiles t = floor(phi / size): those of equal t1 + t2 in parallel, t3 in order inside each\n" in cores
     assert "phi" not in devices
 
 
@@ -202,7 +202,7 @@ def test_loops_that_are_taken_apart_are_named() -> None:
       for (int i = 0; i < n; i++) a[i] += a[p];
     }"""
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
-    assert "  taken apart the loop over i, line 4, at p, which others of its iterations read\n" in text
+    assert "  split       the loop over i, line 4, at p, which others of its iterations read\n" in text
 
 
 def launches_of(source: str) -> str:
@@ -261,7 +261,7 @@ void mv(int n, int a[n][n], int **rows, int *restrict x, const int *y, const int
 }
 """)
     line = re.search(
-        r"neighbours along i, which alone runs at once: ([^:]*?)\n +neither coalesced nor staged: (.*)\n", text
+        r"neighbours along i, which alone runs in parallel: ([^:]*?)\n +neither coalesced nor staged: (.*)\n", text
     )
     assert line is not None
     said = {phrase.strip() for phrase in " ".join(line[1].split()).split(",")}
@@ -292,13 +292,13 @@ void scaled(long n, unsigned char *restrict a)
 def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_positions(size: str, alone: bool, wide: bool) -> None:
     result = translate(TranslateRequest("t.c", text=SCALED.encode(), last="choose_sizes"))
     text = explain(kernel_reports(result, parse_sizes([f"n={size}"])))
-    assert ("(one alone: nothing runs at once)" in text) == alone
+    assert ("(one alone: nothing runs in parallel)" in text) == alone
     said = f"positions of 32 bits, on devices: 'a' has {size} elements, more than 1073741824 (2^30)"
     assert (said in text) == wide
 
 
 def test_the_length_that_needs_wide_positions_is_the_runtimes() -> None:
-    text = (Path(__file__).parents[3] / "runtime" / "residence.c").read_text()
+    text = (Path(__file__).parents[3] / "runtime" / "arrays" / "device_arrays.c").read_text()
     body = text[text.index("int tilek_index_bits(") :]
     found = re.search(r"most = \(int64_t\)1 << (\d+);", body)
     assert found is not None and 1 << int(found[1]) == MOST_SHORT_POSITIONS

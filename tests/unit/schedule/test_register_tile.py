@@ -354,7 +354,7 @@ def test_updates_of_a_factorisation_keep_elements_on_both_sides_of_its_diagonal(
 # -- broken plans
 
 
-def with_buffers(found: KernelPlan, change: Callable[[PackedPanels], Statement]) -> KernelPlan:
+def panel_parts(found: KernelPlan, change: Callable[[PackedPanels], Statement]) -> KernelPlan:
     """The plan with every PackedPanels on the host changed."""
 
     def in_block(block: Block) -> Block:
@@ -421,7 +421,7 @@ BROKEN: dict[str, tuple[Callable[[Panel], Panel], str]] = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_wrong_buffer_is_refused(name: str) -> None:
     change, sentence = BROKEN[name]
-    found = prove(with_buffers(product(), with_buffer(change)))
+    found = prove(panel_parts(product(), with_buffer(change)))
     if sentence:
         assert sentence in " ".join(fault.message for fault in found)
     else:
@@ -438,7 +438,7 @@ def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
         moved = Binary("+", row, Binary("-", k, k, INT), INT)
         return replace(node, buffers=(replace(buffer, access=replace(buffer.access, subscripts=(moved, column))),))
 
-    broken = with_buffers(product(), change)
+    broken = panel_parts(product(), change)
     assert "names an iterator of a loop inside" in " ".join(fault.message for fault in prove(broken))
 
 
@@ -454,13 +454,13 @@ def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
     ],
 )
 def test_wrong_padding_is_refused(change: Callable[[Panel], Panel], sentence: str) -> None:
-    found = prove(with_buffers(product(), with_padded(change)))
+    found = prove(panel_parts(product(), with_padded(change)))
     assert sentence in " ".join(fault.message for fault in found)
 
 
 def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:
     found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
-    broken = with_buffers(
+    broken = panel_parts(
         found, lambda node: replace(node, buffers=tuple(replace(one, stored=True) for one in node.buffers))
     )
     assert "the buffer of 'd' has elements that are not surely accessed" in " ".join(
@@ -469,7 +469,7 @@ def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:
 
 
 def test_a_sum_that_is_not_written_back_is_refused() -> None:
-    broken = with_buffers(sums("s[i] += a[i][j] * x[j];"), with_buffer(lambda one: replace(one, stored=False)))
+    broken = panel_parts(sums("s[i] += a[i][j] * x[j];"), with_buffer(lambda one: replace(one, stored=False)))
     assert "is written but not written back" in " ".join(fault.message for fault in prove(broken))
 
 
@@ -493,7 +493,7 @@ def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
 
         return replace(node, body=in_block(node.body))
 
-    faults = " ".join(fault.message for fault in prove(with_buffers(found, from_the_diagonal)))
+    faults = " ".join(fault.message for fault in prove(panel_parts(found, from_the_diagonal)))
     assert "the buffer of 'b' has elements that are also accessed in another way inside" in faults
 
 

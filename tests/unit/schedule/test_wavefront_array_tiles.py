@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.source_plans import plan
-from tilepragma.cost.tile_bytes import boxes_fit, usual_box_bytes
+from tilepragma.cost.tile_bytes import array_tiles_fit, default_array_tile_bytes
 from tilepragma.ir.expressions import Binary, integer
 from tilepragma.ir.loop_tree import Barrier, Block, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import expression, number, polynomial
@@ -72,8 +72,8 @@ def test_what_a_tile_does_not_come_back_to_is_read_where_it_is() -> None:
 def test_boxes_are_counted_in_whole_words() -> None:
     made = plan(LINE)
     assert [size.device for size in made.sizes] == [16, 16]
-    assert usual_box_bytes(made, launch_of(made)) == 136  # 33 floats
-    assert boxes_fit(made, launch_of(made))
+    assert default_array_tile_bytes(made, launch_of(made)) == 136  # 33 floats
+    assert array_tiles_fit(made, launch_of(made))
 
 
 @pytest.mark.parametrize(

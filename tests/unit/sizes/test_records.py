@@ -14,7 +14,7 @@ from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import State, TranslateRequest, TranslateResult
 from tilepragma.plan.kernel_plan import SizeChoice
 from tilepragma.planner import applied_records
-from tilepragma.sizes.records import DEVICE, HOST, TunedVersion, kept_file, kept_text, read_kept, with_kept
+from tilepragma.sizes.records import DEVICE, HOST, TunedVersion, parse_records, records_file, records_text, with_records
 from tilepragma.verify.rules import PlanFault
 
 SOURCE = """\
@@ -39,10 +39,10 @@ def translated(folder: Path, kept: str | None, *, take: bool = True, last: str =
     source = folder / "sweep.c"
     source.write_text(SOURCE)
     if kept is None:
-        kept_file(str(source)).unlink(missing_ok=True)
+        records_file(str(source)).unlink(missing_ok=True)
     else:
-        kept_file(str(source)).write_text(kept)
-    return translate(TranslateRequest(str(source), kept=take, last=last))
+        records_file(str(source)).write_text(kept)
+    return translate(TranslateRequest(str(source), use_records=take, last=last))
 
 
 @pytest.fixture(scope="module")
@@ -159,40 +159,42 @@ def test_hosts_choose_at_launch_no_more(plain: TranslateResult) -> None:
     [plan] = plain.plans
     assert plan.processor_choices
     plan = replace(plan, choices=(SizeChoice(None, None, (8, 8)),))
-    kept = read_kept(text_of(host=SIZES, device=SIZES), "sweep.tilek.json", Diagnostics())
-    on_hosts, on_devices = (with_kept(plan, [one for one in kept if one.size_class == own]) for own in (HOST, DEVICE))
+    kept = parse_records(text_of(host=SIZES, device=SIZES), "sweep.tilek.json", Diagnostics())
+    on_hosts, on_devices = (
+        with_records(plan, [one for one in kept if one.size_class == own]) for own in (HOST, DEVICE)
+    )
     assert (on_hosts.choices, on_hosts.processor_choices) == ((), ())
     assert (on_devices.choices, on_devices.processor_choices) == (plan.choices, plan.processor_choices)
 
 
 def test_text_is_read_back_and_others_stay() -> None:
     facts = {"machine": "a box", "seconds": 0.5}
-    first = kept_text(None, TunedVersion("sweep", HOST, "threads", SIZES, facts))
-    second = kept_text(first, TunedVersion("other", DEVICE, "cuda", {"i_size": 8}, facts))
+    first = records_text(None, TunedVersion("sweep", HOST, "threads", SIZES, facts))
+    second = records_text(first, TunedVersion("other", DEVICE, "cuda", {"i_size": 8}, facts))
     found = Diagnostics()
-    kept = {(one.kernel, one.size_class): dict(one.sizes) for one in read_kept(second, "f", found)}
+    kept = {(one.kernel, one.size_class): dict(one.sizes) for one in parse_records(second, "f", found)}
     assert kept == {("sweep", HOST): SIZES, ("other", DEVICE): {"i_size": 8}}
     assert list(found) == []
     assert json.loads(second)["kernels"]["sweep"]["host"]["machine"] == "a box"
 
 
 def test_a_default_that_won_takes_out_what_was_kept() -> None:
-    host = kept_text(None, TunedVersion("sweep", HOST, "threads", SIZES, {}))
-    both = kept_text(host, TunedVersion("sweep", DEVICE, "cuda", SIZES, {}))
-    left = json.loads(kept_text(both, TunedVersion("sweep", HOST, "threads", SIZES, None)))
+    host = records_text(None, TunedVersion("sweep", HOST, "threads", SIZES, {}))
+    both = records_text(host, TunedVersion("sweep", DEVICE, "cuda", SIZES, {}))
+    left = json.loads(records_text(both, TunedVersion("sweep", HOST, "threads", SIZES, None)))
     assert left["kernels"]["sweep"].keys() == {"device"}
-    assert json.loads(kept_text(host, TunedVersion("sweep", HOST, "threads", SIZES, None))) == {
+    assert json.loads(records_text(host, TunedVersion("sweep", HOST, "threads", SIZES, None))) == {
         "version": 1,
         "kernels": {},
     }
 
 
 def test_a_default_that_won_elsewhere_takes_out_nothing() -> None:
-    host = kept_text(None, TunedVersion("sweep", HOST, "threads", SIZES, {}))
-    assert kept_text(host, TunedVersion("sweep", HOST, "opencl", SIZES, None)) == host
+    host = records_text(None, TunedVersion("sweep", HOST, "threads", SIZES, {}))
+    assert records_text(host, TunedVersion("sweep", HOST, "opencl", SIZES, None)) == host
 
 
 @pytest.mark.parametrize("damaged", ["{", "[]", '{"version": 9, "kernels": {"a": {}}}', '{"version": 1, "kernels": 3}'])
 def test_damaged_text_is_written_anew(damaged: str) -> None:
-    text = kept_text(damaged, TunedVersion("sweep", HOST, "threads", SIZES, {}))
+    text = records_text(damaged, TunedVersion("sweep", HOST, "threads", SIZES, {}))
     assert json.loads(text)["kernels"] == {"sweep": {"host": {"sizes": SIZES, "target": "threads"}}}

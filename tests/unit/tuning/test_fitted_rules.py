@@ -154,7 +154,7 @@ def test_the_default_is_told_by_the_sizes_that_its_launches_have(builds: dict[st
         "  for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n"
         "      for (int k = 0; k < m; k++) C[i][j] += A[i][k] * B[k][j];\n}\n"
     )
-    [product] = translate(TranslateRequest(str(source), last="choose_sizes", kept=False)).plans
+    [product] = translate(TranslateRequest(str(source), last="choose_sizes", use_records=False)).plans
     occasion = Occasion(1, 1, {(96,): 2.0, (200,): 1.9, (400,): 3.0}, 1.9, (96,))
     found = replace(
         lesson(builds, lambda version, _: 1.0), plan=product, target="threads", occasions={"m=400,n=400": occasion}

@@ -26,7 +26,7 @@ def lay(folder: Path, cpu: int, siblings: str, caches: list[tuple[int, str, str,
 
 
 def test_two_threads_a_core_share_the_near_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_processor, "_own_cpus", lambda: {0, 1, 4, 5})
+    monkeypatch.setattr(host_processor, "_our_cpus", lambda: {0, 1, 4, 5})
     for cpu in (0, 1, 4, 5):
         core = f"{cpu % 4},{cpu % 4 + 4}"
         lay(
@@ -49,8 +49,8 @@ def test_two_threads_a_core_share_the_near_caches(tmp_path: Path, monkeypatch: p
 
 
 def test_without_files_there_are_usual_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_processor, "_own_cpus", lambda: {0, 1, 2})
-    monkeypatch.setattr(host_processor, "_asked", lambda name: 0)
+    monkeypatch.setattr(host_processor, "_our_cpus", lambda: {0, 1, 2})
+    monkeypatch.setattr(host_processor, "_sysconf", lambda name: 0)
     found = this_host(tmp_path / "none", tmp_path / "nothing")
     assert (found.cores, found.threads, found.line, found.clock, found.memory) == (3, 3, 64, 0.0, 4 << 30)
     assert found.caches == (Cache(1, 32 << 10, 1, 1), Cache(2, 512 << 10, 1, 1))
@@ -58,7 +58,7 @@ def test_without_files_there_are_usual_numbers(tmp_path: Path, monkeypatch: pyte
 
 def test_the_c_library_is_asked_where_there_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"SC_LEVEL1_DCACHE_SIZE": 65536, "SC_LEVEL2_CACHE_SIZE": 1 << 20, "SC_LEVEL1_DCACHE_LINESIZE": 32}
-    monkeypatch.setattr(host_processor, "_asked", lambda name: sizes.get(name, 0))
+    monkeypatch.setattr(host_processor, "_sysconf", lambda name: sizes.get(name, 0))
     found = this_host(tmp_path / "none", tmp_path / "nothing")
     assert found.line == 32
     assert [cache.size for cache in found.caches] == [65536, 1 << 20]

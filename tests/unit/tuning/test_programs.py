@@ -24,7 +24,7 @@ def event(kernel: str, microseconds: float, category: str = "kernel", **more: ob
 
 
 def trace_text(*events: dict[str, object]) -> str:
-    """As runtime/profile.c writes it."""
+    """As runtime/kernel/profile.c writes it."""
     return '{"displayTimeUnit": "ms", "traceEvents": [\n' + ",\n".join(map(json.dumps, events)) + "\n]}\n"
 
 
@@ -190,7 +190,7 @@ def test_a_full_profile_does_not_tell_all(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_limit_of_a_profile_is_the_runtimes() -> None:
-    source = Path(__file__).resolve().parents[3] / "runtime" / "profile.c"
+    source = Path(__file__).resolve().parents[3] / "runtime" / "kernel" / "profile.c"
     assert "MOST_EVENTS = 1 << 20 " in source.read_text()
     assert programs._MOST_EVENTS == 1 << 20
 

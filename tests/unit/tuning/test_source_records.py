@@ -16,7 +16,7 @@ from tilepragma.sizes.records import DEVICE, HOST, SizeClass
 from tilepragma.sizes.search import Layout, Ranking, Sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning
 from tilepragma.tuning.layout_search import ROUNDS, LayoutSearch, Trial
-from tilepragma.tuning.source_records import kept_layouts, set_aside, winner_of
+from tilepragma.tuning.source_records import recorded_layouts, set_aside, winner_of
 
 SOURCE = """\
 void sweep(int steps, int n, float *a)
@@ -109,15 +109,15 @@ def test_several_layouts_of_launches_cannot_be_kept(plan: KernelPlan) -> None:
 
 def test_what_was_kept_before(plan: KernelPlan, tmp_path: Path) -> None:
     source = tmp_path / "sweep.c"
-    assert kept_layouts(str(source), plan) == {}
+    assert recorded_layouts(str(source), plan) == {}
     host, device = {"sizes": {"t_i_size": 7, "t_size": 5}}, {"sizes": {"t_size": 3, "t_i_size": 4}}
     file = tmp_path / "sweep.tilek.json"
     file.write_text(json.dumps({"version": 1, "kernels": {"sweep": {"host": host, "device": device}}}))
-    assert kept_layouts(str(source), plan) == {HOST: (5, 7), DEVICE: (3, 4)}
+    assert recorded_layouts(str(source), plan) == {HOST: (5, 7), DEVICE: (3, 4)}
     file.write_text(json.dumps({"version": 1, "kernels": {"sweep": {"host": {"sizes": {"i_size": 7}}}}}))
-    assert kept_layouts(str(source), plan) == {}
+    assert recorded_layouts(str(source), plan) == {}
     file.write_text("{")
-    assert kept_layouts(str(source), plan) == {}
+    assert recorded_layouts(str(source), plan) == {}
 
 
 @pytest.mark.parametrize(

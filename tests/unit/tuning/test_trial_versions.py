@@ -25,7 +25,7 @@ def test_sizes_that_make_the_same_launches_are_one_version(tmp_path: Path, monke
     """Blocks of 16, 40 and 96 rows hold all of 10 rows, those of 8 do not; the default, of 96, is the first of its kind."""
     source = tmp_path / "product.c"
     source.write_text(PRODUCT)
-    [plan] = translate(TranslateRequest(str(source), last="choose_sizes", kept=False)).plans
+    [plan] = translate(TranslateRequest(str(source), last="choose_sizes", use_records=False)).plans
     [size] = plan.sizes
     layouts = [Layout((one,)) for one in (16, 8, 40, 96, 4)]
     ranking = Ranking((size.object.name,), tuple(layouts), layouts[3])

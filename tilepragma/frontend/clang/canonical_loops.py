@@ -1,4 +1,4 @@
-"""Recognises canonical `for` loops (LANGUAGE.md), and says why another loop is none."""
+"""Recognises canonical `for` loops (docs/LANGUAGE.md), and says why another loop is none."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from tilepragma.ir.directives import (
     Construct,
     CountClause,
     DataClause,
+    OtherClause,
     PrivateClause,
     ReductionClause,
     SorClause,
@@ -93,6 +94,7 @@ Clause = (
     | PrivateClause
     | SorClause
     | TileClause
+    | OtherClause
     | Flag
     | Expressions
     | Number
@@ -101,12 +103,13 @@ Clause = (
 )
 """The meaning of a clause; the list form of a count yields several."""
 
-_Parser = Callable[[RawClause, Diagnostics], tuple[Clause, ...]]
+#: The meaning of a clause; nothing after errors, which are reported.
+Parser = Callable[[RawClause, Diagnostics], tuple[Clause, ...]]
 
 
 def parse_clause(raw: RawClause, construct: Construct, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     """The meaning of `raw`, a clause of `construct`; empty after errors, which are reported."""
-    parser, form = _PARSERS[raw.name], _FORMS[raw.name]
+    parser, form = PARSERS[raw.name], FORMS[raw.name]
     if construct is Construct.UPDATE and raw.name == "device":
         parser, form = parse_data, "device(A[0:n])"
     if raw.index is not None and raw.name not in ("tile", "num_gangs", "num_workers"):
@@ -136,7 +139,7 @@ def _expression(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     if values is None:
         return ()
     if len(values) > 1 and raw.name != "wait":
-        diagnostics.error(values[1].range, f"clause '{raw.name}' takes one expression", f"write {_FORMS[raw.name]}")
+        diagnostics.error(values[1].range, f"clause '{raw.name}' takes one expression", f"write {FORMS[raw.name]}")
         return ()
     if raw.name == "device" and (values[0].literal or 0) < 0:
         diagnostics.error(values[0].range, "a device number cannot be negative", "devices are counted from 0")
@@ -169,7 +172,7 @@ def _count(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     axis = AxisKind(raw.name[len("num_") : -1])
     most = 1 if axis is AxisKind.THREAD or raw.index is not None else 3
     if len(values) > most:
-        many = "gangs and workers have three dimensions" if most == 3 else f"write {_FORMS[raw.name]}"
+        many = "gangs and workers have three dimensions" if most == 3 else f"write {FORMS[raw.name]}"
         diagnostics.error(values[most].range, f"clause '{raw.name}' has too many counts", many)
         return ()
     positive = [_positive(value, f"the count of '{raw.name}'", diagnostics) for value in values]
@@ -202,7 +205,7 @@ def _number(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     value = expression(raw.arguments or ())
     if value.literal is None or value.literal < 1:
         diagnostics.error(
-            value.range, f"clause '{raw.name}' needs a positive integer literal", f"write {_FORMS[raw.name]}"
+            value.range, f"clause '{raw.name}' needs a positive integer literal", f"write {FORMS[raw.name]}"
         )
         return ()
     return (Number(raw.name, value.literal, raw.range),)
@@ -241,7 +244,7 @@ def _identifiers(tokens: Sequence[Token], raw: RawClause, diagnostics: Diagnosti
         name = "".join(token.text for token in part)
         if not (is_plain or (raw.name != "name" and _MEMBER.fullmatch(name))) or part[0].text in _KEYWORDS:
             what = "a variable" if raw.name != "name" else "a name"
-            diagnostics.error(range_of(part), f"'{text_of(part)}' is not {what}", f"write {_FORMS[raw.name]}")
+            diagnostics.error(range_of(part), f"'{text_of(part)}' is not {what}", f"write {FORMS[raw.name]}")
             fine = False
         elif name in names:
             diagnostics.error(range_of(part), f"'{name}' is named twice in clause '{raw.name}'", "name it once")
@@ -261,7 +264,7 @@ def _reduction(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     colon = next((index for index, token in enumerate(tokens) if token.text == ":"), None)
     if not colon or colon + 1 == len(tokens):
         diagnostics.error(
-            raw.range, "clause 'reduction' needs an operator, a colon and variables", f"write {_FORMS['reduction']}"
+            raw.range, "clause 'reduction' needs an operator, a colon and variables", f"write {FORMS['reduction']}"
         )
         return ()
     operator = text_of(tokens[:colon])
@@ -453,7 +456,8 @@ def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics:
 
 _WITHOUT_ARGUMENTS = ("async", "wait", "independent", "seq")
 _DATA_NAMES = ("data", "copy", "copyin", "copyout", "create", "delete", "present", "self")
-_FORMS = {
+#: Clause -> how it is written, for messages. `PARSERS`, `CLAUSES` of constructs.py and this have a row for every clause.
+FORMS = {
     **{name: f"{name}(A[0:n])" for name in _DATA_NAMES},
     "data": "data(A[0:n], mode:rw, live:inout)",
     "num_threads": "num_threads(count)",
@@ -476,7 +480,7 @@ _FORMS = {
     "seq": "seq",
 }
 
-_PARSERS: dict[str, _Parser] = {
+PARSERS: dict[str, Parser] = {
     **dict.fromkeys(_DATA_NAMES, parse_data),
     **dict.fromkeys(("num_threads", "num_gangs", "num_workers"), _count),
     **dict.fromkeys(("device", "async", "wait", "if"), _expression),

@@ -1,4 +1,4 @@
-"""All constructs and clauses, and which construct takes which clause: the table of LANGUAGE.md."""
+"""All constructs and clauses, and which construct takes which clause (docs/LANGUAGE.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of LANGUAGE.md: the tokens of one directive to the types of `ir/directives.py`."""
+"""The grammar of docs/LANGUAGE.md: the tokens of one directive to the types of `ir/directives.py`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from tilepragma.ir.directives import (
     Directive,
     KernelDirective,
     LoopDirective,
+    OtherClause,
     PrivateClause,
     ReductionClause,
     RoutineDirective,
@@ -176,6 +177,7 @@ def _kernel(clauses: Sequence[Clause], place: SourceRange) -> KernelDirective:
         privates=_of(PrivateClause, clauses),
         independent=any(_is_flag(clause, "independent") for clause in clauses),
         sor=next(iter(_of(SorClause, clauses)), None),
+        others=_of(OtherClause, clauses),
     )
 
 
