@@ -6,7 +6,7 @@ The user's clauses, the default mapping or the automatic planner produce it; one
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.frozen_values import dataclass
@@ -17,8 +17,7 @@ from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, Ker
 from tilepragma.ir.types import ScalarType, Type
 
 #: The host evaluates it in the user's function right before the launch: text of a clause, or an
-#: expression over host objects. Expressions may call the helpers of tilek.h (Callee.HELPER;
-#: 64-bit).
+#: expression over host objects, which may call helpers of tilek.h (Callee.HELPER; 64-bit).
 HostExpression = ClauseExpression | Expression
 
 
@@ -61,9 +60,7 @@ class ArrayArgument:
 
 @dataclass(frozen=True)
 class Reduction:
-    """`object` starts at the operator's identity in every instance; a tree over instance numbers
-    combines the instances, then the old value.
-    """
+    """Each instance starts `object` at the identity; a tree combines instances and old value."""
 
     operator: str
     object: DataObject
@@ -162,8 +159,7 @@ class HostCondition:
     steps: tuple[Step, ...]
 
 
-#: What the host runs in order. Later steps see the results of earlier steps; a launch stands in the
-#: tree once.
+#: What the host runs in order. Steps see the results of earlier steps; a launch stands here once.
 Step = Launch | HostLoop | HostCondition
 
 
@@ -284,10 +280,8 @@ def forms(launch: Launch) -> tuple[Launch, ...]:
 
 def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:
     """All launches of a tree, in textual order."""
-    launches: list[Launch] = []
-    for step in steps:
-        launches += (step,) if isinstance(step, Launch) else launches_in(step.steps)
-    return tuple(launches)
+    launches = ((step,) if isinstance(step, Launch) else launches_in(step.steps) for step in steps)
+    return tuple(chain.from_iterable(launches))
 
 
 @dataclass(frozen=True)

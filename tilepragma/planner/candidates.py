@@ -152,8 +152,8 @@ class _Search:
         if isinstance(jammed, ScheduleCandidate) and jammed.host_steps != best.host_steps:
             self._take(
                 jammed,
-                f"{best.strategy}, on cores: innermost loops wait for themselves, which {JAMMED_ROWS} rows side by "
-                "side hide",
+                f"{best.strategy}, on cores: innermost loops wait for themselves, "
+                f"which {JAMMED_ROWS} rows side by side hide",
             )
 
     def overlap(self, best: ScheduleCandidate, answers: Iterable[ScheduleCandidate | Refusal]) -> None:

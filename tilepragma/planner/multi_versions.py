@@ -44,10 +44,7 @@ def candidates_text(source: str, candidates: Candidates) -> str:
 
 
 def candidates_for(source: str, environment: Mapping[str, str]) -> Candidates | None:
-    """The candidates of a source in a build: empty for other sources, None where no file is given.
-
-    Raises OSError where the file cannot be read, or has another form.
-    """
+    """A source's candidates, empty for other sources; None without a file. Raises OSError."""
     name = environment.get(CANDIDATES_VARIABLE)
     if not name:
         return None

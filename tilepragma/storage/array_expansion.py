@@ -134,7 +134,7 @@ def proven_scop(region: Region, expansion: ExpandedKernel, statements: tuple[Sta
     from tilepragma.poly.extraction import extract_scop
     from tilepragma.poly.operation_limit import OperationLimitError
     from tilepragma.verify.layouts import layout_fault
-    from tilepragma.verify.storage import StorageMapping, Version, storage_fault
+    from tilepragma.verify.storage import StorageMap, Version, storage_fault
 
     kernel = expansion.kernel
     try:
@@ -142,7 +142,7 @@ def proven_scop(region: Region, expansion: ExpandedKernel, statements: tuple[Sta
     except OperationLimitError:
         return None
     original, changed = Version(region.statements, region.scop), Version(statements, scop)
-    mapping = StorageMapping(expansion.instead, expansion.copies, expansion.dead)
+    mapping = StorageMap(expansion.instead, expansion.copies, expansion.dead)
     if expansion.everywhere:
         return scop if layout_fault(original, changed, mapping, expansion.touching) is None else None
     return scop if storage_fault(original, changed, mapping) is None else None

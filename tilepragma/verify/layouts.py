@@ -1,5 +1,4 @@
-"""Proof that a region on arrays with another layout, each element in one place, computes what the
-original computes.
+"""Proof that a region on arrays with other layouts, one place an element, computes the same.
 
 The two are the same text but for the storage that accesses name, and for copies B[k] = A[x] before
 and A[x] = B[k] after everything else. Let
@@ -30,7 +29,7 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, 
 from tilepragma.poly.scop import Reference, Scop
 from tilepragma.verify.storage import (
     Copy,
-    StorageMapping,
+    StorageMap,
     Version,
     added_copies,
     added_nodes,
@@ -41,9 +40,7 @@ from tilepragma.verify.storage import (
 )
 
 
-def layout_fault(
-    original: Version, changed: Version, storage: StorageMapping, touching: Scop | None = None
-) -> str | None:
+def layout_fault(original: Version, changed: Version, storage: StorageMap, touching: Scop | None = None) -> str | None:
     """Why the two are not proven to compute the same, a clause; None where they are. `touching` has
     statements that surely touch what copies may touch; the original's by default.
     """
@@ -67,11 +64,7 @@ def moved_dependences(
     if len(original.statements) != len(changed.statements) or not all(is_twin(*pair, instead) for pair in pairs):
         return None
     statements = {statement.name: twin for statement, twin in pairs if statement.name == twin.name}
-    references = {
-        id(reference): moved
-        for statement, twin in pairs
-        for reference, moved in zip(statement.references, twin.references, strict=True)
-    }
+    references = {id(old): new for pair in pairs for old, new in zip(*(part.references for part in pair), strict=True)}
     if len(statements) < len(pairs):
         return None
     return tuple(
@@ -87,7 +80,7 @@ def moved_dependences(
 
 
 def _fault(
-    original: Version, changed: Version, storage: StorageMapping, added: frozenset[int], touching: Scop
+    original: Version, changed: Version, storage: StorageMap, added: frozenset[int], touching: Scop
 ) -> str | None:
     added_statements = tuple(added_copies(changed.scop, added))
     copies = [copy for copy in added_statements if copy is not None]
@@ -102,7 +95,7 @@ def _fault(
     if not all(is_touched(site, touching) for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches elements that the region does not, which need not be there"
     places = {
-        new: _united([_moved(copy) for copy in before if copy.target.reference.object == new])
+        new: _united([_moved(fill) for fill in before if fill.target.reference.object == new])
         for new in storage.instead
     }
     return (
@@ -112,14 +105,14 @@ def _fault(
     )
 
 
-def _is_of_its_array(copy: Copy, storage: StorageMapping) -> bool:
+def _is_of_its_array(copy: Copy, storage: StorageMap) -> bool:
     """Whether it copies between a new object and its original, and is exact."""
     source, target = copy.source.reference, copy.target.reference
     pair = (target.object, source.object) if target.object in storage.instead else (source.object, target.object)
     return storage.instead.get(pair[0]) == pair[1] and source.exact and target.exact
 
 
-def _surround(changed: Version, storage: StorageMapping, before: Sequence[Copy]) -> bool:
+def _surround(changed: Version, storage: StorageMap, before: Sequence[Copy]) -> bool:
     """Whether the added statements are the first ones, which fill new objects, or last."""
     marks = {id(copy) for copy in storage.copies}
     first = {id(copy.target.statement.node) for copy in before}
@@ -148,7 +141,7 @@ def _united(relations: Sequence[isl.Map]) -> isl.Map | None:
     return reduce(isl.Map.union, relations).coalesce() if relations else None
 
 
-def _misplaced(places: Mapping[DataObject, isl.Map | None], storage: StorageMapping) -> str | None:
+def _misplaced(places: Mapping[DataObject, isl.Map | None], storage: StorageMap) -> str | None:
     """Whether some element has two places, or a place two elements."""
     taken: dict[DataObject, isl.Set] = {}
     for new, phi in places.items():
@@ -167,7 +160,7 @@ def _other_accesses(
     original: Scop,
     changed: Scop,
     places: Mapping[DataObject, isl.Map | None],
-    storage: StorageMapping,
+    storage: StorageMap,
     added: frozenset[int],
 ) -> str | None:
     """Whether an access touches another place than that of its element."""
@@ -192,7 +185,7 @@ def _is_at_its_place(reference: Reference, moved: Reference, phi: isl.Map | None
 
 
 def _lost(
-    original: Scop, after: Sequence[Copy], places: Mapping[DataObject, isl.Map | None], storage: StorageMapping
+    original: Scop, after: Sequence[Copy], places: Mapping[DataObject, isl.Map | None], storage: StorageMap
 ) -> str | None:
     """Whether a written element does not come back, or comes back to another element."""
     for copy in after:

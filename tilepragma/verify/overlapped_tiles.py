@@ -419,7 +419,7 @@ def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
     if copy.other.scope is not Scope.TEMPORARY:
         raise WrongError(f"'{copy.other.host}' holds values of '{copy.array.host}'")
     copies = (*tiles.fills, *tiles.stores)
-    if any(other.other == copy.other and other.array != copy.array for other in copies):
+    if any(candidate.other == copy.other and candidate.array != copy.array for candidate in copies):
         raise WrongError(f"'{copy.other.host}' holds values of several arrays")
 
 

@@ -52,12 +52,9 @@ def out_of_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> Broken | None:
 
 
 def _wavefront_and_columns(launch: ProvenLaunch, leaf: Leaf) -> tuple[int, tuple[int, ...]] | None:
-    """The dimensions of the loop around the launch, and of the loops mapped to its axes, one loop
-    an axis, in the first nest; None for other forms.
-    """
-    place = next(
-        place for place, element in enumerate(leaf.path) if isinstance(element, Launched) and element.launch is launch
-    )
+    """The dimensions of the loop around the launch, and of its first nest's loop for each axis."""
+    launched = [isinstance(element, Launched) and element.launch is launch for element in leaf.path]
+    place = launched.index(True)
     around = [element for element in leaf.path[:place] if not isinstance(element, InSequence)]
     mapped = [element for element in leaf.path[place:] if isinstance(element, Mapped)]
     if not around or not mapped:

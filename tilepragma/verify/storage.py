@@ -39,7 +39,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class StorageMapping:
+class StorageMap:
     """The changed version's additions: `instead` maps each new object to the array whose values it
     holds, `copies` are the added statements (by identity), `dead` the arrays not read after the
     region.
@@ -50,7 +50,7 @@ class StorageMapping:
     dead: frozenset[DataObject] = frozenset()
 
 
-def storage_fault(original: Version, changed: Version, storage: StorageMapping) -> str | None:
+def storage_fault(original: Version, changed: Version, storage: StorageMap) -> str | None:
     """Why the two are not proven to compute the same, a clause; None where they are."""
     added = added_nodes(storage)
     if not same_text(without(original.statements, set()), without(changed.statements, added), storage.instead):
@@ -62,7 +62,7 @@ def storage_fault(original: Version, changed: Version, storage: StorageMapping) 
         return str(unknown).rstrip(".")
 
 
-def added_nodes(storage: StorageMapping) -> frozenset[int]:
+def added_nodes(storage: StorageMap) -> frozenset[int]:
     """The identities of all nodes of the added statements."""
     return frozenset(id(node) for copy in storage.copies for node in walk(copy))
 
@@ -98,7 +98,7 @@ class _Sources:
     last: isl.UnionMap
 
 
-def _value_fault(original: Scop, changed: Scop, storage: StorageMapping, added: Collection[int]) -> str | None:
+def _value_fault(original: Scop, changed: Scop, storage: StorageMap, added: Collection[int]) -> str | None:
     found_copies = tuple(added_copies(changed, added))
     copies = [copy for copy in found_copies if copy is not None]
     twins = [statement for statement in changed.statements if id(statement.node) not in added]
