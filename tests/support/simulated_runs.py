@@ -9,7 +9,7 @@ from typing import Any
 import islpy as isl
 
 from tests.thesis.array_copying import ArrayCopy
-from tilepragma.poly.program_model import Statement
+from tilepragma.poly.program_model import ProgramStatement
 from tilepragma.poly.schedule import original_schedule
 
 Memory = dict[tuple[str, tuple[int, ...]], int]
@@ -39,7 +39,7 @@ def pairs(relation: isl.Map) -> dict[tuple[int, ...], tuple[int, ...]]:
 
 
 def run(
-    statements: Sequence[Statement],
+    statements: Sequence[ProgramStatement],
     times: Mapping[str, isl.Map],
     sizes: Mapping[str, int],
     *,
@@ -98,6 +98,6 @@ def cells(domain: isl.Set) -> set[tuple[int, ...]]:
     return result
 
 
-def run_as_written(statements: Sequence[Statement], sizes: Mapping[str, int]) -> Memory:
+def run_as_written(statements: Sequence[ProgramStatement], sizes: Mapping[str, int]) -> Memory:
     order = original_schedule(tuple(statements))
     return run(statements, {ordered.statement.name: ordered.map for ordered in order.statements}, sizes)

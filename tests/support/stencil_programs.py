@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from tilepragma.poly.program_model import Access, Statement
+from tilepragma.poly.program_model import ProgramAccess, ProgramStatement
 
 
 def statement(
@@ -18,16 +18,16 @@ def statement(
     write: str,
     *reads: str,
     parameters: str = "T, N",
-) -> Statement:
+) -> ProgramStatement:
     """One statement: accesses are written "A[i + 1]"."""
     instances = isl.Set(f"[{parameters}] -> {{ {name}[{iterators}] : {domain} }}")
 
-    def access(text: str, writes: bool) -> Access:
+    def access(text: str, writes: bool) -> ProgramAccess:
         relation = isl.Map(f"[{parameters}] -> {{ {name}[{iterators}] -> {text} }}")
-        return Access(text.split("[")[0], relation.intersect_domain(instances), writes)
+        return ProgramAccess(text.split("[")[0], relation.intersect_domain(instances), writes)
 
     accesses = (access(write, True), *(access(text, False) for text in reads))
-    return Statement(name, instances, tuple(iterators.split(", ")), tuple(position), accesses)
+    return ProgramStatement(name, instances, tuple(iterators.split(", ")), tuple(position), accesses)
 
 
 def nest(iterators: str, low: int = 1) -> str:
@@ -36,12 +36,12 @@ def nest(iterators: str, low: int = 1) -> str:
     return f"1 <= {time} <= T" + "".join(f" and {low} <= {iterator} <= N" for iterator in space)
 
 
-def figure_3_4() -> tuple[Statement, ...]:
+def figure_3_4() -> tuple[ProgramStatement, ...]:
     domain = "1 <= j <= J and 1 <= i <= I"
     return (statement("S", "j, i", domain, (0, 0, 0), "A[i]", "A[i]", "A[i + 1]", parameters="J, I"),)
 
 
-def figure_3_5() -> tuple[Statement, ...]:
+def figure_3_5() -> tuple[ProgramStatement, ...]:
     domain = "0 <= j, i < N"
     return (
         statement("S0", "j, i", domain, (0, 0, 0), "C[i]", "C[i]", "A[i, j]"),
@@ -49,21 +49,21 @@ def figure_3_5() -> tuple[Statement, ...]:
     )
 
 
-def figure_3_7() -> tuple[Statement, ...]:
+def figure_3_7() -> tuple[ProgramStatement, ...]:
     return (statement("S", "j, i", "1 <= j, i <= N", (0, 0, 0), "A[j, i]", "A[j, i - 1]", "A[j, i]"),)
 
 
-def figure_3_8() -> tuple[Statement, ...]:
+def figure_3_8() -> tuple[ProgramStatement, ...]:
     reads = ("A[j - 1, i - 1]", "A[j - 1, i]", "A[j - 1, i + 1]")
     return (statement("S", "j, i", "1 <= j, i <= N", (0, 0, 0), "A[j, i]", *reads),)
 
 
-def figure_3_10() -> tuple[Statement, ...]:
+def figure_3_10() -> tuple[ProgramStatement, ...]:
     reads = ("A[j, i - 1]", "A[j - 1, i]", "A[j - 1, i - 1]")
     return (statement("S", "j, i", "1 <= j, i <= N", (0, 0, 0), "A[j, i]", *reads),)
 
 
-def figure_4_4() -> tuple[Statement, ...]:
+def figure_4_4() -> tuple[ProgramStatement, ...]:
     return (
         statement("S0", "j, i", "1 <= j <= J and 2 <= i <= I", (0, 0, 0), "A0[i]", "A[i]", parameters="J, I"),
         statement(
@@ -93,7 +93,7 @@ def box(dimensions: int) -> list[tuple[int, ...]]:
     return list(itertools.product((-1, 0, 1), repeat=dimensions))
 
 
-def jacobi(offsets: Sequence[tuple[int, ...]]) -> tuple[Statement, ...]:
+def jacobi(offsets: Sequence[tuple[int, ...]]) -> tuple[ProgramStatement, ...]:
     """S0: B = f(neighbours in A); S1: A = B (thesis Figure 3.2a)."""
     dimensions = len(offsets[0])
     iterators = ", ".join(["t", *"ijk"[:dimensions]])
@@ -105,7 +105,7 @@ def jacobi(offsets: Sequence[tuple[int, ...]]) -> tuple[Statement, ...]:
     )
 
 
-def sor(offsets: Sequence[tuple[int, ...]]) -> tuple[Statement, ...]:
+def sor(offsets: Sequence[tuple[int, ...]]) -> tuple[ProgramStatement, ...]:
     """S: A = f(neighbours in A) (thesis Figure 3.2b)."""
     dimensions = len(offsets[0])
     iterators = ", ".join(["t", *"ijk"[:dimensions]])
@@ -114,7 +114,7 @@ def sor(offsets: Sequence[tuple[int, ...]]) -> tuple[Statement, ...]:
     return (statement("S", iterators, nest(iterators), position, f"A[{subscripts}]", *stencil_reads("A", offsets)),)
 
 
-def fdtd() -> tuple[Statement, ...]:
+def fdtd() -> tuple[ProgramStatement, ...]:
     """The 2-D FDTD of PolyBench: four statements."""
     every = "t, i, j"
     return (

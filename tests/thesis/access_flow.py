@@ -13,12 +13,12 @@ from __future__ import annotations
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.program_model import Dependence, DependenceKind, Statement
+from tilepragma.poly.program_model import DependenceKind, ProgramDependence, ProgramStatement
 from tilepragma.poly.schedule import original_schedule
 
 
 @dataclass(frozen=True)
-class AccessDependence(Dependence):
+class AccessDependence(ProgramDependence):
     """One between two references: `source_access` and `target_access` index the accesses of the two statements."""
 
     source_access: int
@@ -37,7 +37,7 @@ class _Reference:
     when: isl.Map
 
 
-def value_based_dependences(statements: tuple[Statement, ...]) -> tuple[AccessDependence, ...]:
+def value_based_dependences(statements: tuple[ProgramStatement, ...]) -> tuple[AccessDependence, ...]:
     """All flow, anti and output dependences of statements in the order of the text, one for each pair of accesses."""
     references = _references(statements)
     found: list[AccessDependence] = []
@@ -53,7 +53,7 @@ def value_based_dependences(statements: tuple[Statement, ...]) -> tuple[AccessDe
     return tuple(found)
 
 
-def _references(statements: tuple[Statement, ...]) -> list[_Reference]:
+def _references(statements: tuple[ProgramStatement, ...]) -> list[_Reference]:
     order = original_schedule(statements)
     result = []
     for each in statements:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from tests.thesis.access_flow import AccessDependence
-from tilepragma.poly.program_model import Access, Dependence, DependenceKind, Statement
+from tilepragma.poly.program_model import DependenceKind, ProgramAccess, ProgramDependence, ProgramStatement
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ArrayCopy:
 class NotCopied:
     """A false dependence that array copying cannot remove, and a sentence why."""
 
-    dependence: Dependence
+    dependence: ProgramDependence
     reason: str
 
 
@@ -59,7 +59,9 @@ class _Place:
     loops: tuple[int, ...]
 
 
-def refusal(dependence: Dependence, statements: Sequence[Statement], dependences: Sequence[Dependence]) -> str | None:
+def refusal(
+    dependence: ProgramDependence, statements: Sequence[ProgramStatement], dependences: Sequence[ProgramDependence]
+) -> str | None:
     """Why copying cannot remove it, a full sentence; None when it can."""
     if dependence.kind is not DependenceKind.ANTI:
         return f"The {dependence.kind.value} dependence on {dependence.array} is between two writes; a copy serves reads only."
@@ -84,7 +86,7 @@ def refusal(dependence: Dependence, statements: Sequence[Statement], dependences
     return None
 
 
-def copy_level(dependence: Dependence, by_name: dict[str, Statement]) -> int:
+def copy_level(dependence: ProgramDependence, by_name: dict[str, ProgramStatement]) -> int:
     """How many shared outer loops have the same iteration in both ends: the loops that the dependence does not leave."""
     level = 0
     shared = by_name[dependence.source].shared_loops(by_name[dependence.target])
@@ -101,8 +103,8 @@ def _equal_in(relation: isl.Map, level: int) -> isl.Map:
 
 
 def with_copies(
-    statements: tuple[Statement, ...], removed: Sequence[Dependence], buffers: int
-) -> tuple[tuple[Statement, ...], tuple[ArrayCopy, ...]]:
+    statements: tuple[ProgramStatement, ...], removed: Sequence[ProgramDependence], buffers: int
+) -> tuple[tuple[ProgramStatement, ...], tuple[ArrayCopy, ...]]:
     """The statements with the anti dependences `removed` gone: each has been found copyable by
     `refusal`.
 
@@ -124,12 +126,12 @@ def with_copies(
 
 
 def _with_copy(
-    statements: tuple[Statement, ...],
+    statements: tuple[ProgramStatement, ...],
     place: _Place,
     readers: tuple[tuple[str, int], ...],
     buffers: int,
     number: int,
-) -> tuple[tuple[Statement, ...], ArrayCopy]:
+) -> tuple[tuple[ProgramStatement, ...], ArrayCopy]:
     by_name = {each.name: each for each in statements}
     level = len(place.loops)
     model = by_name[readers[0][0]]
@@ -146,11 +148,11 @@ def _with_copy(
     target = _copy_map(needed.get_space(), level, array_dims, copy, buffers)
     source = _cell_map(needed.get_space(), level, array_dims, place.array)
     accesses = (
-        Access(copy, target.intersect_domain(kept), write=True),
-        Access(place.array, source.intersect_domain(kept), write=False),
+        ProgramAccess(copy, target.intersect_domain(kept), write=True),
+        ProgramAccess(place.array, source.intersect_domain(kept), write=False),
     )
     iterators = model.iterators[:level] + _cell_iterators(model, level, array_dims)
-    made = Statement(name, kept, iterators, place.loops + (0,) * (array_dims + 1), accesses)
+    made = ProgramStatement(name, kept, iterators, place.loops + (0,) * (array_dims + 1), accesses)
     moved = tuple(_moved(each, place.loops) for each in statements)
     changed = tuple(_redirected(each, readers, level, copy, buffers) for each in moved)
     description = ArrayCopy(place.array, copy, name, level, readers, kept, inside.subtract(written).coalesce(), buffers)
@@ -158,7 +160,7 @@ def _with_copy(
     return (*changed[:first], made, *changed[first:]), description
 
 
-def _moved(statement: Statement, loops: tuple[int, ...]) -> Statement:
+def _moved(statement: ProgramStatement, loops: tuple[int, ...]) -> ProgramStatement:
     """One place later in the body of the innermost of the loops, if it stands there."""
     level = len(loops)
     if statement.position[:level] != loops:
@@ -168,8 +170,8 @@ def _moved(statement: Statement, loops: tuple[int, ...]) -> Statement:
 
 
 def _redirected(
-    statement: Statement, readers: tuple[tuple[str, int], ...], level: int, copy: str, buffers: int
-) -> Statement:
+    statement: ProgramStatement, readers: tuple[tuple[str, int], ...], level: int, copy: str, buffers: int
+) -> ProgramStatement:
     accesses = list(statement.accesses)
     for reader, index in readers:
         if reader == statement.name:
@@ -177,7 +179,7 @@ def _redirected(
             pair = _prefix_map(old, level).flat_range_product(old)
             widened = pair.get_space().range()
             to_copy = _copy_map(widened, level, old.dim(isl.dim_type.out), copy, buffers)
-            accesses[index] = Access(copy, pair.apply_range(to_copy), write=False)
+            accesses[index] = ProgramAccess(copy, pair.apply_range(to_copy), write=False)
     return replace(statement, accesses=tuple(accesses))
 
 
@@ -188,13 +190,13 @@ def _prefix_map(relation: isl.Map, level: int) -> isl.Map:
     return identity.project_out(isl.dim_type.out, level, depth - level)
 
 
-def _cells_read(statement: Statement, index: int, level: int, name: str) -> isl.Set:
+def _cells_read(statement: ProgramStatement, index: int, level: int, name: str) -> isl.Set:
     """{ C[i1, ..., ip, x] : an instance S[i1, ..., ip, ...] reads A[x] }."""
     relation = statement.accesses[index].relation.intersect_domain(statement.domain)
     return _prefix_map(relation, level).flat_range_product(relation).range().set_tuple_name(name)
 
 
-def _written(statements: tuple[Statement, ...], array: str) -> isl.Set:
+def _written(statements: tuple[ProgramStatement, ...], array: str) -> isl.Set:
     """{ A[x] } that any statement writes."""
     ranges = [
         access.relation.intersect_domain(each.domain).range()
@@ -236,7 +238,7 @@ def _copy_map(space: isl.Space, level: int, array_dims: int, copy: str, buffers:
     return number.flat_range_product(_cell_map(space, level, array_dims, copy)).set_tuple_name(isl.dim_type.out, copy)
 
 
-def _cell_iterators(model: Statement, level: int, array_dims: int) -> tuple[str, ...]:
+def _cell_iterators(model: ProgramStatement, level: int, array_dims: int) -> tuple[str, ...]:
     """The reader's own inner iterators where there are as many as subscripts, as in Figure 4.4, else x0, x1, ..."""
     inner = model.iterators[level:]
     return inner if len(inner) == array_dims else tuple(f"x{index}" for index in range(array_dims))

@@ -18,7 +18,7 @@ from tests.support.band_orders import matrix
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.array_copying import ArrayCopy, NotCopied, refusal, with_copies
 from tilepragma.poly.hyperplanes import HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.program_model import Dependence, DependenceKind, Statement
+from tilepragma.poly.program_model import DependenceKind, ProgramDependence, ProgramStatement
 from tilepragma.poly.schedule import Matrix, Schedule
 
 FALSE = (DependenceKind.ANTI, DependenceKind.OUTPUT)
@@ -35,20 +35,20 @@ class Elimination:
     Where nothing is gained `copies` is empty and the program is the one given.
     """
 
-    hindering: tuple[Dependence, ...]
+    hindering: tuple[ProgramDependence, ...]
     kept: tuple[NotCopied, ...]
     copies: tuple[ArrayCopy, ...]
-    statements: tuple[Statement, ...]
-    dependences: tuple[Dependence, ...]
+    statements: tuple[ProgramStatement, ...]
+    dependences: tuple[ProgramDependence, ...]
     before: Schedule
     after: Schedule
 
 
 def hindering_alone(
-    statements: tuple[Statement, ...],
-    dependences: tuple[Dependence, ...],
+    statements: tuple[ProgramStatement, ...],
+    dependences: tuple[ProgramDependence, ...],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
-) -> tuple[Dependence, ...]:
+) -> tuple[ProgramDependence, ...]:
     """E_p of Algorithm 4.2 as printed: each false dependence whose removal alone changes the hyperplanes."""
     whole = _linear_parts(statements, dependences, options)
     return tuple(
@@ -59,11 +59,11 @@ def hindering_alone(
 
 
 def hindering_together(
-    statements: tuple[Statement, ...],
-    dependences: tuple[Dependence, ...],
-    candidates: Sequence[Dependence],
+    statements: tuple[ProgramStatement, ...],
+    dependences: tuple[ProgramDependence, ...],
+    candidates: Sequence[ProgramDependence],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
-) -> tuple[Dependence, ...]:
+) -> tuple[ProgramDependence, ...]:
     """The candidates that cannot be put back without losing what the absence of all of them gains."""
     free = _without(dependences, candidates)
     best = _linear_parts(statements, free, options)
@@ -73,19 +73,19 @@ def hindering_together(
 
 
 def _unreturnable(
-    statements: tuple[Statement, ...],
-    kept: tuple[Dependence, ...],
-    group: tuple[Dependence, ...],
+    statements: tuple[ProgramStatement, ...],
+    kept: tuple[ProgramDependence, ...],
+    group: tuple[ProgramDependence, ...],
     best: tuple[Matrix, ...],
     options: HyperplaneOptions,
-) -> tuple[Dependence, ...]:
+) -> tuple[ProgramDependence, ...]:
     """Those of the group, known not to come back as a whole, that cannot join `kept`; tested by halves."""
     if len(group) <= 1:
         return group
-    hindering: tuple[Dependence, ...] = ()
+    hindering: tuple[ProgramDependence, ...] = ()
     middle = len(group) // 2
     for half in (group[:middle], group[middle:]):
-        found: tuple[Dependence, ...] = ()
+        found: tuple[ProgramDependence, ...] = ()
         if _linear_parts(statements, kept + half, options) != best:
             found = _unreturnable(statements, kept, half, best, options)
         kept += _without(half, found)
@@ -94,8 +94,8 @@ def _unreturnable(
 
 
 def eliminate_false_dependences(
-    statements: tuple[Statement, ...],
-    dependences: tuple[Dependence, ...],
+    statements: tuple[ProgramStatement, ...],
+    dependences: tuple[ProgramDependence, ...],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
 ) -> Elimination:
     """Algorithm 4.2: E_p found, and removed by array copying where the program that results has the
@@ -123,8 +123,8 @@ def eliminate_false_dependences(
 
 
 def _kept(
-    statements: tuple[Statement, ...],
-    dependences: tuple[Dependence, ...],
+    statements: tuple[ProgramStatement, ...],
+    dependences: tuple[ProgramDependence, ...],
     refused: dict[int, str | None],
     before: Schedule,
     options: HyperplaneOptions,
@@ -141,16 +141,18 @@ def _kept(
     )
 
 
-def _without(dependences: Sequence[Dependence], removed: Sequence[Dependence]) -> tuple[Dependence, ...]:
+def _without(
+    dependences: Sequence[ProgramDependence], removed: Sequence[ProgramDependence]
+) -> tuple[ProgramDependence, ...]:
     gone = {id(each) for each in removed}
     return tuple(each for each in dependences if id(each) not in gone)
 
 
 def _linear_parts(
-    statements: tuple[Statement, ...], dependences: tuple[Dependence, ...], options: HyperplaneOptions
+    statements: tuple[ProgramStatement, ...], dependences: tuple[ProgramDependence, ...], options: HyperplaneOptions
 ) -> tuple[Matrix, ...]:
     return _parts(tiling_hyperplanes(statements, dependences, options), statements)
 
 
-def _parts(schedule: Schedule, statements: tuple[Statement, ...]) -> tuple[Matrix, ...]:
+def _parts(schedule: Schedule, statements: tuple[ProgramStatement, ...]) -> tuple[Matrix, ...]:
     return tuple(matrix(schedule.of(each.name)) for each in statements)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from tests.support.band_orders import loop_rows
-from tilepragma.poly.program_model import Dependence, ordering
+from tilepragma.poly.program_model import ProgramDependence, ordering
 from tilepragma.poly.schedule import Row, Schedule, affine_map
 
 
@@ -16,17 +16,17 @@ from tilepragma.poly.schedule import Row, Schedule, affine_map
 class Violation:
     """`pairs` = { S[i] -> T[i'] } of the dependence whose target would not run after its source."""
 
-    dependence: Dependence
+    dependence: ProgramDependence
     pairs: isl.Map
 
 
-def violations(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
+def violations(schedule: Schedule, dependences: tuple[ProgramDependence, ...]) -> tuple[Violation, ...]:
     """The non-empty P_e with { s -> t : Phi_S(s) >=_lex Phi_T(t) }: the negation of (3.11)."""
     maps = {each.statement.name: each.map for each in schedule.statements}
     return violated_orders(maps, dependences)
 
 
-def violated_orders(maps: dict[str, isl.Map], dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
+def violated_orders(maps: dict[str, isl.Map], dependences: tuple[ProgramDependence, ...]) -> tuple[Violation, ...]:
     """The same for any maps { S[i] -> [time] } by statement name, functions or relations."""
     broken = []
     for dependence in ordering(dependences):
@@ -36,7 +36,7 @@ def violated_orders(maps: dict[str, isl.Map], dependences: tuple[Dependence, ...
     return tuple(broken)
 
 
-def untilable(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
+def untilable(schedule: Schedule, dependences: tuple[ProgramDependence, ...]) -> tuple[Violation, ...]:
     """The pairs that a band's rectangular tiles would break, Theorem 3.3.
 
     The part of P_e that rows before the band do not order, with { phi_T^k(t) - phi_S^k(s) < 0 } for
@@ -51,7 +51,7 @@ def untilable(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[
     return tuple(broken)
 
 
-def _at_band_starts(schedule: Schedule, dependence: Dependence) -> Iterator[tuple[int, isl.Map]]:
+def _at_band_starts(schedule: Schedule, dependence: ProgramDependence) -> Iterator[tuple[int, isl.Map]]:
     """Each level with the dependence's pairs that are equal in all rows before its band."""
     tied = at_start = dependence.relation
     band: int | None = None
@@ -66,7 +66,7 @@ def _at_band_starts(schedule: Schedule, dependence: Dependence) -> Iterator[tupl
             return
 
 
-def _compared(schedule: Schedule, dependence: Dependence, level: int, *, backwards: bool) -> isl.Map:
+def _compared(schedule: Schedule, dependence: ProgramDependence, level: int, *, backwards: bool) -> isl.Map:
     """{ s -> t : phi_T(t) < phi_S(s) } of one level, or { s -> t : phi_T(t) = phi_S(s) }."""
     source = _row_map(schedule, dependence.source, level)
     target = _row_map(schedule, dependence.target, level)
@@ -79,7 +79,7 @@ def _row_map(schedule: Schedule, name: str, level: int) -> isl.Map:
     return affine_map(statement.statement, rows)
 
 
-def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1) -> bool:
+def balanced(schedule: Schedule, dependences: tuple[ProgramDependence, ...], k: int = 1) -> bool:
     """Whether (4.1) holds for all self dependences at each statement's k-th hyperplane (from 1,
     without scalars).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,6 +180,14 @@ def test_no_file_name_occurs_twice() -> None:
     """A name that is looked for leads to one file. Only packages' own files share theirs."""
     names = [path.name for path in files() if path.name != "__init__.py"]
     assert not {name for name in names if names.count(name) > 1}
+
+
+def test_targets_are_told_apart_in_few_files() -> None:
+    """A new target touches its dialect and what the planner asks of targets, beside the enumeration itself."""
+    told_apart = {
+        str(path.relative_to(PACKAGE)) for path in files() if re.search(r"\bTarget\.[A-Z]+\b", path.read_text())
+    }
+    assert told_apart <= {"ir/directives.py", "plan/targets.py", "codegen/dialect.py"}
 
 
 def test_setup_lists_every_package() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from tilepragma.codegen.device_program import cuda_program, opencl_program
 from tilepragma.codegen.entry_points import DeviceProgram, uses_double
 from tilepragma.codegen.host_functions import host_function_name
 from tilepragma.codegen.kernel_constants import kernel_symbol
@@ -34,8 +33,8 @@ from tilepragma.codegen.numbering import (
     needs_function,
     number,
 )
-from tilepragma.codegen.processor_program import processor_program
 from tilepragma.codegen.reduction_chunks import chunk
+from tilepragma.codegen.target_programs import programs_of
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.loop_tree import TiledLoop
@@ -60,10 +59,8 @@ def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = T
     """
     numbering = number(plan)
     wanted = [target for target in plan.targets if target in targets]
-    launched = plan.as_written is None
-    opencl = opencl_program(plan, numbering) if launched and on_devices and Target.OPENCL in wanted else None
-    cuda = cuda_program(plan, numbering) if launched and on_devices and Target.CUDA in wanted else None
-    processors = processor_program(plan, numbering) if launched and Target.OPENCL in wanted else None
+    programs = {form.name: program for form, program in programs_of(plan, wanted, on_devices)}
+    opencl, cuda, processors = map(programs.get, ("opencl", "cuda", "processors"))
     device = cuda if opencl is None else opencl
     on_device = plan.device if device is not None else ()
     persistent = persistent_launches(plan) if cuda is not None else ()
@@ -207,7 +204,7 @@ def _flags(plan: KernelPlan, on_device: bool) -> tuple[str, ...]:
         "CONTRACT": plan.floating.contract,
         "FAST_MATH": plan.floating.fast,
         "USES_DOUBLE": uses_double(plan),
-        "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and plan.preferred is not Target.AUTO,
+        "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and not plan.preferred.is_open,
         "MUST_BE_APART": plan.checks_overlap,
         "VARYING_STEPS": _varies(plan.host_steps) or (on_device and _varies(plan.device_steps)),
     }

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import CUDA_WORDS, OPENCL_WORDS
+from tilepragma.ir.directives import Target
 from tilepragma.ir.types import INDEX, ScalarKind, ScalarType
 
 
@@ -19,10 +20,14 @@ class Dialect:
     refuse conversions that C makes silently. `hints`: innermost loops get hints for the compiler.
     `contracts`: compilers may fuse multiply-adds. `unroll` stands before loops whose local arrays
     become registers only if the compiler unrolls them. `template` is the file below `templates/`
-    around a program's entry points.
+    around a program's entry points. `has_booleans`: assignments to booleans convert as in C.
+    `has_strict_choices`: `?` takes integers alone. `has_overloaded_math`: one name serves all types.
+    `has_async_copies`: threads copy to shared memory without registers. `vector_names`: elements' names in
+    vector types, where they differ.
     """
 
     name: str
+    target: Target
     device: bool
     template: str
     wide: str
@@ -45,6 +50,11 @@ class Dialect:
     hints: bool = False
     contracts: bool = False
     unroll: str = "#pragma unroll"
+    has_booleans: bool = True
+    has_strict_choices: bool = False
+    has_overloaded_math: bool = False
+    has_async_copies: bool = False
+    vector_names: tuple[tuple[str, str], ...] = ()
 
     def scalar(self, type_: ScalarType) -> str:
         """The spelling of a scalar type; in C, the user's spelling."""
@@ -81,6 +91,7 @@ def _names(
 
 C = Dialect(
     name="c",
+    target=Target.SERIAL,
     device=False,
     template="",
     wide="int64_t",
@@ -104,6 +115,7 @@ C = Dialect(
 
 OPENCL = Dialect(
     name="opencl",
+    target=Target.OPENCL,
     device=True,
     template="opencl/program.j2",
     wide="long",
@@ -124,6 +136,9 @@ OPENCL = Dialect(
     reserved=OPENCL_WORDS,
     narrowing=False,
     unroll="TILEK_UNROLL",
+    has_booleans=False,
+    has_strict_choices=True,
+    has_overloaded_math=True,
 )
 
 #: OpenCL C for processors. A group is one work-item, so it needs no barrier; vectors may be widest.
@@ -137,6 +152,7 @@ PROCESSOR = replace(
 
 CUDA = Dialect(
     name="cuda",
+    target=Target.CUDA,
     device=True,
     template="cuda/program.j2",
     wide="long long",
@@ -158,4 +174,6 @@ CUDA = Dialect(
     restrict="__restrict__",
     reserved=CUDA_WORDS,
     narrowing=True,
+    has_async_copies=True,
+    vector_names=(("unsigned int", "uint"), ("long long", "longlong"), ("unsigned long long", "ulonglong")),
 )

@@ -30,16 +30,16 @@ class MathCall:
     result: int
 
 
-def device_call(function: str, count: int, opencl: bool) -> MathCall:
-    """The device's call of C's `function` with `count` arguments."""
+def device_call(function: str, count: int, overloaded: bool) -> MathCall:
+    """The device's call of C's `function` with `count` arguments; `overloaded`: one name serves all types."""
     if function in _INTEGER_BITS:
         bits = _INTEGER_BITS[function]
-        return MathCall("abs" if opencl else function, (-bits,) * count, bits if opencl else 0)
+        return MathCall("abs" if overloaded else function, (-bits,) * count, bits if overloaded else 0)
     if function in _GENERIC:
         return MathCall(function, (0,) * count, 0)
     base, bits = _base(function)
     arguments = (bits,) + ((-32,) if base in _INTEGER_SECOND else (bits,)) * (count - 1)
-    if not opencl:
+    if not overloaded:
         return MathCall(function, arguments, 0)
     if base in _ROUNDING:
         return MathCall(_ROUNDING[base], arguments, 64)

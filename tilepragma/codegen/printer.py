@@ -205,7 +205,7 @@ class Printer:
 
     def _choice(self, condition: Expression) -> str:
         """The text before `?`, which must be an integer in OpenCL C."""
-        if self.dialect.name == "opencl" and not (
+        if self.dialect.has_strict_choices and not (
             isinstance(condition.type, ScalarType) and not condition.type.is_floating
         ):
             return f"{self._operand(condition, _BINARY['=='], '!=')} != 0"
@@ -298,7 +298,7 @@ class Printer:
         return self.expression(node, least)
 
     def _is_boolean_store(self, type_: Type) -> bool:
-        return _is_boolean(type_) and self.dialect.name == "opencl"
+        return _is_boolean(type_) and not self.dialect.has_booleans
 
     def _assignment(self, node: Assignment) -> str:
         target, operator, value = node.target, node.operator, node.value
@@ -317,7 +317,7 @@ class Printer:
             passed = node.arguments if self.dialect.device else node.arguments[: len(node.arguments) - node.implied]
             arguments = (*map(self._argument, passed), *called.lengths)
             return f"{called.name}({', '.join(arguments)})", POSTFIX
-        return self._math(node, device_call(node.function, len(node.arguments), self.dialect.name == "opencl"))
+        return self._math(node, device_call(node.function, len(node.arguments), self.dialect.has_overloaded_math))
 
     def _argument(self, argument: Expression) -> str:
         """The argument, cast where C does not convert `T **` to a pointer to const rows."""

@@ -121,7 +121,7 @@ class StagingPrinter:
             held=f"{name}_HELD",
             each=tuple((self._each_macro(tile), self._each(tile)) for tile in self.tiles),
             cost=" + ".join(count if size < 2 else f"{size} * {count}" for count, size in costs),
-            async_sizes=tuple(sizes) if self.dialect.name == "cuda" else (),
+            async_sizes=tuple(sizes) if self.dialect.has_async_copies else (),
         )
 
     def flats(self) -> dict[DataObject, Flat]:
@@ -271,7 +271,7 @@ class StagingPrinter:
         writer.line(f"{half} = {macros.twice} ? {macros.words} - {half} : {half};")
 
     def _meet(self, writer: Writer) -> None:
-        if self.dialect.name == "cuda":
+        if self.dialect.has_async_copies:
             writer.line("tilek_wait_for_copies();")
         writer.line(self.dialect.barrier)
 

@@ -21,8 +21,6 @@ from tilepragma.ir.types import ScalarType
 #: Bytes of a vector.
 WIDE_BYTES = 16
 _COMPONENTS = "xyzw"
-#: Prefixes of CUDA's vector types that differ from the elements' names.
-_CUDA_NAMES = {"unsigned int": "uint", "long long": "longlong", "unsigned long long": "ulonglong"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def vector_of(
     if (length < count and not by_workers) or (ahead and not together) or not _begins_with_vector(side, begins, count):
         return None
     name = dialect.scalar(element)
-    return Vector(f"{_CUDA_NAMES.get(name, name) if dialect.name == 'cuda' else name}{count}", count, together)
+    return Vector(f"{dict(dialect.vector_names).get(name, name)}{count}", count, together)
 
 
 def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], count: int) -> bool:

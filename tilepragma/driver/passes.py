@@ -213,25 +213,15 @@ def write_kernels(state: State) -> State:
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
-    from tilepragma.codegen.device_program import cuda_program, opencl_program
-    from tilepragma.codegen.numbering import number
-    from tilepragma.codegen.processor_program import processor_program
+    from tilepragma.codegen.target_programs import programs_of
 
-    programs = (
-        ("opencl", "cl", opencl_program),
-        ("opencl", "cpu.cl", processor_program),
-        ("cuda", "cu", cuda_program),
-    )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
     plans = [(proven.plan, True) for proven in state.proven]
     versions = [(version.plan, version.on_devices) for proven in state.proven for version in proven.plan.versions]
     for plan, on_devices in (*plans, *versions):
-        for target, suffix, program in programs:
-            is_taken = on_devices or program is processor_program
-            if is_taken and plan.device and target in {allowed.value for allowed in plan.targets}:
-                text = program(plan, number(plan)).text
-                write_atomically(folder / f"{stem}.{plan.kernel.name}.{suffix}", text.encode())
+        for form, program in programs_of(plan, plan.targets, on_devices):
+            write_atomically(folder / f"{stem}.{plan.kernel.name}.{form.suffix}", program.text.encode())
     return state
 
 

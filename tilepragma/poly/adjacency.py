@@ -19,7 +19,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.poly.affine import whole_number
 from tilepragma.poly.linear_independence import orthogonal_complement, rank
-from tilepragma.poly.program_model import Statement
+from tilepragma.poly.program_model import ProgramStatement
 from tilepragma.poly.schedule import Matrix, Row
 
 Vector = tuple[int, ...]
@@ -66,7 +66,7 @@ COALESCED = Pattern(Reach.COALESCED)
 SCATTERED = Pattern(Reach.SCATTERED)
 
 
-def worker_step(statement: Statement, others: Iterable[Row], place: Row) -> isl.Map | None:
+def worker_step(statement: ProgramStatement, others: Iterable[Row], place: Row) -> isl.Map | None:
     """{ S[x] -> S[x + d] }, the least step d along `place` that keeps `others`, or None."""
     kept: Matrix = tuple(row.coefficients for row in others if any(row.coefficients))
     if rank(kept) != statement.depth - 1:
@@ -119,7 +119,7 @@ def is_gentle(access: isl.Map, domain: isl.Set, direction: Vector) -> bool:
     return pattern(access, step_by(domain, direction)).reach in (Reach.BROADCAST, Reach.COALESCED)
 
 
-def strided(statement: Statement, direction: Vector) -> tuple[int, ...]:
+def strided(statement: ProgramStatement, direction: Vector) -> tuple[int, ...]:
     """The places of accesses that move through memory in strides along the direction."""
     memo = _strided(statement)
     if direction not in memo:
@@ -131,7 +131,7 @@ def strided(statement: Statement, direction: Vector) -> tuple[int, ...]:
 
 
 @once
-def _strided(statement: Statement) -> dict[Vector, tuple[int, ...]]:  # noqa: ARG001
+def _strided(statement: ProgramStatement) -> dict[Vector, tuple[int, ...]]:  # noqa: ARG001
     """A memo by direction: comparing loop orders and tiles asks again and again."""
     return {}
 

@@ -13,7 +13,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import BandKind, OuterLoop, Part, registers_of
 from tilepragma.poly.intra_tile_schedule import by_strides
-from tilepragma.poly.program_model import Dependence
+from tilepragma.poly.program_model import ProgramDependence
 from tilepragma.poly.schedule import affine_map
 
 Streams = Mapping[str, isl.Map]
@@ -28,7 +28,9 @@ class BandStrip:
     distributed: bool
 
 
-def band_strips_of(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[BandStrip, ...]:
+def band_strips_of(
+    parts: Sequence[Part | OuterLoop], dependences: Iterable[ProgramDependence]
+) -> tuple[BandStrip, ...]:
     """The strip members of the leading parts that can alternate on strips, some distributed to
     threads; empty for fewer than two parts.
     """
@@ -40,7 +42,7 @@ def band_strips_of(parts: Sequence[Part | OuterLoop], dependences: Iterable[Depe
 
 
 def _chain(
-    first: BandStrip, shared: Streams, parts: Iterable[Part | OuterLoop], dependences: tuple[Dependence, ...]
+    first: BandStrip, shared: Streams, parts: Iterable[Part | OuterLoop], dependences: tuple[ProgramDependence, ...]
 ) -> tuple[BandStrip, ...]:
     """The first member, and those of later parts that stream the same, `shared` by all."""
     chain = [first]
@@ -103,7 +105,7 @@ def _is_across(along: isl.Map) -> bool:
     return bool(along.project_out(isl.dim_type.out, 0, rank - 1).is_injective())
 
 
-def _waits_for_earlier(dependences: Iterable[Dependence], first: BandStrip, second: BandStrip) -> bool:
+def _waits_for_earlier(dependences: Iterable[ProgramDependence], first: BandStrip, second: BandStrip) -> bool:
     """Whether { s -> t in P_e : phi_T(t) < phi_S(s) } is empty for the dependences between."""
     sources, targets = (
         {

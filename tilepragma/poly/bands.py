@@ -20,7 +20,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.poly.linear_independence import rank
-from tilepragma.poly.program_model import Dependence, Statement, ordering
+from tilepragma.poly.program_model import ProgramDependence, ProgramStatement, ordering
 from tilepragma.poly.register_bands import RegisterRows, register_rows
 from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
 from tilepragma.poly.strongly_connected import strongly_connected
@@ -94,8 +94,8 @@ def parts_in(parts: tuple[Part | OuterLoop, ...]) -> Iterator[Part]:
 
 
 def parallel_parts(
-    statements: tuple[Statement, ...],
-    dependences: tuple[Dependence, ...],
+    statements: tuple[ProgramStatement, ...],
+    dependences: tuple[ProgramDependence, ...],
     options: HyperplaneOptions = SEARCH,
 ) -> tuple[Part | OuterLoop, ...]:
     """The statements in parts that run in sequence. Raises OperationLimitError."""
@@ -108,7 +108,7 @@ class _Decision:
     options: HyperplaneOptions
 
     def parts(
-        self, group: tuple[Statement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
+        self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
     ) -> tuple[Part | OuterLoop, ...]:
         """The group's parts, for each value of the rows `before`."""
         result: list[Part | OuterLoop] = []
@@ -117,7 +117,7 @@ class _Decision:
         return tuple(result)
 
     def _pieces(
-        self, group: tuple[Statement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
+        self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
     ) -> list[Part]:
         """Strongly connected components, fused with earlier ones while all stays as parallel."""
         pieces: list[Part] = []
@@ -134,7 +134,9 @@ class _Decision:
             pieces.append(piece)
         return pieces
 
-    def _part(self, group: tuple[Statement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int) -> Part:
+    def _part(
+        self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
+    ) -> Part:
         """The group as one part, with its rows of Algorithm 4.1."""
         inside = _inside(group, pending)
         schedule = tiling_hyperplanes(group, inside, self.options, before)
@@ -148,7 +150,7 @@ class _Decision:
             kind = BandKind.WAVEFRONT
         return Part(kind, statements, outer, band, carrying)
 
-    def _below(self, part: Part, pending: tuple[Dependence, ...]) -> tuple[Part | OuterLoop, ...]:
+    def _below(self, part: Part, pending: tuple[ProgramDependence, ...]) -> tuple[Part | OuterLoop, ...]:
         """The part, or a row of it stepped through where there is something parallel below that."""
         group = tuple(each.statement for each in part.statements)
         if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
@@ -176,17 +178,21 @@ def _keeps_elements(part: Part) -> bool:
     return registers_of(part) is not None
 
 
-def _in_order(group: tuple[Statement, ...], members: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _in_order(
+    group: tuple[ProgramStatement, ...], members: tuple[ProgramStatement, ...]
+) -> tuple[ProgramStatement, ...]:
     names = {each.name for each in members}
     return tuple(each for each in group if each.name in names)
 
 
-def _inside(group: tuple[Statement, ...], pending: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
+def _inside(
+    group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...]
+) -> tuple[ProgramDependence, ...]:
     names = {each.name for each in group}
     return tuple(each for each in pending if each.source in names and each.target in names)
 
 
-def _linked(last: Part, component: tuple[Statement, ...], pending: tuple[Dependence, ...]) -> bool:
+def _linked(last: Part, component: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...]) -> bool:
     """Whether the component uses results of the part before it: only then can fusion pay."""
     earlier = {each.statement.name for each in last.statements}
     names = {statement.name for statement in component}
@@ -223,8 +229,8 @@ def _outermost_band(statements: tuple[StatementSchedule, ...], outer: int) -> tu
 
 
 def _tied(
-    statements: tuple[StatementSchedule, ...], pending: tuple[Dependence, ...], level: int
-) -> tuple[Dependence, ...]:
+    statements: tuple[StatementSchedule, ...], pending: tuple[ProgramDependence, ...], level: int
+) -> tuple[ProgramDependence, ...]:
     """The pairs { s -> t : phi_T(t) = phi_S(s) } that the row leaves of each dependence."""
     maps = _row_maps(statements, level)
     left = []
@@ -245,7 +251,7 @@ def _moves_on(statements: tuple[StatementSchedule, ...], level: int) -> bool:
     return any(rank(matrix) > rank(matrix[:level]) for matrix in matrices)
 
 
-def _carries(statements: tuple[StatementSchedule, ...], pending: tuple[Dependence, ...], level: int) -> bool:
+def _carries(statements: tuple[StatementSchedule, ...], pending: tuple[ProgramDependence, ...], level: int) -> bool:
     """Whether { s -> t in P_e : phi_T(t) != phi_S(s) } is not empty for some dependence."""
     maps = _row_maps(statements, level)
     return any(

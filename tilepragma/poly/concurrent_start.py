@@ -22,7 +22,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import BandKind, Part
 from tilepragma.poly.lifted_extents import extents_of, lifted
-from tilepragma.poly.program_model import Dependence, Statement, ordering
+from tilepragma.poly.program_model import ProgramDependence, ProgramStatement, ordering
 from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
 
 GREATEST_FACTOR = 64
@@ -57,7 +57,9 @@ class _Differences:
         return int(least.to_python()) if least.is_int() else None
 
 
-def concurrent_start(part: Part, dependences: Iterable[Dependence], along: int | None = None) -> ConcurrentStart | None:
+def concurrent_start(
+    part: Part, dependences: Iterable[ProgramDependence], along: int | None = None
+) -> ConcurrentStart | None:
     """The part with concurrent start, if any; keeps the row `along`, which vectors take."""
     if part.kind is not BandKind.WAVEFRONT:
         return None
@@ -81,7 +83,7 @@ def _is_a_loop(row: Row) -> bool:
     return sorted(row.coefficients, reverse=True) == [1] + [0] * (len(row.coefficients) - 1)
 
 
-def _inside(part: Part, dependences: tuple[Dependence, ...]) -> Iterator[tuple[str, str, isl.Map]]:
+def _inside(part: Part, dependences: tuple[ProgramDependence, ...]) -> Iterator[tuple[str, str, isl.Map]]:
     """(S, T, { S[s] -> T[t] in P_e : outer rows equal }) for each pair of the part's statements."""
     outer = {each.statement.name: affine_map(each.statement, each.rows[: part.outer]) for each in part.statements}
     between: dict[tuple[str, str], isl.Map] = {}
@@ -123,7 +125,9 @@ def _differences(source: str, target: str, relation: isl.Map, linear: Mapping[st
     return _Differences(source, target, values.coalesce())
 
 
-def least_constants(statements: Iterable[Statement], bounds: Iterable[tuple[str, str, int]]) -> dict[str, int] | None:
+def least_constants(
+    statements: Iterable[ProgramStatement], bounds: Iterable[tuple[str, str, int]]
+) -> dict[str, int] | None:
     """The least constants c_S >= 0 with c_T - c_S >= b for all (S, T, b); None without any."""
     constants = dict.fromkeys((each.name for each in statements), 0)
     edges = tuple(bounds)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
-from enum import Enum
 from functools import reduce
 
 import islpy as isl
@@ -18,17 +17,8 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.poly.extraction import step_of
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
+from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart
-
-
-class DependenceKind(Enum):
-    """By what source and sink do: write-read, read-write, write-write, read-read."""
-
-    FLOW = "flow"
-    ANTI = "anti"
-    OUTPUT = "output"
-    INPUT = "input"
-
 
 #: isl's operations for one number of a distance; it does not count all of its work, which grows
 #: with the divisions in a set.

@@ -25,7 +25,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.farkas import ConeRow, cone
 from tilepragma.poly.linear_independence import orthogonal_complement
 from tilepragma.poly.operation_limit import OperationLimitError
-from tilepragma.poly.program_model import Statement
+from tilepragma.poly.program_model import ProgramStatement
 from tilepragma.poly.schedule import Matrix
 
 Form = dict[int, int]
@@ -70,7 +70,7 @@ class RowProblem:
     The cones have `parameters` parameters.
     """
 
-    statements: tuple[Statement, ...]
+    statements: tuple[ProgramStatement, ...]
     rows: Mapping[str, Matrix]
     edges: tuple[Edge, ...]
     parameters: int
@@ -157,7 +157,7 @@ class _Layout:
             number += each.depth * (2 if signed else 1) + 1
         self.count = number
 
-    def coefficient(self, statement: Statement, index: int) -> Form:
+    def coefficient(self, statement: ProgramStatement, index: int) -> Form:
         """c_index of the statement as a form."""
         inner_first = statement.depth - 1 - index
         if self.signed:
@@ -165,7 +165,7 @@ class _Layout:
             return {number: 1, number + 1: -1}
         return {self.first[statement.name] + inner_first: 1}
 
-    def constant(self, statement: Statement) -> int:
+    def constant(self, statement: ProgramStatement) -> int:
         """The number of c_0 of the statement."""
         return self.first[statement.name] + statement.depth * (2 if self.signed else 1)
 
@@ -239,7 +239,7 @@ def _bounding(difference: Form, row: ConeRow, layout: _Layout) -> Form:
     return _cleaned(form)
 
 
-def _difference(row: ConeRow, source: Statement, target: Statement, layout: _Layout) -> Form:
+def _difference(row: ConeRow, source: ProgramStatement, target: ProgramStatement, layout: _Layout) -> Form:
     """The cone's row at phi_T(t) - phi_S(s)."""
     form: Form = {}
     for index, factor in enumerate(row.target):
@@ -262,7 +262,7 @@ def _cleaned(form: Form) -> Form:
     return {unknown: factor for unknown, factor in form.items() if factor}
 
 
-def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way: _Independence) -> list[Form]:
+def _independent(statement: ProgramStatement, problem: RowProblem, layout: _Layout, way: _Independence) -> list[Form]:
     """r . h constraints of a statement, r a row of its orthogonal complement (step 16)."""
     complement = orthogonal_complement(problem.rows[statement.name], statement.depth)
     if not complement:

@@ -24,7 +24,7 @@ from tilepragma.poly.hyperplane_search import Edge, RowProblem, SolvedRow, find_
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.linear_independence import rank
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.program_model import Dependence, Statement, ordering
+from tilepragma.poly.program_model import ProgramDependence, ProgramStatement, ordering
 from tilepragma.poly.schedule import (
     Matrix,
     Row,
@@ -53,8 +53,8 @@ COMMUNICATION_MINIMAL = HyperplaneOptions(balanced_row=None)
 
 
 def tiling_hyperplanes(
-    statements: tuple[Statement, ...],
-    dependences: tuple[Dependence, ...],
+    statements: tuple[ProgramStatement, ...],
+    dependences: tuple[ProgramDependence, ...],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
     before: Rows | None = None,
 ) -> Schedule:
@@ -83,8 +83,8 @@ def tiling_hyperplanes(
 class _Search:
     """One run of Algorithm 4.1."""
 
-    statements: tuple[Statement, ...]
-    dependences: tuple[Dependence, ...]
+    statements: tuple[ProgramStatement, ...]
+    dependences: tuple[ProgramDependence, ...]
     options: HyperplaneOptions
     bands: Iterator[int] = field(default_factory=itertools.count)
 
@@ -100,13 +100,13 @@ class _Search:
         found = tuple(StatementSchedule(each, rows[each.name]) for each in self.statements)
         return Schedule(padded(found))
 
-    def _separate(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
+    def _separate(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
         """The schedule with nests in textual order that share neither a loop nor a dependence."""
         links = [each.ends for each in pending]
         links += [(a.name, b.name) for a, b in itertools.pairwise(group) if a.shared_loops(b)]
         return self._in_sequence(weakly_connected(group, links), pending, rows)
 
-    def _in_sequence(self, groups: list[tuple[Statement, ...]], pending: tuple[Edge, ...], rows: Rows) -> Rows:
+    def _in_sequence(self, groups: list[tuple[ProgramStatement, ...]], pending: tuple[Edge, ...], rows: Rows) -> Rows:
         """Each group's rows, after a scalar dimension that orders several groups."""
         result: dict[str, tuple[Row, ...]] = {}
         for order, group in enumerate(groups):
@@ -118,7 +118,7 @@ class _Search:
             result |= self._band(group, inside, group_rows)
         return result
 
-    def _band(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
+    def _band(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
         """One band of permutable rows for the group, and all rows below it."""
         problem = self._problem(group, pending, rows)
         band = next(self.bands)
@@ -137,7 +137,7 @@ class _Search:
             return self._band(group, left, rows)
         return self._fission(group, left, rows)
 
-    def _problem(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> RowProblem:
+    def _problem(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> RowProblem:
         parameters = pending[0].relation.dim(isl.dim_type.param) if pending else 0
         return RowProblem(group, _hyperplanes(group, rows), pending, parameters, group[0].domain.get_ctx())
 
@@ -163,7 +163,7 @@ class _Search:
         backwards = [index for index, each in enumerate(problem.edges) if place[each.target] <= place[each.source]]
         return find_row(problem, frozenset(backwards))
 
-    def _fission(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
+    def _fission(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
         """Algorithm 4.1, step 12: a scalar dimension orders strongly connected components; adjacent
         ones with a common hyperplane stay fused.
         """
@@ -179,14 +179,14 @@ class _Search:
                 merged.append(component)
         return self._in_sequence(merged, pending, rows)
 
-    def _fusible(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> bool:
+    def _fusible(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> bool:
         names = {each.name for each in group}
         inside = tuple(each for each in pending if set(each.ends) <= names)
         if _finished(group, rows):
             return not inside
         return self._row(self._problem(group, inside, rows)) is not None
 
-    def _as_written(self, group: tuple[Statement, ...], rows: Rows) -> Rows:
+    def _as_written(self, group: tuple[ProgramStatement, ...], rows: Rows) -> Rows:
         """What is left unordered is ordered as in the text: legal, since every dependence runs forward there."""
         kept = original_schedule(group, self.bands)
         return {each.statement.name: rows[each.statement.name] + each.rows for each in kept.statements}
@@ -202,7 +202,7 @@ def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:
     return tuple(relation.align_params(space) for relation in relations)
 
 
-def _hyperplanes(group: tuple[Statement, ...], rows: Rows) -> dict[str, Matrix]:
+def _hyperplanes(group: tuple[ProgramStatement, ...], rows: Rows) -> dict[str, Matrix]:
     """H_S of each statement: its linearly independent rows."""
     result: dict[str, Matrix] = {}
     for each in group:
@@ -214,13 +214,15 @@ def _hyperplanes(group: tuple[Statement, ...], rows: Rows) -> dict[str, Matrix]:
     return result
 
 
-def _finished(group: tuple[Statement, ...], rows: Rows) -> bool:
+def _finished(group: tuple[ProgramStatement, ...], rows: Rows) -> bool:
     """Whether H_S has full rank for all of the group."""
     hyperplanes = _hyperplanes(group, rows)
     return all(len(hyperplanes[each.name]) == each.depth for each in group)
 
 
-def _still_tied(group: tuple[Statement, ...], pending: tuple[Edge, ...], row: Mapping[str, Row]) -> tuple[Edge, ...]:
+def _still_tied(
+    group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], row: Mapping[str, Row]
+) -> tuple[Edge, ...]:
     """The pairs { s -> t : phi_T(t) = phi_S(s) } of each dependence (Algorithm 4.1, step 14)."""
     maps = {each.name: affine_map(each, (row[each.name],)) for each in group}
     left = []

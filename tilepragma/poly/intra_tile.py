@@ -13,7 +13,7 @@ from dataclasses import replace
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import Part
 from tilepragma.poly.concurrent_start import ConcurrentStart
-from tilepragma.poly.program_model import Dependence
+from tilepragma.poly.program_model import ProgramDependence
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule
 from tilepragma.poly.thread_mapping import Cost, by_transactions, transactions
 from tilepragma.poly.wavefronts import band_wavefronts
@@ -43,7 +43,9 @@ class IntraTile:
         return replace(self.part, statements=tuple(e for e in self.part.statements if e.statement.name in names))
 
 
-def intra_tile(part: Part, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()) -> IntraTile:
+def intra_tile(
+    part: Part, dependences: tuple[ProgramDependence, ...], private: frozenset[str] = frozenset()
+) -> IntraTile:
     """The intra-tile wavefronts of the part's band; `private` objects are not in global memory."""
     names = {each.statement.name for each in part.statements}
     inside = tuple(each for each in dependences if each.source in names and each.target in names)
@@ -60,7 +62,7 @@ def intra_tile(part: Part, dependences: tuple[Dependence, ...], private: frozens
 
 
 def concurrent_tile(
-    start: ConcurrentStart, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()
+    start: ConcurrentStart, dependences: tuple[ProgramDependence, ...], private: frozenset[str] = frozenset()
 ) -> IntraTile | None:
     """The same for concurrent start: e_1 is f, which h' replaces; None where points then wait."""
     tile = intra_tile(start.skewed, dependences, private)

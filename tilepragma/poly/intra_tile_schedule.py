@@ -16,7 +16,7 @@ from tilepragma.poly.adjacency import moves, stays_within, step_by, strided
 from tilepragma.poly.bands import Part
 from tilepragma.poly.linear_independence import orthogonal_complement, rank
 from tilepragma.poly.program import Program
-from tilepragma.poly.program_model import Dependence, Statement
+from tilepragma.poly.program_model import ProgramDependence, ProgramStatement
 from tilepragma.poly.register_bands import updates_repeatedly
 from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
 
@@ -67,7 +67,7 @@ def original_order(part: Part) -> Order:
     return {each.statement.name: each.rows for each in kept.statements}
 
 
-def intra_tile_order(part: Part, dependences: Iterable[Dependence]) -> IntraTileSchedule:
+def intra_tile_order(part: Part, dependences: Iterable[ProgramDependence]) -> IntraTileSchedule:
     """The intra-tile schedule for tiles along any rows."""
     leading = _deepest(part)
     depth = max((each.statement.depth for each in leading), default=0)
@@ -158,7 +158,7 @@ def _direction(each: StatementSchedule, level: int) -> Vector | None:
     return direction if along > 0 else tuple(-value for value in direction) if along < 0 else None
 
 
-def _steps(leading: list[Statement], inside: list[Dependence], directions: list[Vector]) -> Steps:
+def _steps(leading: list[ProgramStatement], inside: list[ProgramDependence], directions: list[Vector]) -> Steps:
     """The steps of these statements along these directions."""
     strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
@@ -170,7 +170,7 @@ def _steps(leading: list[Statement], inside: list[Dependence], directions: list[
     return Steps(strides, waiting, reloading)
 
 
-def _is_chained(dependence: Dependence, statement: Statement, direction: Vector) -> bool:
+def _is_chained(dependence: ProgramDependence, statement: ProgramStatement, direction: Vector) -> bool:
     """Whether instances depend on { S[i] -> S[i + direction] } throughout, not only on a line."""
     pairs = dependence.relation & step_by(statement.domain, direction)
     return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.program_model import Statement
+from tilepragma.poly.program_model import ProgramStatement
 
 LEAST_EXTENT = 24
 """Smaller ends of loops stay numbers: such loops are short, and subscripts have such offsets."""
@@ -56,7 +56,7 @@ class Extents:
         return place, times if number > 0 else -times
 
 
-def extents_of(statements: Iterable[Statement]) -> Extents:
+def extents_of(statements: Iterable[ProgramStatement]) -> Extents:
     """The numeric ends of domains, for all parameters; of close numbers the greatest, so that
     distances stay below it, as those of a loop with a symbolic end do.
     """

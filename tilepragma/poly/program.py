@@ -14,7 +14,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.types import ScalarType
 from tilepragma.poly import dependences as found_dependences
-from tilepragma.poly.program_model import Access, Dependence, DependenceKind, Statement
+from tilepragma.poly.program_model import ProgramAccess, ProgramDependence, ProgramStatement
 from tilepragma.poly.schedule import Row, affine_map, unit
 from tilepragma.poly.scop import Scop, ScopStatement
 
@@ -27,8 +27,8 @@ class Program:
     is its own inverse.
     """
 
-    statements: tuple[Statement, ...]
-    dependences: tuple[Dependence, ...]
+    statements: tuple[ProgramStatement, ...]
+    dependences: tuple[ProgramDependence, ...]
     reversals: dict[str, isl.Map]
 
     def in_the_scop(self, name: str, times: isl.Map) -> isl.Map:
@@ -53,9 +53,9 @@ def _reversal(statement: ScopStatement) -> isl.Map:
     return affine_map(_bare(statement), rows).set_tuple_name(isl.dim_type.out, statement.name)
 
 
-def _bare(statement: ScopStatement) -> Statement:
+def _bare(statement: ScopStatement) -> ProgramStatement:
     iterators = tuple(loop.iterator.name for loop in statement.loops)
-    return Statement(statement.name, statement.domain, iterators, _position(statement))
+    return ProgramStatement(statement.name, statement.domain, iterators, _position(statement))
 
 
 def _position(statement: ScopStatement) -> tuple[int, ...]:
@@ -79,10 +79,10 @@ def _mixed_objects(scop: Scop) -> frozenset[str]:
     return frozenset(mixed | {name for name, found in parts.items() if len(found) > 1})
 
 
-def _statement(statement: ScopStatement, reversal: isl.Map, mixed: frozenset[str]) -> Statement:
+def _statement(statement: ScopStatement, reversal: isl.Map, mixed: frozenset[str]) -> ProgramStatement:
     bare = _bare(statement)
     accesses = tuple(
-        Access(
+        ProgramAccess(
             each.object.name,
             each.relation.apply_domain(reversal),
             each.writes,
@@ -91,13 +91,13 @@ def _statement(statement: ScopStatement, reversal: isl.Map, mixed: frozenset[str
         )
         for each in statement.references
     )
-    return Statement(bare.name, statement.domain.apply(reversal), bare.iterators, bare.position, accesses)
+    return ProgramStatement(bare.name, statement.domain.apply(reversal), bare.iterators, bare.position, accesses)
 
 
-def _dependence(each: found_dependences.Dependence, reversals: dict[str, isl.Map]) -> Dependence:
+def _dependence(each: found_dependences.Dependence, reversals: dict[str, isl.Map]) -> ProgramDependence:
     source, target = each.source_statement.name, each.sink_statement.name
-    return Dependence(
-        DependenceKind(each.kind.value),
+    return ProgramDependence(
+        each.kind,
         each.source.object.name,
         source,
         target,

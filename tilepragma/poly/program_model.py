@@ -31,7 +31,7 @@ class DependenceKind(Enum):
 
 
 @dataclass(frozen=True)
-class Access:
+class ProgramAccess:
     """One reference: `relation` = { S[i] -> A[x] }, a function of the iteration for an exact affine
     subscript.
 
@@ -47,7 +47,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Statement:
+class ProgramStatement:
     """`domain` = [params] -> { name[iterators] : ... }, thesis (3.5); iterators grow in the order
     of execution.
 
@@ -61,7 +61,7 @@ class Statement:
     domain: isl.Set
     iterators: tuple[str, ...]
     position: tuple[int, ...]
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[ProgramAccess, ...] = ()
 
     @property
     def depth(self) -> int:
@@ -73,7 +73,7 @@ class Statement:
         """How many of its accesses read elements of arrays."""
         return sum(not access.write and access.relation.dim(isl.dim_type.out) > 0 for access in self.accesses)
 
-    def shared_loops(self, other: Statement) -> int:
+    def shared_loops(self, other: ProgramStatement) -> int:
         """How many of the outermost loops are the same loop in the text of both."""
         count = 0
         for mine, theirs in zip(self.position[: self.depth], other.position[: other.depth], strict=False):
@@ -84,7 +84,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Dependence:
+class ProgramDependence:
     """`relation` = P_e = { source[i] -> target[i'] : i' must run after i }, thesis section 3.2.4."""
 
     kind: DependenceKind
@@ -109,6 +109,6 @@ class Dependence:
         )
 
 
-def ordering(dependences: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
+def ordering(dependences: tuple[ProgramDependence, ...]) -> tuple[ProgramDependence, ...]:
     """Those that order anything: not input dependences."""
     return tuple(each for each in dependences if each.kind is not DependenceKind.INPUT)

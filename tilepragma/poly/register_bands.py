@@ -11,7 +11,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.adjacency import Vector, only_move, step_by, strided
-from tilepragma.poly.program_model import Access, Statement
+from tilepragma.poly.program_model import ProgramAccess, ProgramStatement
 from tilepragma.poly.schedule import StatementSchedule, unit
 
 
@@ -60,7 +60,7 @@ def register_rows(
     return None if update is None else _rows_and_columns(update, distributed) or _rows_alone(update, distributed)
 
 
-def updates_repeatedly(statement: Statement) -> bool:
+def updates_repeatedly(statement: ProgramStatement) -> bool:
     """Whether the statement updates elements repeatedly, a plane's or by serial sums, so that it
     may have register tiles.
     """
@@ -72,8 +72,8 @@ def updates_repeatedly(statement: Statement) -> bool:
 class _Update:
     """A repeated update: the `directions` of iterations, by row, and how the element `moves`."""
 
-    statement: Statement
-    target: Access
+    statement: ProgramStatement
+    target: ProgramAccess
     directions: dict[int, Vector]
     moves: dict[int, Vector]
 
@@ -126,7 +126,7 @@ class _Update:
         return tuple(level for level in self.moving if level not in tile)
 
 
-def _update(statement: Statement, directions: dict[int, Vector]) -> _Update | None:
+def _update(statement: ProgramStatement, directions: dict[int, Vector]) -> _Update | None:
     """The statement's repeated update; None without one, or where its moves are unknown."""
     target = _updated(statement.accesses)
     if target is None:
@@ -165,7 +165,7 @@ def _rows_and_columns(update: _Update, distributed: int | None) -> RegisterRows 
     return RegisterRows(update.target.array, row, column, update.through, outside, packed, crossing, alike)
 
 
-def _can_be_packed(update: _Update, access: Access, still: tuple[int, ...]) -> bool:
+def _can_be_packed(update: _Update, access: ProgramAccess, still: tuple[int, ...]) -> bool:
     """Whether tiles below each other read the same elements: the access stays along these rows."""
     if access.array == update.target.array or access.write or not access.exact:
         return False
@@ -189,7 +189,7 @@ def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
     return row.constant == 0 and sorted(row.coefficients) == sorted(unit(each.statement.depth, 0))
 
 
-def _updated(accesses: tuple[Access, ...]) -> Access | None:
+def _updated(accesses: tuple[ProgramAccess, ...]) -> ProgramAccess | None:
     """The element that the statement reads and writes, of known place."""
     writes = [access for access in accesses if access.write]
     if len({write.array for write in writes}) != 1:
@@ -201,7 +201,7 @@ def _updated(accesses: tuple[Access, ...]) -> Access | None:
     return target if read and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
 
 
-def _move(access: Access, statement: Statement, direction: Vector) -> Vector | None:
+def _move(access: ProgramAccess, statement: ProgramStatement, direction: Vector) -> Vector | None:
     """The constant growth of each subscript along the direction; None where it varies."""
     return only_move(access.relation, step_by(statement.domain, direction))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.program_model import Statement
+from tilepragma.poly.program_model import ProgramStatement
 
 Matrix = tuple[tuple[int, ...], ...]
 
@@ -41,7 +41,7 @@ class Row:
 class StatementSchedule:
     """Phi_S with its scalar dimensions, outermost row first."""
 
-    statement: Statement
+    statement: ProgramStatement
     rows: tuple[Row, ...]
 
     @property
@@ -76,7 +76,7 @@ def padded(schedules: tuple[StatementSchedule, ...]) -> tuple[StatementSchedule,
     )
 
 
-def affine_map(statement: Statement, rows: tuple[Row, ...]) -> isl.Map:
+def affine_map(statement: ProgramStatement, rows: tuple[Row, ...]) -> isl.Map:
     """{ S[i] -> [rows of i] }, on the space of the statement's domain."""
     space = statement.domain.get_space()
     local = isl.LocalSpace.from_space(space)
@@ -96,7 +96,7 @@ def _number(value: int, space: isl.LocalSpace) -> int | isl.Val:
     return value if abs(value) < 2**31 else isl.Val.read_from_str(space.get_ctx(), str(value))
 
 
-def original_schedule(statements: tuple[Statement, ...], numbers: Iterator[int] | None = None) -> Schedule:
+def original_schedule(statements: tuple[ProgramStatement, ...], numbers: Iterator[int] | None = None) -> Schedule:
     """The textual order: { S[i] -> [p0, i1, p1, ..., in, pn] }.
 
     Its loops are bands of one row each, numbered by `numbers`: no rows are known to be permutable.

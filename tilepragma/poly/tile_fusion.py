@@ -14,7 +14,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import BandKind, OuterLoop, Part, registers_of
 from tilepragma.poly.intra_tile_schedule import by_strides
-from tilepragma.poly.program_model import Dependence
+from tilepragma.poly.program_model import ProgramDependence
 from tilepragma.poly.schedule import affine_map
 
 
@@ -31,7 +31,9 @@ class MappedBand:
         return max(each.statement.depth for each in self.part.statements)
 
 
-def fusible_bands(parts: Sequence[Part | OuterLoop], dependences: Iterable[Dependence]) -> tuple[MappedBand, ...]:
+def fusible_bands(
+    parts: Sequence[Part | OuterLoop], dependences: Iterable[ProgramDependence]
+) -> tuple[MappedBand, ...]:
     """The leading parts that can share the first one's blocks; empty for fewer than two.
 
     One part does most of the work. The others, with fewer loops, set its elements or pass them on:
@@ -54,7 +56,7 @@ def _distributed(part: Part | OuterLoop) -> MappedBand | None:
     return MappedBand(part, by_strides(part, part.parallel)[0])
 
 
-def _goes_with(fused: Sequence[MappedBand], band: MappedBand, dependences: tuple[Dependence, ...]) -> bool:
+def _goes_with(fused: Sequence[MappedBand], band: MappedBand, dependences: tuple[ProgramDependence, ...]) -> bool:
     most = max(each.depth for each in fused)
     if band.depth == most or (band.depth > most and any(map(_has_registers, fused))):
         return False
@@ -68,7 +70,7 @@ def _has_registers(band: MappedBand) -> bool:
     return registers_of(band.part, band.level) is not None
 
 
-def _ties(before: MappedBand, after: MappedBand, dependences: tuple[Dependence, ...]) -> bool | None:
+def _ties(before: MappedBand, after: MappedBand, dependences: tuple[ProgramDependence, ...]) -> bool | None:
     """Whether the later part waits for the earlier one in each block; None across blocks."""
     waits = False
     outer = tuple(range(before.part.outer))

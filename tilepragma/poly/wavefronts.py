@@ -15,7 +15,7 @@ from __future__ import annotations
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.program_model import Dependence, ordering
+from tilepragma.poly.program_model import ProgramDependence, ordering
 from tilepragma.poly.schedule import Matrix, Row, Schedule, StatementSchedule, affine_map, unit
 from tilepragma.poly.strongly_connected import strongly_connected
 
@@ -60,7 +60,7 @@ def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matr
     return (first, *(unit(rows, index) for index in range(rows) if index != summed[0]))
 
 
-def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[BandWavefronts, ...]:
+def band_wavefronts(schedule: Schedule, dependences: tuple[ProgramDependence, ...]) -> tuple[BandWavefronts, ...]:
     """The wavefronts of each band, for one iteration of the rows before it; outer bands first.
 
     The schedule is one of Algorithm 4.1 for these dependences: its bands are tilable (Theorem 3.3).
@@ -73,7 +73,7 @@ def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> 
     return tuple(_wavefronts(schedule, dependences, band) for band in bands)
 
 
-def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: int) -> BandWavefronts:
+def _wavefronts(schedule: Schedule, dependences: tuple[ProgramDependence, ...], band: int) -> BandWavefronts:
     members = tuple(each for each in schedule.statements if any(row.band == band for row in each.rows))
     levels = tuple(level for level, row in enumerate(members[0].rows) if row.band == band)
     edges = _within(members, dependences, levels[0])
@@ -92,7 +92,9 @@ def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: i
     )
 
 
-def _within(members: tuple[StatementSchedule, ...], dependences: tuple[Dependence, ...], first: int) -> list[_Edge]:
+def _within(
+    members: tuple[StatementSchedule, ...], dependences: tuple[ProgramDependence, ...], first: int
+) -> list[_Edge]:
     """The dependences between members with equal rows before the band."""
     names = {each.statement.name for each in members}
     inside = [

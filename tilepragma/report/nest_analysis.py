@@ -12,18 +12,12 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Function, Loop, Statement
 from tilepragma.ir.traversal import loops_in
-from tilepragma.poly.dependences import (
-    Dependence,
-    DependenceKind,
-    carried_at,
-    memory_dependences,
-    value_dependences,
-    with_zero,
-)
+from tilepragma.poly.dependences import Dependence, carried_at, memory_dependences, value_dependences, with_zero
 from tilepragma.poly.extraction import extract_scop, step_of
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.program import program_of
+from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.schedule import Schedule
 from tilepragma.poly.scop import Scop, ScopStatement
 from tilepragma.poly.wavefronts import BandWavefronts, band_wavefronts

@@ -16,7 +16,7 @@ from tilepragma.ir.directives import TemporalTiles
 from tilepragma.lower.band_loops import PlannedBand
 
 if TYPE_CHECKING:
-    from tilepragma.poly.program_model import Dependence
+    from tilepragma.poly.program_model import ProgramDependence
 
 Parts = tuple[PlannedBand, ...]
 
@@ -28,7 +28,7 @@ gains little.
 
 
 def ways_to_tile(
-    planned: Parts, on_cores: TemporalTiles, on_devices: TemporalTiles, dependences: tuple[Dependence, ...]
+    planned: Parts, on_cores: TemporalTiles, on_devices: TemporalTiles, dependences: tuple[ProgramDependence, ...]
 ) -> Iterator[tuple[Parts, Parts]]:
     """The parts for cores and for devices, the best way first; the last is that without diamonds."""
     host = planned
@@ -49,14 +49,14 @@ def ways_to_tile(
     yield planned, planned
 
 
-def _beginning_together(planned: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
+def _beginning_together(planned: PlannedBand, dependences: tuple[ProgramDependence, ...]) -> PlannedBand:
     from tilepragma.poly.concurrent_start import concurrent_start
 
     found = concurrent_start(planned.part, dependences, planned.points.along)
     return planned if found is None else replace(planned, part=found.part, concurrent=found)
 
 
-def _in_steps(diamond: PlannedBand, skewed: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
+def _in_steps(diamond: PlannedBand, skewed: PlannedBand, dependences: tuple[ProgramDependence, ...]) -> PlannedBand:
     """The part whose workers go through a diamond step by step, where points of one step wait for no other of them."""
     from tilepragma.poly.intra_tile import concurrent_tile
 

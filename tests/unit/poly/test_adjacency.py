@@ -21,7 +21,7 @@ from tilepragma.poly.adjacency import (
 )
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.program import Program, program_of
-from tilepragma.poly.program_model import Access, Statement
+from tilepragma.poly.program_model import ProgramAccess, ProgramStatement
 from tilepragma.poly.schedule import Row, affine_map
 
 SQUARE = "0 <= i < N and 0 <= j < N"
@@ -30,7 +30,7 @@ MV = statement("Q", "i, j", SQUARE, (0, 0, 0), "x[i]", "a[i, j]", "y[j]", "x[i]"
 TMV = statement("T", "i, j", SQUARE, (0, 0, 0), "x[i]", "a[j, i]", "y[j]", "x[i]")
 
 
-def access(of: Statement, array: str) -> Access:
+def access(of: ProgramStatement, array: str) -> ProgramAccess:
     return next(one for one in of.accesses if one.array == array)
 
 

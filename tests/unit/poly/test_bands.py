@@ -15,7 +15,7 @@ from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import intra_tile
 from tilepragma.poly.intra_tile_schedule import intra_tile_order
 from tilepragma.poly.program import Program, program_of
-from tilepragma.poly.program_model import Dependence
+from tilepragma.poly.program_model import ProgramDependence
 from tilepragma.poly.schedule import Schedule
 
 GAUSS_SEIDEL, LU, PATHS = (c_function(HYPERPLANES, name) for name in ("sor1d", "lu", "shortest_paths"))
@@ -65,7 +65,7 @@ def only(nest: str | CFunction) -> Part:
     return found
 
 
-def with_dependences(nest: str | CFunction) -> tuple[Part, tuple[Dependence, ...]]:
+def with_dependences(nest: str | CFunction) -> tuple[Part, tuple[ProgramDependence, ...]]:
     """The only part, and the dependences of its program."""
     made = program(nest)
     (found,) = parallel_parts(made.statements, made.dependences)

@@ -8,13 +8,13 @@ import pytest
 from tests.support.scops import scop
 from tilepragma.poly.dependences import (
     Dependence,
-    DependenceKind,
     carried_at,
     distance_text,
     distance_vector,
     memory_dependences,
     value_dependences,
 )
+from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import Scop
 
 FIGURE_3_4 = "for (int j = 1; j <= J; j++) for (int i = 1; i <= I; i++) A[i] = 0.5 * (A[i] + A[i+1]);"

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.scops import scop
-from tilepragma.poly.dependences import DependenceKind, memory_dependences, value_dependences
+from tilepragma.poly.dependences import memory_dependences, value_dependences
+from tilepragma.poly.program_model import DependenceKind
 
 Row = tuple[int, int, int]
 

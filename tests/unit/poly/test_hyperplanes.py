@@ -23,7 +23,7 @@ from tests.support.stencil_programs import (
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.schedule_legality import balanced, untilable, violations
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.program_model import Dependence, DependenceKind, Statement
+from tilepragma.poly.program_model import DependenceKind, ProgramDependence, ProgramStatement
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule, original_schedule
 
 FLOW, ANTI, OUTPUT = DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT
@@ -32,14 +32,14 @@ FLOW, ANTI, OUTPUT = DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OU
 BALANCED = HyperplaneOptions()
 
 
-def given(statement: Statement, *rows: tuple[int, ...], band: int = 0) -> Schedule:
+def given(statement: ProgramStatement, *rows: tuple[int, ...], band: int = 0) -> Schedule:
     """A schedule of one statement by its matrix."""
     return Schedule((StatementSchedule(statement, tuple(Row(row, 0, band) for row in rows)),))
 
 
 def proven(
-    statements: tuple[Statement, ...], options: HyperplaneOptions = BALANCED
-) -> tuple[Schedule, tuple[Dependence, ...]]:
+    statements: tuple[ProgramStatement, ...], options: HyperplaneOptions = BALANCED
+) -> tuple[Schedule, tuple[ProgramDependence, ...]]:
     dependences = value_based_dependences(statements)
     schedule = tiling_hyperplanes(statements, dependences, options)
     assert violations(schedule, dependences) == ()
@@ -193,7 +193,7 @@ def test_a_row_with_negative_coefficients_is_found() -> None:
     reads = ("A[j - 1, i + 3]", "A[j, i + 1]")
     backwards = statement("S", "j, m", "0 <= j < N and -N < m <= 0", (0, 0, 0), "A[j, m]", "A[j - 1, m + 1]")
     assert matrix(proven((backwards,))[0].of("S")) == ((1, 0), (1, 1))
-    dependence = Dependence(
+    dependence = ProgramDependence(
         FLOW, "A", "S", "S", isl.Map("[N] -> { S[j, i] -> S[j, i - 1] : 0 <= j, i < N; S[j, i] -> S[j + 1, i - 3] }")
     )
     only = statement("S", "j, i", "0 <= j, i < N", (0, 0, 0), "A[j, i]", *reads)
@@ -222,7 +222,7 @@ def test_at_isls_limit_the_order_of_the_text_is_kept() -> None:
 
 
 def test_the_search_grows_polynomially_with_the_statements() -> None:
-    def chain(length: int) -> tuple[Statement, ...]:
+    def chain(length: int) -> tuple[ProgramStatement, ...]:
         return tuple(
             statement(
                 f"S{n}", "t, i, j", nest("t, i, j"), (0, n, 0, 0), f"A{n}[i, j]", f"A{(n - 1) % length}[i - 1, j]",

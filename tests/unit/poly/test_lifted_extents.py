@@ -6,12 +6,12 @@ import islpy as isl
 import pytest
 
 from tilepragma.poly.lifted_extents import Extents, extents_of, lifted
-from tilepragma.poly.program_model import Statement
+from tilepragma.poly.program_model import ProgramStatement
 
 
-def statement(domain: str) -> Statement:
+def statement(domain: str) -> ProgramStatement:
     found = isl.Set(domain)
-    return Statement("S", found, tuple("ij")[: found.dim(isl.dim_type.set)], (0,))
+    return ProgramStatement("S", found, tuple("ij")[: found.dim(isl.dim_type.set)], (0,))
 
 
 @pytest.mark.parametrize(

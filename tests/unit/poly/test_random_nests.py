@@ -13,18 +13,18 @@ from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.false_dependences import eliminate_false_dependences
 from tests.thesis.schedule_legality import untilable, violated_orders, violations
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.program_model import Statement
+from tilepragma.poly.program_model import ProgramStatement
 from tilepragma.poly.wavefronts import band_wavefronts
 
 SIZES = {"N": 5}
 RANKS = {"A": 2, "B": 1}
 
 
-def random_program(seed: int) -> tuple[Statement, ...]:
+def random_program(seed: int) -> tuple[ProgramStatement, ...]:
     """One to three statements of one to three loops, triangular bounds, in one nest or several, on two arrays."""
     chance = random.Random(seed)
     fused = chance.random() < 0.6
-    result: list[Statement] = []
+    result: list[ProgramStatement] = []
     for number in range(chance.randint(1, 3)):
         depth = chance.randint(1, 3)
         iterators = "ijk"[:depth]
