@@ -38,7 +38,7 @@ from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import OPTIONS as OWN_MAIN
 from tilepragma.cli.exploration_programs import compiled, local_headers, tilecc
 from tilepragma.driver.texts import calling_program, source_text
-from tilepragma.plan.dispatch_table import found_by_launch
+from tilepragma.plan.dispatch_table import bytes_and_trips
 from tilepragma.sizes.records import records_file
 from tilepragma.tuning.size_ranges import sizes_of
 from tilepragma.tuning.trial_versions import Build, builds_of
@@ -232,7 +232,7 @@ def measured(subject: CalibrationTarget, target: str, repeats: int, folder: Path
 def bytes_of(plan: KernelPlan, numbers: Mapping[str, int]) -> int:
     """What a launch finds its arrays to have."""
     scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
-    return found_by_launch(plan, scalars, with_trips=False)[0]
+    return bytes_and_trips(plan, scalars, with_trips=False)[0]
 
 
 def row(

@@ -19,7 +19,7 @@ from benchmarks.tilek_paper.results import Input, Place, Row, as_json, compared,
 from benchmarks.tilek_paper.subjects import SUBJECTS, CalibrationTarget
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.driver.state import TARGET_NAMES
-from tilepragma.plan.dispatch_table import found_by_launch
+from tilepragma.plan.dispatch_table import bytes_and_trips
 from tilepragma.tuning.database import Database, MeasurementsError, database_path, opened
 from tilepragma.tuning.exploration import Search
 from tilepragma.tuning.measuring import DEFAULT, LostError, alone
@@ -87,7 +87,7 @@ def row_of(given: argparse.Namespace, subject: CalibrationTarget, target: str, f
 
 def input_of(subject: CalibrationTarget, plan: KernelPlan, text: str) -> Input:
     numbers = sizes_of(text)
-    return Input(text, subject.flops(numbers), *found_by_launch(plan, plan.kernel.by_name(numbers), with_trips=True))
+    return Input(text, subject.flops(numbers), *bytes_and_trips(plan, plan.kernel.by_name(numbers), with_trips=True))
 
 
 def searched(one: Explored, points: Mapping[str, Mapping[str, int]], budget: float) -> list[Place]:

@@ -1,4 +1,4 @@
-"""Bytes of the arrays that a plan's kernel holds: what its launches move at least, and what is copied before and after them."""
+"""Bytes of the array sections that a plan's kernel accesses: a lower bound of its traffic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ArrayBytes:
 
 
 def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayBytes, ...] | None:
-    """The arrays of a plan where its scalars have these values, by name; None where a section's length is not known."""
+    """The plan's array sections for these scalars; None where a section's length is unknown."""
     try:
         return tuple(_array(array, scalars) for array in plan.arrays)
     except UncountableError:
@@ -34,22 +34,22 @@ def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayByte
 def _array(argument: ArrayArgument, scalars: Mapping[str, int]) -> ArrayBytes:
     size = element_bytes(argument.object)
     if argument.is_gathered:
-        raise UncountableError(f"'{argument.object.host}' is read at places that data say")
+        raise UncountableError(f"'{argument.object.host}' is read at places that depend on data")
     for bound in argument.section:
         size *= max(host_value(bound.length, scalars), 0)
     return ArrayBytes(argument.object, size, argument.reads, argument.writes)
 
 
 def host_value(bound: HostExpression, scalars: Mapping[str, int]) -> int:
-    """What the host finds for a bound or a count. Raises UncountableError."""
+    """The value that the host computes for a bound or a count. Raises UncountableError."""
     if not isinstance(bound, ClauseExpression):
         values: Mapping[str, Values] = scalars
         return int(Evaluation(values).value(bound))
     if bound.literal is not None:
         return bound.literal
-    found = clause_value(bound.text, scalars)
-    if found is not None:
-        return found
+    value = clause_value(bound.text, scalars)
+    if value is not None:
+        return value
     raise UncountableError(f"the clause's '{bound.text}' has no known value")
 
 

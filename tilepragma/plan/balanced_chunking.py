@@ -1,16 +1,17 @@
-"""What is dealt to threads in even parts: the default size is changed at launch where threads would
-otherwise have different numbers of rows.
+"""Balanced chunking: a launch changes the default tile size where threads would otherwise get
+different numbers of rows.
 
-Blocks of rows are dealt in turn. With blocks of 96 rows two threads have 288 and 212 of 500. The
-size that is taken instead is the one of which the busiest thread has least to do, its rows and what
-each of its blocks costs besides. Where one block would hold all rows, and these are known to be
-much work, each thread has a part of them.
+Threads take blocks of rows in turn. With blocks of 96 rows, two threads get 288 and 212 of 500
+rows. The launch takes the size for which the busiest thread has least work: its rows, and a fixed
+cost for each of its blocks. Where one block would hold all rows, and these are known to be much
+work, each thread gets a part of them.
 
-Tiles of wavefronts are in columns, in which each tile waits for the one before: no more threads can
-be at work than there are columns, and all wait for the one that has most. With 3 time steps a tile
-5 steps are columns of 3 and 2; with 2 a tile they take 0.83 of the time on two threads.
+Tiles of wavefronts form columns, in which each tile waits for the tile before. At most as many
+threads work as there are columns, and all wait for the thread that has most. With 3 time steps a
+tile, 5 steps make columns of 3 and 2; with 2 steps a tile, they take 0.83 of the time on two
+threads.
 
-runtime/launch/balanced_chunking.c has the same rules, word for word; a test holds both equal.
+runtime/launch/balanced_chunking.c has the same rules; a test holds both equal.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ from tilepragma.plan.shared_constants import (
 )
 from tilepragma.plan.summary import all_steps
 
-#: Of more rows the cost has no 64 bits.
+#: For more rows the cost overflows 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
-_DEALT = (TileKind.DYNAMIC, TileKind.THREAD)
+_DISTRIBUTED = (TileKind.DYNAMIC, TileKind.THREAD)
 
 
 @dataclass(frozen=True)
 class EvenParts:
-    """Blocks, or `columns`, of the size at `place` among a plan's cover the rows from `lower` to
-    `upper`, expressions over its scalars; a size is a multiple of `unit`. `once`: the launch runs
-    once in a call, so that the operations of the kernel are its own.
+    """Blocks (or `columns`) of the rows from `lower` to `upper`, expressions over the plan's
+    scalars; the plan's size number `place` is their extent, a multiple of `unit`. `once`: the
+    launch runs once a call, so that all operations of the kernel are the launch's.
     """
 
     place: int
@@ -65,28 +66,28 @@ class EvenParts:
     once: bool = False
 
     def size(self, usual: int, scalars: Mapping[str, int], threads: int, counts: tuple[OperationCount, ...]) -> int:
-        """What a launch on so many threads takes in place of the `usual` size; `counts` are the kernel's. Raises UncountableError."""
-        known = Evaluation(scalars)
-        rows = int(known.value(self.lower)), int(known.value(self.upper))
+        """The size in place of the `usual` on `threads` threads. Raises UncountableError."""
+        evaluation = Evaluation(scalars)
+        rows = int(evaluation.value(self.lower)), int(evaluation.value(self.upper))
         if self.columns:
             return even_columns(usual, rows[1], self.unit, threads)
-        return even_blocks(usual, rows, self.unit, threads, _operations(counts, known) if self.once else 0.0)
+        return even_blocks(usual, rows, self.unit, threads, _operations(counts, evaluation) if self.once else 0.0)
 
 
-def _operations(counts: tuple[OperationCount, ...], known: Evaluation) -> float:
-    """As the call of a kernel has them, in its order of multiplications. Raises UncountableError."""
+def _operations(counts: tuple[OperationCount, ...], evaluation: Evaluation) -> float:
+    """The operations, multiplied in the emitted call's order. Raises UncountableError."""
     total = 0.0
     for count in counts:
         product = float(count.count)
         for loop in count.loops:
-            product *= int(known.trips(loop))
+            product *= int(evaluation.trips(loop))
         total += product
     return total
 
 
 def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator[EvenParts]:
-    """The sizes that launches of these steps change, with the rows that they deal out; none where
-    sums are rounded in an order that follows the tiles, which no number of threads may change.
+    """The sizes that launches of these steps change, with the rows that they distribute; none where
+    the order of rounded sums follows the tiles, which the number of threads must not change.
     """
     launches = launches_in(steps)
     if any(reduction.rounds for launch in launches for reduction in launch.reductions):
@@ -96,10 +97,10 @@ def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator
         if size.unit < 1:
             continue
         blocks = [loop for launch in launches for loop in launch.loops if _mentions((loop.loop.upper,), size)]
-        if len(blocks) != 1 or tuple(tile.kind for tile in blocks[0].tiles) != _DEALT:
+        if len(blocks) != 1 or tuple(tile.kind for tile in blocks[0].tiles) != _DISTRIBUTED:
             continue
         rows = _rows(blocks[0], size)
-        last = {one for upper in waves for node in walk(upper) for one in divided(node, size)}
+        last = {dividend for upper in waves for node in walk(upper) for dividend in divided(node, size)}
         if rows is not None:
             once = any(isinstance(step, Launch) and blocks[0] in step.loops for step in steps)
             yield EvenParts(place, *rows, size.unit, columns=False, once=once)
@@ -112,7 +113,7 @@ def _goes_through_waves(loop: HostLoop) -> bool:
 
 
 def divided(node: object, size: TileSize) -> tuple[Expression, ...]:
-    """What the node is the quotient of by the size, if it is one."""
+    """The dividend, if the node is a quotient by the size."""
     match node:
         case Call("tilek_floor_quotient", Callee.HELPER, (dividend, Access(object=divisor))) if divisor == size.object:
             return (dividend,)
@@ -120,14 +121,14 @@ def divided(node: object, size: TileSize) -> tuple[Expression, ...]:
 
 
 def _known(roots: Iterable[Expression]) -> bool:
-    """Whether the launch knows these: they mention no iterator of the host, and no size."""
+    """Whether the launch can evaluate these: they mention no iterator of the host, and no size."""
     return not any(
         isinstance(node, Access) and node.object.scope is Scope.LOCAL for root in roots for node in walk(root)
     )
 
 
 def _rows(blocks: TiledLoop, size: TileSize) -> tuple[Expression, Expression] | None:
-    """The least and greatest row of blocks; None where they are not simply the quotients by the size of what the launch knows."""
+    """The blocks' least and greatest row; None where bounds are no plain quotients."""
     loop = blocks.loop
     upper = divided(loop.upper, size)
     lower = (integer(0),) if loop.lower == integer(0, LONG) or loop.lower == integer(0) else divided(loop.lower, size)
@@ -137,12 +138,11 @@ def _rows(blocks: TiledLoop, size: TileSize) -> tuple[Expression, Expression] | 
 
 
 def even_blocks(usual: int, rows: tuple[int, int], unit: int, threads: int, operations: float = 0.0) -> int:
-    """The size of blocks of the rows between these two (both included), dealt to so many threads,
-    in place of the `usual` one.
-
-    Rows begin with 0 at the begin of a block. The usual size stays where the first blocks are
-    empty, and where one block holds all rows, unless so many `operations` are worth several
+    """The size, in place of the `usual`, of blocks of `rows` (least and greatest) on `threads`
     threads.
+
+    Blocks begin at row 0. The usual size stays where the first blocks are empty, and where one
+    block holds all rows, unless the `operations` are worth several threads.
     """
     lower, upper = rows
     if unit < 1 or not 0 <= lower <= upper or lower >= usual or not _can_be_even(min(usual, upper), upper, threads):
@@ -171,20 +171,20 @@ def _can_be_even(usual: int, upper: int, threads: int) -> bool:
 
 
 def _blocks_cost(usual: int, size: int, count: int, threads: int, part: int) -> int:
-    """`part` times the rows of the busiest thread, the first one, and its blocks, each as much as `usual` rows."""
+    """`part` times the busiest thread's rows, plus `usual` rows for each of its blocks."""
     blocks = -(-count // size)
-    own = -(-blocks // threads)
-    rows = own * size
+    busiest = -(-blocks // threads)
+    rows = busiest * size
     if (blocks - 1) % threads == 0:
-        rows -= blocks * size - count  # the last block, which may be short, is its own
-    return part * rows + own * usual
+        rows -= blocks * size - count  # the busiest thread has the last, partial block
+    return part * rows + busiest * usual
 
 
 def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
-    """The width of columns of the rows up to that one in place of the `usual` one.
+    """The width, in place of the `usual`, of columns of rows 0 to `upper`.
 
-    Of each number of columns from the least on, while there are no more than threads and a few, the
-    narrowest that makes no more.
+    For each number of columns from 1 to a few a thread, the narrowest width that makes no more
+    columns.
     """
     if unit < 1 or upper < 0 or not _can_be_even(min(usual, upper), upper, threads):
         return usual
@@ -198,24 +198,24 @@ def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
 
 
 def _columns_cost(usual: int, size: int, count: int, threads: int) -> int:
-    """COLUMN_COST times the threads' share of the rows, or a column, which one of them is at work on at a time; and the columns; for all threads."""
+    """The cost of the threads' share of rows, or of one column, plus that of all columns."""
     return COLUMN_COST * max(min(size, count) * threads, count) + usual * -(-count // size)
 
 
 def with_even_sizes(
     plan: KernelPlan, sizes: tuple[int, ...], scalars: Mapping[str, int], threads: int
 ) -> tuple[int, ...]:
-    """What a launch on so many threads takes for these sizes, where TILEK_SIZES says nothing: those
-    that are the default become even.
+    """The sizes that a launch on so many threads takes where TILEK_SIZES is unset: sizes that equal
+    the default become balanced.
 
-    Raises UncountableError where the scalars do not say how many rows there are.
+    Raises UncountableError where the scalars do not determine the number of rows.
     """
-    found = list(sizes)
+    balanced = list(sizes)
     for part in even_parts(plan.host_steps, plan.sizes):
         usual = plan.sizes[part.place].host
-        if found[part.place] == usual:
-            found[part.place] = part.size(usual, scalars, threads, plan.operations)
-    return tuple(found)
+        if balanced[part.place] == usual:
+            balanced[part.place] = part.size(usual, scalars, threads, plan.operations)
+    return tuple(balanced)
 
 
 def _mentions(roots: Iterable[Expression], size: TileSize) -> bool:

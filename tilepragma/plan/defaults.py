@@ -1,4 +1,4 @@
-"""What the command line says to the planner."""
+"""What the command line tells the planner."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tilepragma.model.device import Device, Gpu
 
 @dataclass(frozen=True)
 class PlanDefaults:
-    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles
-    of time steps, `host_temporal` those on cores where they are others; `device`: the one to plan
-    for, None where nothing is known of it; `vectors`: those that the compiler's flags name.
+    """The command line: `targets` to build for (never AUTO); `temporal`: tiles of time steps, and
+    `host_temporal` those on cores where they differ; `device` to plan for, None where unknown;
+    `vectors`: those that the compiler's flags name.
     """
 
     targets: tuple[Target, ...] = ALL_TARGETS
@@ -32,11 +32,11 @@ class PlanDefaults:
 
     @property
     def local_bytes(self) -> int:
-        """What a launch may take of a gang's memory: what the device gives without being asked for more."""
+        """The shared memory of a launch: what the device gives without being asked for more."""
         return self.device.shared_per_block if isinstance(self.device, Gpu) else LOCAL_BYTES
 
     def applied(self, directive: KernelDirective) -> KernelDirective:
-        """A kernel's directive with what is said of all kernels."""
+        """A kernel's directive with the command line's answers, which hold for all kernels."""
         return replace(
             directive,
             temporal=self.temporal,

@@ -1,4 +1,4 @@
-"""The tile sizes that hosts take at a launch: by the bytes of its arrays and the iterations of its outermost loop (`SizeChoice`)."""
+"""The tile-size dispatch table: the launch picks sizes by array bytes and outermost trips."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ from tilepragma.ir.loop_tree import Block, ForLoop, Loop, While
 from tilepragma.ir.traversal import mentions
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, MeasuredSizes, SizeChoice
 
-#: The largest tile size that TILEK_SIZES takes, and the limit of `tilek_choice` that stands for
-#: none.
+#: The largest tile size that TILEK_SIZES takes; the limit of `tilek_choice` that means none.
 MOST_SIZE = 2**31 - 1
 NO_LIMIT = 2**63 - 1
 
 
 def outermost_loop(plan: KernelPlan) -> Loop | None:
-    """The loop whose iterations a SizeChoice means by `trips`: the first one in the text of the
-    user's region that is inside no other statement but blocks. None where there is none, or the
-    host cannot count its iterations before the launch.
+    """The loop that SizeChoice.trips counts: the region's first loop that only blocks enclose. None
+    where the region has no such loop, or the host cannot count its iterations before the launch.
     """
     region = plan.stepped or plan.source or plan.kernel
     on_host = host_evaluable(written_objects(region))
-    found = next(_outer_loops(region.body), None)
-    if not isinstance(found, Loop) or not all(map(on_host, (found.lower, found.upper, found.step))):
+    outermost = next(_outer_loops(region.body), None)
+    if not isinstance(outermost, Loop) or not all(map(on_host, (outermost.lower, outermost.upper, outermost.step))):
         return None
-    return found
+    return outermost
 
 
 def _outer_loops(body: Block) -> Iterator[Loop | ForLoop | While]:
@@ -39,7 +37,7 @@ def _outer_loops(body: Block) -> Iterator[Loop | ForLoop | While]:
 
 
 def is_of_devices_only(plan: KernelPlan, argument: ArrayArgument) -> bool:
-    """Whether the array is the plan's own and no launch of a host touches it: hosts have no memory for it."""
+    """Whether the array is a temporary that only devices touch: hosts allocate no memory for it."""
     object_ = argument.object
     return object_.scope is Scope.TEMPORARY and not any(mentions(launch.body, object_) for launch in plan.host)
 
@@ -47,41 +45,39 @@ def is_of_devices_only(plan: KernelPlan, argument: ArrayArgument) -> bool:
 def sizes_on_hosts(
     plan: KernelPlan, scalars: Mapping[str, int], threads: int | None = None, by_opencl: bool = False
 ) -> tuple[int, ...]:
-    """The tile sizes of a launch on a host where the plan's scalars have these values, by name: the
-    runtime's, where TILEK_SIZES says nothing. `by_opencl`: of the same launch on an OpenCL device
-    that is a processor. Without its `threads` those that depend on them are the defaults.
+    """The tile sizes of a launch on a host with these scalars, where TILEK_SIZES is unset.
+    `by_opencl`: the OpenCL device is a processor. Without `threads`, sizes that depend on them are
+    the defaults.
 
-    Raises UncountableError where the values do not say which choice holds.
+    Raises UncountableError where the scalars do not determine the choice.
     """
     from tilepragma.plan.balanced_chunking import with_even_sizes
 
     taken = tuple(size.host for size in plan.sizes)
     choices = choices_on_hosts(plan, by_opencl)
     if choices:
-        found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
-        taken = chosen_sizes(choices, found) or taken
+        numbers = bytes_and_trips(plan, scalars, with_trips=by_trips(plan))
+        taken = chosen_sizes(choices, numbers) or taken
     return taken if threads is None else with_even_sizes(plan, taken, scalars, threads)
 
 
 def choices_on_hosts(plan: KernelPlan, by_opencl: bool) -> tuple[SizeChoice, ...]:
-    """What launches of hosts look through in this order, on cores or on OpenCL devices that are processors."""
+    """The choices that launches of hosts try in order, on cores or on OpenCL processors."""
     return (*plan.processor_choices, *plan.choices) if by_opencl else plan.choices
 
 
-def chosen_sizes(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:
-    """The tile sizes of the first choice that holds for the bytes and trips that a launch finds;
-    None where none does, or that is one of another version.
+def chosen_sizes(choices: Sequence[SizeChoice], numbers: tuple[int, int]) -> tuple[int, ...] | None:
+    """The tile sizes of the first choice that holds for a launch's bytes and trips; None where none
+    holds, or the choice is one of another version.
     """
-    taken = next((choice for choice in choices if _within(found, _limits(choice))), None)
+    taken = next((choice for choice in choices if _within(numbers, _limits(choice))), None)
     return None if taken is None or taken.version else taken.sizes
 
 
-def found_by_launch(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bool) -> tuple[int, int]:
-    """The bytes of its arrays and the iterations of its outermost loop that a launch on a host
-    finds where the plan's scalars have these values, by name; without the iterations, or where it
-    cannot count them, 0 in their place.
+def bytes_and_trips(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bool) -> tuple[int, int]:
+    """A host launch's array bytes and outermost trips (0 where not asked for, or not countable).
 
-    Raises UncountableError where the values do not say them.
+    Raises UncountableError where the scalars do not determine them.
     """
     from tilepragma.ir.evaluation import Evaluation, UncountableError
     from tilepragma.plan.array_bytes import array_bytes
@@ -97,24 +93,27 @@ def found_by_launch(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bo
     )
 
 
-def around(measured: MeasuredSizes, others: Sequence[SizeChoice], default: tuple[int, ...]) -> tuple[SizeChoice, ...]:
-    """What was measured where it was, and outside of that the others, `default` where none of them holds."""
+def around(
+    measured: MeasuredSizes, unmeasured: Sequence[SizeChoice], default: tuple[int, ...]
+) -> tuple[SizeChoice, ...]:
+    """The measured choices inside their range; outside of it the `unmeasured`, else `default`."""
     last = measured.choices[-1].bytes
     below: list[SizeChoice] = []
     if measured.least > 0:
         limit = measured.least - 1
-        inside = [one for one in others if one.bytes is not None and one.bytes <= limit]
-        beyond = [one.bytes for one in others if one.bytes is None or one.bytes > limit]
-        clipped = [replace(one, bytes=limit) for one in others if beyond and one.bytes == beyond[0]]
-        below = [one for one in inside if one.bytes != limit or one.trips is not None or not clipped] + clipped
+        inside = [choice for choice in unmeasured if choice.bytes is not None and choice.bytes <= limit]
+        beyond = [choice.bytes for choice in unmeasured if choice.bytes is None or choice.bytes > limit]
+        clipped = [replace(choice, bytes=limit) for choice in unmeasured if beyond and choice.bytes == beyond[0]]
+        kept = (choice for choice in inside if choice.bytes != limit or choice.trips is not None or not clipped)
+        below = [*kept, *clipped]
         if not below or _limits(below[-1]) != (limit, NO_LIMIT):
             below.append(SizeChoice(limit, None, default))
-    above = [one for one in others if last is not None and (one.bytes is None or one.bytes > last)]
+    above = [choice for choice in unmeasured if last is not None and (choice.bytes is None or choice.bytes > last)]
     return (*below, *measured.choices, *above)
 
 
 def by_trips(plan: KernelPlan) -> bool:
-    """Whether a launch must know the iterations of the outermost loop."""
+    """Whether a launch must count the iterations of the outermost loop."""
     return any(choice.trips is not None for choices in _tables(plan) for choice in choices)
 
 
@@ -123,7 +122,7 @@ def _tables(plan: KernelPlan) -> tuple[tuple[SizeChoice, ...], ...]:
 
 
 def wrong_choices(plan: KernelPlan) -> Iterator[str]:
-    """What is wrong with a plan's choices: sizes and limits in range, in ascending order of bytes and then of trips, and each of use."""
+    """The faults of a plan's choices: values out of range, wrong order, unreachable choices."""
     if by_trips(plan) and outermost_loop(plan) is None:
         yield "a choice asks for the iterations of the outermost loop, which the launch does not know"
     for choices in _tables(plan):
@@ -131,16 +130,16 @@ def wrong_choices(plan: KernelPlan) -> Iterator[str]:
             yield "there are choices of tile sizes, but no tile sizes"
         for place, choice in enumerate(choices):
             yield from _wrong_choice(plan, place, choice)
-            for other, before in enumerate(choices[:place]):
+            for earlier, before in enumerate(choices[:place]):
                 if _within(_limits(choice), _limits(before)):
-                    yield f"choice {place} is never reached: choice {other} holds wherever it does"
+                    yield f"choice {place} is never reached: choice {earlier} holds wherever it does"
             if place and _limits(choice) < _limits(choices[place - 1]):
                 yield f"choice {place} stands behind a larger one"
 
 
 def _wrong_choice(plan: KernelPlan, place: int, choice: SizeChoice) -> Iterator[str]:
     if not 0 <= choice.version <= len(plan.versions):
-        yield f"choice {place} is of version {choice.version}, which there is none of"
+        yield f"choice {place} is of version {choice.version}, which does not exist"
         return
     version = plan.versions[choice.version - 1].plan if choice.version else plan
     if len(choice.sizes) != len(version.sizes) and (choice.sizes or not choice.version):
@@ -160,5 +159,5 @@ def _limits(choice: SizeChoice) -> tuple[int, int]:
     )
 
 
-def _within(found: tuple[int, int], limits: tuple[int, int]) -> bool:
-    return found[0] <= limits[0] and found[1] <= limits[1]
+def _within(numbers: tuple[int, int], limits: tuple[int, int]) -> bool:
+    return numbers[0] <= limits[0] and numbers[1] <= limits[1]

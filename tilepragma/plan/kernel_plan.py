@@ -1,14 +1,12 @@
-"""The waist of tilepragma: one frozen KernelPlan says all that emission and launching need to know
-of a region.
+"""The waist of tilepragma: KernelPlan holds all that emission and launches need of a region.
 
-Whatever decides (the user's clauses, the default mapping, later the engine) produces this, and one
-verifier checks it.
+The user's clauses, the default mapping or the automatic planner produce it; one verifier checks it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.frozen_values import dataclass
@@ -18,8 +16,8 @@ from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, Scratchpad, TiledLoop
 from tilepragma.ir.types import ScalarType, Type
 
-#: Evaluated in the user's function right before the launch: text of a clause, or an expression over
-#: host objects. Expressions may call the helpers of tilek.h (Callee.HELPER; 64-bit).
+#: The host evaluates it in the user's function right before the launch: text of a clause, or an
+#: expression over host objects, which may call helpers of tilek.h (Callee.HELPER; 64-bit).
 HostExpression = ClauseExpression | Expression
 
 
@@ -36,13 +34,13 @@ class ArrayArgument:
     """An object that the kernel reaches by address: an array, or a scalar it writes (storage
     SCALAR, no section).
 
-    `section` has one bound a dimension: what a device must hold (empty where it is unknown: in a
-    region that runs as written, and of gathered arrays). `reads`/`writes` are from the accesses,
-    narrowed by the user's mode. `copy_in`/`copy_out` say what moves when the object is not present;
-    `present` demands presence. `doubt`: the section holds all that may be touched, but the array
-    may be smaller, and this says why. No copy of such a section can be made: hosts work in the
-    array itself, and only compare where it may be with other arrays. Where there is no section
-    then, the array is only read, and apart from all that is written.
+    `section` has one bound a dimension: what a device must hold. It is empty where that is unknown:
+    in a region that runs as written, and for gathered arrays. `reads`/`writes` come from the
+    accesses, narrowed by the user's mode. `copy_in`/`copy_out` say what moves when the object is
+    not present; `present` demands presence. `doubt` says why the array may be smaller than its
+    section, which holds all that launches may touch (assumed extents). Such a section cannot be
+    copied: hosts work in the array itself, and only compare its possible addresses with other
+    arrays. Without a section, the array is only read, and disjoint from all written arrays.
     """
 
     object: DataObject
@@ -56,25 +54,25 @@ class ArrayArgument:
 
     @property
     def is_gathered(self) -> bool:
-        """Whether the elements that are read are any: there is no section."""
+        """Whether the kernel may read any element (a gather): the array has no section."""
         return self.doubt is not None and not self.section
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """`object` starts at the operator's identity in every instance; instances are combined in a tree over their numbers, then with the old value."""
+    """Each instance starts `object` at the identity; a tree combines instances and old value."""
 
     operator: str
     object: DataObject
 
     @property
     def is_floating(self) -> bool:
-        """Whether it is of floating-point numbers: another order may give other bits, if only in a NaN or the sign of a zero."""
+        """Whether it is floating-point: reordering may change bits, if only a zero's sign."""
         return isinstance(self.object.element, ScalarType) and self.object.element.is_floating
 
     @property
     def rounds(self) -> bool:
-        """Whether another order may give another number: a sum or product of floating-point numbers."""
+        """Whether another order may round differently: a floating-point sum or product."""
         return self.is_floating and self.operator in ("+", "*")
 
 
@@ -84,16 +82,19 @@ class Launch:
 
     `loops` are the TiledLoops with launch bounds anywhere in `body`, in textual order: their trip,
     counts and strides are launch numbers. `axes` are those in use, by kind and dimension.
-    `privates` are outside objects that each instance owns a copy of; those in `first_privates`
-    start with the outside value. `values` are the iterators of HostLoops around (scope LOCAL) that
-    the launch's text mentions: their values at each step are arguments of the kernel. `staged` is
-    the same work with arrays staged in memory of the gangs (`Stage`, or `staged_scratchpads`, scratchpads
-    of this form), for devices: it runs instead of `body` where the boxes fit that memory. `scratchpads`
-    are the arrays that each gang of a device has for itself; what tiles do may then overlap, each
-    in its own scratchpad. `pipelined`: it is all that a loop of the host does, which counts wavefronts,
-    and instance c = (c_1, ...) of its nest needs of the wavefront k before nothing but what
-    instances c - e have done there, no part of e being negative and their sum k at most, so that
-    tiles of several wavefronts may run at once (`schedule/doacross.py`).
+    `privates` are outside objects of which each instance has a private copy; those in
+    `first_privates` start with the outside value. `values` are the iterators of enclosing HostLoops
+    (scope LOCAL) that the launch's text mentions: arguments of the kernel at each step.
+
+    `staged` is the same work with array tiles in shared memory (`Stage`, or `staged_scratchpads`,
+    the scratchpads of this form), for devices: it runs instead of `body` where the array tiles fit.
+    `scratchpads` are the private arrays of each gang of a device; tiles may then overlap, each in
+    its scratchpad.
+
+    `pipelined`: the launch is all that a HostLoop over wavefronts runs, and instance c = (c_1, ...)
+    of its nest depends, in wavefront k before it, only on instances c - e, with no negative
+    component in e and a component sum of k at most. Tiles of several wavefronts may then run in
+    parallel (`schedule/doacross.py`).
     """
 
     name: str
@@ -112,9 +113,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class TiledStatement:
-    """A statement that stands at `range` in the planned region, under loops with these iterators,
-    and its hyperplanes: phi_k(i) is `rows[k]` . i + `offsets[k]`.
-    """
+    """A statement's place, and its hyperplanes: phi_k(i) = `rows[k]` . i + `offsets[k]`."""
 
     range: SourceRange
     iterators: tuple[str, ...]
@@ -124,11 +123,11 @@ class TiledStatement:
 
 @dataclass(frozen=True)
 class TiledBand:
-    """The tiles t_k = floor(phi_k / size_k) that a HostLoop goes through in wavefronts: those of
-    equal t_1 + ... + t_m run at once, m being `summed`, and the tiles of the other rows follow each
-    other inside each.
+    """The tiles t_k = floor(phi_k / size_k) that a HostLoop runs in wavefronts: tiles of equal t_1
+    + ... + t_m run in parallel, m being `summed`; the other band members are sequential in each.
 
-    `within` rows of HostLoops around are not among them: a wavefront is one of a step of these.
+    The first `within` hyperplanes belong to enclosing HostLoops: a wavefront lies in one step of
+    these.
     """
 
     statements: tuple[TiledStatement, ...]
@@ -138,11 +137,12 @@ class TiledBand:
 
 @dataclass(frozen=True)
 class HostLoop:
-    """A sequential loop that the host runs around launches, with data resident on the device:
+    """A sequential loop that the host runs around launches, with data resident on the device.
+
     `steps` are its body, `loop.body` is an empty Block. Bounds are expressions over the plan's
-    scalars, its tile sizes and the iterators of HostLoops around. `shape` has a clause for readers
-    on the tiles that it goes through, where there is more to say than that they are tiles, and
-    `band` the hyperplanes that bound them, where it goes through wavefronts of tiles.
+    scalars, its tile sizes and the iterators of enclosing HostLoops. `shape` is a clause for
+    readers on the shape of its tiles, if it is not the usual one; `band` has the hyperplanes of its
+    tiles where it runs wavefronts.
     """
 
     loop: Loop
@@ -153,22 +153,21 @@ class HostLoop:
 
 @dataclass(frozen=True)
 class HostCondition:
-    """`steps` run where `condition`, an expression as a HostLoop's bounds are, is not 0."""
+    """`steps` run where `condition`, an expression like a HostLoop's bounds, is not 0."""
 
     condition: Expression
     steps: tuple[Step, ...]
 
 
-#: What the host does in order. Launches of steps that follow each other see each other's results; a
-#: launch may stand once in the tree only.
+#: What the host runs in order. Steps see the results of earlier steps; a launch stands here once.
 Step = Launch | HostLoop | HostCondition
 
 
 @dataclass(frozen=True)
 class RowUse:
-    """What an iteration of a divided loop touches of an array, which has `rank` dimensions as
-    launches see it: where the iterator is i, rows scale * i + base + least to scale * i + base +
-    greatest; all rows where these are None. `base` is over host objects, None where it is 0.
+    """What an iteration of a partitioned loop touches of an array of `rank` dimensions, as launches
+    see it: at iterator i, rows scale * i + base + least to scale * i + base + greatest; all rows
+    where these are None. `base` is over host objects, None for 0.
     """
 
     object: DataObject
@@ -183,9 +182,9 @@ class RowUse:
 
 @dataclass(frozen=True)
 class Division:
-    """How a device launch is dealt to several devices: the iterations of `loop` in blocks, so that
-    different iterations write different rows; None: all of it to one of them. `uses` are those of
-    all arrays that it touches.
+    """The partition of a device launch over several devices: blocks of iterations of `loop`, so
+    that different iterations write different rows; None: one device runs all of it. `uses` are
+    those of all arrays that the launch touches.
     """
 
     loop: TiledLoop | None
@@ -195,12 +194,14 @@ class Division:
 @dataclass(frozen=True)
 class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds
-    and bodies for a number, at least 1, that is known at launch. `host` and `device` are what is
-    taken where nobody says anything else. Where `unit` is not 0, threads on hosts are dealt blocks
-    of so many rows, or columns of tiles in wavefronts: they take a multiple of the unit in place of
-    `host`, so that all have about as much to do (`even_blocks.py`). `processor`: what OpenCL
-    devices that are processors take in place of `host`, each number for arrays of so many bytes
-    together at most (None: however many), in ascending order; none: what hosts take.
+    and bodies for a number of at least 1 that the launch knows. `host` and `device` are the
+    defaults.
+
+    Where `unit` is not 0, threads of hosts take blocks of that many rows (or columns of tiles) in
+    turn, and the launch takes a multiple of the unit in place of `host` that balances the threads
+    (`balanced_chunking.py`). `processor`: what OpenCL devices that are processors take in place of
+    `host`: (limit, size) pairs in ascending order, for arrays of at most `limit` bytes together
+    (None: any); empty: what hosts take.
     """
 
     object: DataObject
@@ -215,12 +216,13 @@ class SizeChoice:
     """Values of a plan's tile sizes, in their order, for launches on hosts, on OpenCL devices that
     run the hosts' launches, or on other devices.
 
-    Their arrays have `bytes` bytes together at most, their outermost loop `trips` iterations at
-    most; None: however many. `version`: these are the sizes of that version of the plan, from 1;
-    none where its own are taken.
+    It holds for at most `bytes` bytes of arrays and `trips` iterations of the outermost loop (None:
+    any). `version`: these are the sizes of that version of the plan, from 1; without sizes, the
+    version's defaults.
 
-    The bytes are those of the sections of `KernelPlan.arrays`, the plan's own ones included but not
-    those of devices only; the loop is `size_choices.outermost_loop`. The runtime counts both.
+    The bytes are those of the sections of `KernelPlan.arrays`, temporaries included, except for
+    those that only devices touch; the loop is `dispatch_table.outermost_loop`. The runtime counts
+    both.
     """
 
     bytes: int | None
@@ -231,8 +233,8 @@ class SizeChoice:
 
 @dataclass(frozen=True)
 class PlanVersion:
-    """Another plan of the same region, which launches may take instead; `text` says what it is
-    (ir/kernel_versions.py). `on_devices`: those on devices may take it too, not only those on
+    """Another plan of the same region, which launches may take instead; `text` describes it
+    (ir/kernel_versions.py). `on_devices`: launches on devices may take it too, not only those on
     hosts.
     """
 
@@ -243,7 +245,7 @@ class PlanVersion:
 
 @dataclass(frozen=True)
 class MeasuredSizes:
-    """Choices that were measured on launches whose arrays have from `least` bytes to those of the last choice; what is outside was not."""
+    """Choices measured for arrays of `least` bytes to the last choice's, for no others."""
 
     least: int
     choices: tuple[SizeChoice, ...]
@@ -251,7 +253,7 @@ class MeasuredSizes:
 
 @dataclass(frozen=True)
 class RegisterUse:
-    """What a worker of a device launch takes: `registers` of 32 bits, and the bytes of them that are `spilled` to memory."""
+    """A worker's 32-bit `registers` in a device launch, and its `spilled` bytes."""
 
     launch: str
     registers: int
@@ -260,8 +262,8 @@ class RegisterUse:
 
 @dataclass(frozen=True)
 class RegisterCounts:
-    """What a compiler has made of device launches for the GPU that is planned for; `by` says which
-    one, or why none has; `launches` are then empty.
+    """A compiler's register counts of device launches for the planned GPU. `by` names the compiler,
+    or says why none counted; `launches` are then empty.
     """
 
     by: str
@@ -269,7 +271,7 @@ class RegisterCounts:
 
 
 def forms(launch: Launch) -> tuple[Launch, ...]:
-    """The launch by itself, and as it is where its staged form runs."""
+    """The launch without its staged form, and its staged form as a launch."""
     if launch.staged is None:
         return (launch,)
     plain = replace(launch, staged=None, staged_scratchpads=())
@@ -278,10 +280,8 @@ def forms(launch: Launch) -> tuple[Launch, ...]:
 
 def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:
     """All launches of a tree, in textual order."""
-    found: list[Launch] = []
-    for step in steps:
-        found += (step,) if isinstance(step, Launch) else launches_in(step.steps)
-    return tuple(found)
+    launches = ((step,) if isinstance(step, Launch) else launches_in(step.steps) for step in steps)
+    return tuple(chain.from_iterable(launches))
 
 
 @dataclass(frozen=True)
@@ -289,9 +289,9 @@ class FinalValue:
     """After the region `iterator` holds lower + step * trip of `loop`, if every loop of `enclosing`
     runs at all.
 
-    Bounds and steps of all of them are expressions over host objects (those of the loop's last
-    execution); they need not be among any launch's loops. In a plan's order later values overwrite
-    earlier ones.
+    All their bounds and steps are expressions over host objects (those of the loop's last
+    execution); they need not be among any launch's loops. In a plan's order, later values overwrite
+    earlier values.
     """
 
     iterator: DataObject
@@ -312,7 +312,7 @@ class LastValue:
 
 @dataclass(frozen=True)
 class OperationCount:
-    """`count` floating-point operations in each iteration of `loops` (outermost first); their bounds are host expressions."""
+    """`count` floating-point operations in each iteration of `loops`, outermost first."""
 
     count: int
     loops: tuple[Loop, ...]
@@ -320,12 +320,11 @@ class OperationCount:
 
 @dataclass(frozen=True)
 class Reordered:
-    """A region that the user asks to have computed in another order than its loops say, with other
-    results.
+    """A region that the user asks to compute in another order than its loops, with other results.
 
-    `written` is the user's, `kernel` the one that is planned, and that runs instead of the user's
-    text where no launch does. `final_values` are those of iterators that it does without. `notes`
-    say what the order is, a clause for each of its parts.
+    `written` is the user's region; the plan is for `kernel`, which also replaces the user's text
+    where no launch runs. `final_values` are those of iterators that `kernel` lacks. `notes`
+    describe the order, a clause for each of its parts.
     """
 
     written: Kernel
@@ -336,24 +335,25 @@ class Reordered:
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """What becomes of one region.
+    """The plan of one region.
 
     `prologue` holds the region's own declarations, executed on the host before the launches.
     `host_steps` serve the serial and threads targets, `device_steps` OpenCL and CUDA; without
-    HostLoops both have one Launch a nest, equal where the user said the tiles. `as_written` is a
-    sentence where the region simply runs as the user wrote it (no launches then). `apart`: the plan
-    is right only where no written array shares memory with another (`checks_overlap`), and only
-    where all `conditions` are nonzero; otherwise the original loop runs. `targets` is what the user
+    HostLoops both have one Launch a nest, equal where the user wrote the tiles. `as_written` is a
+    sentence where the region runs as the user wrote it, without launches.
+
+    `apart`: the plan is right only where no written array overlaps another (`checks_overlap`). The
+    original loop runs where arrays overlap, or any of `conditions` is 0. `targets` is what the user
     allows at all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply,
-    AUTO where nothing is said. `operations` is for profiles, empty where the work is not known at
-    launch. `rejected` are clauses on what the automatic planner considered and did not take, and
-    why; `obstacles` are the errors, with places and remedies, that kept launches from a region that
-    runs as written; none where it was something else. `storage` has a clause on each array that the
-    plan keeps values in for itself (Scope.TEMPORARY); `kernel` is then the region that uses them,
-    and `source` the one that the user wrote, unless launches alone use them. `constants` are tables
-    of the file that are no arguments: hosts call them by name, device programs have their values.
-    `stepped` is the region with the steps of the user's loops, where those of `kernel` and `source`
-    count iterations in their place.
+    else AUTO. `operations` is for profiles, empty where the launch cannot count the work.
+
+    `rejected` are clauses on what the automatic planner considered and did not take, and why;
+    `obstacles` are the errors, with places and remedies, that left a region as written; empty where
+    the reason was another. `storage` has a clause on each temporary array of the plan
+    (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the user's, unless
+    launches alone use them. `constants` are tables of the file that are no arguments: hosts use
+    them by name, device programs contain their values. `stepped` is the region with the steps of
+    the user's loops, where `kernel` and `source` have normalised loops.
     """
 
     kernel: Kernel
@@ -379,40 +379,40 @@ class KernelPlan:
     constants: tuple[DataObject, ...] = ()
     stepped: Kernel | None = None
     split: tuple[str, ...] = ()
-    """a clause on each loop of the user's that launches take apart"""
+    """a clause on each loop of the user's that launches distribute"""
     choices: tuple[SizeChoice, ...] = ()
-    """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
+    """what hosts take for `sizes` at launch: the first choice that holds, else the defaults"""
     device_choices: tuple[SizeChoice, ...] = ()
-    """the same for launches of devices"""
+    """the same for launches on devices"""
     processor_choices: tuple[SizeChoice, ...] = ()
-    """what OpenCL devices that are processors, which run the launches of hosts, look at before `choices`"""
+    """what OpenCL processors, which run the launches of hosts, try before `choices`"""
     versions: tuple[PlanVersion, ...] = ()
     """other plans, which choices name by their numbers from 1"""
     reordered: Reordered | None = None
     """the region in the order that `kernel` has it, where the user wrote another"""
     measured: MeasuredSizes | None = None
-    """those of `choices` that are kept beside the source"""
+    """those of `choices` that are stored beside the source"""
     divisions: tuple[Division, ...] = ()
-    """one for each device launch, where `device(all)` deals them to several devices"""
+    """one for each device launch, where `device(all)` partitions the launches"""
     undivided: str = ""
-    """a clause that says why launches run on one device although the user says `device(all)`; empty where they don't"""
+    """a clause on why launches run on one device in spite of `device(all)`; else empty"""
     kept: str = ""
-    """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
+    """a clause on which of `sizes` come from tuning records, and where these are; else empty"""
     registers: RegisterCounts | None = None
-    """None where no GPU is planned for"""
+    """None without a GPU to plan for"""
     held: frozenset[str] = frozenset()
-    """names in the user's text of arrays that a region around keeps on the device (HeldRegion)"""
+    """the user's names of arrays that an enclosing region keeps on the device (HeldRegion)"""
     device_kernel: Kernel | None = None
-    """the region that device steps compute, where they keep values in other arrays than `kernel`, which host steps then compute"""
+    """the region that device steps compute, where its temporaries differ from those of `kernel`"""
 
     def divided_loop(self, launch: Launch) -> TiledLoop | None:
         """The loop of a device launch whose iterations several devices share."""
-        places = [place for place, own in enumerate(self.device) if own == launch]
+        places = [place for place, device_launch in enumerate(self.device) if device_launch == launch]
         return self.divisions[places[0]].loop if places and self.divisions else None
 
     @property
     def checks_overlap(self) -> bool:
-        """Whether launches check that no written array shares memory with another (`apart`): of variables alone it is known."""
+        """Whether launches check `apart`: distinct variables never overlap."""
         pairs = combinations((array for array in self.arrays if array.object.scope is not Scope.TEMPORARY), 2)
         return self.apart and any(
             (a.writes or b.writes) and not (a.object.stored.is_variable and b.object.stored.is_variable)
@@ -421,7 +421,7 @@ class KernelPlan:
 
     @property
     def row_bases(self) -> tuple[Expression, ...]:
-        """The bases of rows in `divisions`, each once."""
+        """The distinct bases of rows in `divisions`."""
         uses = (use for division in self.divisions for use in division.uses)
         return tuple(dict.fromkeys(use.base for use in uses if use.base is not None))
 
@@ -438,9 +438,9 @@ class KernelPlan:
 
 @dataclass(frozen=True)
 class HeldRegion:
-    """A region that the host goes through as the user wrote it, with kernels in it, and the arrays that stay on the device between them."""
+    """A region that the host runs as written, and its arrays resident between kernels."""
 
     kernel: Kernel
     arrays: tuple[ArrayArgument, ...]
     reads: tuple[Type, ...]
-    """the types of elements that the host reads in it"""
+    """the element types that the host reads in it"""

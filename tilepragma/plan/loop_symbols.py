@@ -1,4 +1,4 @@
-"""Names of loops in kernels: the iterator's name, made unique in the region and unlike anything derived from other names."""
+"""Loop symbols: the iterator's name, unique in the region, and no clash with derived names."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop
 from tilepragma.ir.traversal import loops_in, walk
 
-#: What codegen appends to a loop's symbol or an object's name to name its numbers.
+#: What codegen appends to a loop's symbol or an object's name for its launch numbers.
 _DERIVED = re.compile(
     r"_(trip|lower|upper|step|end|gang|worker|thread|origin|partials?|count\d*|stride\d*|length\d*|lower\d+|tile\d*|t\d+)$"
 )
 
 
 def loop_symbols(kernel: Kernel, bodies: Iterable[Block] | None = None) -> dict[int, str]:
-    """For each loop's index its symbol: unique over the region; `i`, then `i_2` for a second loop
-    over `i`.
+    """For each loop's index a symbol, unique in the region: `i`, then `i_2` for a second loop over
+    `i`.
 
-    The loops are those of `bodies` where these take the place of the region's own.
+    The loops are those of `bodies`, if given, else the region's.
     """
     blocks = (kernel.body,) if bodies is None else tuple(bodies)
     loops = [loop for block in blocks for loop in loops_in(block)]

@@ -1,39 +1,39 @@
-"""Numbers that the planner and the runtime share: one table, from which the runtime's header is made.
+"""Constants that the planner and the runtime share: a table that also gives the runtime's header.
 
     python -m tilepragma.plan.shared_constants > runtime/base/shared_constants.h
 
-Both must choose alike: what `explain` predicts is what a launch does. A test holds the header to this table.
+Both must choose alike: a launch does what `explain` predicts. A test compares header and table.
 """
 
 from __future__ import annotations
 
-#: A block costs as much as so small a part of the default size's rows, since panels are packed for
-#: each, and so many times the default size is the most, since what a block goes through must stay
-#: in the cache. Of products of 400 to 1000 a side on two and four cores blocks of 200 and 256 rows
-#: take 0.89 to 0.96 of the time of 104 to 136 where threads have as many rows; 1000 a side on two
+#: A block costs as much as 1/BLOCK_COST of the default size's rows, since each block packs its
+#: panels. A block has at most MOST_TIMES the default size, since its data must stay in the cache.
+#: For products of 400 to 1000 a side on two and four cores, blocks of 200 and 256 rows take 0.89 to
+#: 0.96 of the time of 104 to 136 where threads get equal numbers of rows; for 1000 a side on two
 #: cores 0.99 to 1.01 of that of 168.
 BLOCK_COST, MOST_TIMES = 5, 3
-#: The same where the operations of a kernel are not known, as below diagonals, where rows are not
-#: all as much work: threads take smaller blocks in turn.
+#: The same where a kernel's operations are unknown. Rows below diagonals, say, are not equal work:
+#: threads take smaller blocks in turn.
 OTHER_COST, OTHER_TIMES = 12, 2
-#: Blocks may have so many rows whatever the default where operations are known: of batches of
+#: A block may have this many rows whatever the default where operations are known: for batches of
 #: products, whose default is 4, blocks of 20 take 0.98 of the time of 10.
 FEW_ROWS = 24
-#: A column costs as much as a twelfth: of 3-D Jacobi 2 steps a tile take 0.97 to 1.14 times as long
-#: as 3 where both are even, of SOR on a line 84 and 63 steps take 1.07 and 1.27 times as long as
-#: 125. Columns are no wider than by default; so many for each thread are looked at.
+#: A column costs as much as 1/COLUMN_COST of a thread's rows: 3-D Jacobi takes 0.97 to 1.14 times
+#: as long with 2 steps a tile as with 3 where both are balanced; SOR on a line takes 1.07 and 1.27
+#: times as long with 84 and 63 steps as with 125. Columns are no wider than by default; the search
+#: tries COLUMNS_EACH columns a thread.
 COLUMN_COST, COLUMNS_EACH = 12, 2
 #: Floating-point operations that are worth a thread where one block would hold all rows: products
-#: of 96 a side, which make 2.6 million in 13 us, take as long on two threads as on one; 80 rows by
-#: matrices of 1000 a side a quarter of it on four.
+#: of 96 a side, 2.6 million operations in 13 us, take as long on two threads as on one; 80 rows by
+#: matrices of 1000 a side take a quarter of the time on four.
 LEAST_OPERATIONS = 2**20
-#: Nanoseconds of a step of a host loop up to which one core does it all: waking and gathering the
-#: pool takes about as long.
+#: One core runs host-loop steps of at most this many nanoseconds: to wake and join the pool takes
+#: about as long.
 BREAK_EVEN = 8000
-#: Wavefronts of tiles that overlap at most on cores.
+#: The most wavefronts of tiles that overlap on cores.
 MOST_WAVES = 64
-#: The workers that the runtime gives a gang where nobody says anything, by the number of axes: the
-#: planner judges by these what is worth staging.
+#: The runtime's default workers of a gang by the number of axes; profitability is judged by these.
 PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
 _NUMBERS = (

@@ -1,5 +1,5 @@
-"""One sweep over the whole mesh, as the user wrote it, in the terms of a region that goes through
-it by subdomains: it touches what all of them do, and is simple.
+"""One sweep over the whole mesh, as the user wrote it, in the terms of a region that runs by
+subdomains: it touches what all of them touch, and is simple.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tilepragma.ir.substitution import with_accesses
 
 def one_sweep(kernel: Kernel, group: Statement) -> Block:
     """The user's loops over the mesh around a copy of the first statements of the region's loop
-    over groups of sweeps, in which a place of the first subdomain is the column of it.
+    over groups of sweeps. Places of the first subdomain become columns of the mesh.
     """
     _, *rows, columns = kernel.original_sweeps
     chain = list(_chain(group))
-    place, own, over = chain[-1], chain[-1 - len(rows) : -1], chain[1 : 2 + len(rows)]
+    place, row_loops, over = chain[-1], chain[-1 - len(rows) : -1], chain[1 : 2 + len(rows)]
     counts = {loop.iterator for loop in over}
     first = polynomial(columns.lower)
 
@@ -29,13 +29,13 @@ def one_sweep(kernel: Kernel, group: Statement) -> Block:
         return integer(0) if access.object in counts else access
 
     body = with_accesses(place.body, column)
-    for loop, like in ((columns, place), *reversed(list(zip(rows, own, strict=True)))):
+    for loop, like in ((columns, place), *reversed(list(zip(rows, row_loops, strict=True)))):
         body = Block((replace(loop, iterator=like.iterator, declares_iterator=True, body=body),))
     return body
 
 
 def _chain(statement: Statement) -> Iterator[Loop]:
-    """The loop, the first one in it, the first one in that, and so on."""
+    """The loop, its first statement if that is a loop, and so on."""
     while isinstance(statement, Loop):
         yield statement
         statement = statement.body.statements[0]

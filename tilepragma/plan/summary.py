@@ -1,4 +1,4 @@
-"""What a plan has: its steps, those that are wavefronts of tiles, the sizes that it uses."""
+"""Questions about a plan: its steps, their wavefronts of tiles, the sizes that they use."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Lau
 
 
 def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool:
-    """Whether the host goes through wavefronts of tiles: a loop of its own has a bound that mentions a tile's size."""
+    """Whether the host runs wavefronts of tiles: the bound of a HostLoop mentions a tile's size."""
     objects = {size.object for size in sizes}
     return any(mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
 
 
 def buffered(steps: tuple[Step, ...]) -> Iterator[PackedPanels]:
-    """The statements of all launches around which elements of arrays are kept in local arrays: register tiles, and panels."""
+    """The packed panels and register tiles of all launches."""
     for launch in launches_in(steps):
         yield from (node for node in walk(launch.body) if isinstance(node, PackedPanels))
 
 
 def has_shapes(plan: KernelPlan) -> bool:
-    """Whether some loop around launches for cores goes through tiles that all begin together."""
+    """Whether a host loop runs tiles with concurrent start."""
     return any(isinstance(step, HostLoop) and bool(step.shape) for step in all_steps(plan.host_steps))
 
 
 def used_sizes(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> tuple[TileSize, ...]:
-    """Those of the sizes that stand in bounds or bodies of the steps."""
+    """The sizes that bounds or bodies of the steps mention."""
     used: set[DataObject] = set()
     for step in all_steps(steps):
         bodies = (step.body,) if isinstance(step, Launch) else (step.loop,) if isinstance(step, HostLoop) else ()
@@ -40,13 +40,13 @@ def used_sizes(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> tuple[Ti
 
 
 def mentions(loop: Loop, sizes: Set[DataObject]) -> bool:
-    """Whether a bound of the loop does so of a tile's size: it runs over tiles."""
+    """Whether a bound of the loop mentions a tile's size: it runs over tiles."""
     bounds = (loop.lower, loop.upper)
     return any(isinstance(node, Access) and node.object in sizes for bound in bounds for node in walk(bound))
 
 
 def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
-    """Every step of a tree, those around others first."""
+    """Every step of a tree, in pre-order."""
     for step in steps:
         yield step
         if not isinstance(step, Launch):
@@ -54,27 +54,27 @@ def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
 
 
 def copies_ahead(launch: Launch) -> bool:
-    """Whether the launch may copy a tile while it computes the one before."""
+    """Whether the launch may prefetch the next tile while it computes (double buffering)."""
     return launch.staged is not None and any(isinstance(node, Stage) and node.ahead for node in walk(launch.staged))
 
 
 def staged_arrays(launch: Launch) -> tuple[Staged, ...]:
-    """The boxes that a launch stages, in textual order."""
+    """The array tiles that a launch stages, in textual order."""
     stages = [node for node in walk(launch.staged) if isinstance(node, Stage)] if launch.staged is not None else []
     return tuple(array for stage in stages for array in stage.arrays)
 
 
 def points_of(launch: Launch) -> dict[Axis, int]:
-    """How many points its workers have, by axis, where more than one. Tiles of launches without a staged form are the user's."""
-    found: dict[Axis, int] = {}
+    """A worker's points by axis, if more than 1; only staged launches have any of ours."""
+    points: dict[Axis, int] = {}
     for tiled in launch.loops if launch.staged is not None else ():
-        own, last = coarsening_tile(tiled), tiled.tiles[-1]
-        if own is not None and last.axis is not None:
-            found[last.axis] = int(own.argument.literal or 1) if own.argument is not None else 1
-    return found
+        coarsening, last = coarsening_tile(tiled), tiled.tiles[-1]
+        if coarsening is not None and last.axis is not None:
+            points[last.axis] = int(coarsening.argument.literal or 1) if coarsening.argument is not None else 1
+    return points
 
 
 def coarsening_tile(tiled: TiledLoop) -> Tile | None:
-    """The tile that `_with_points` has put before the workers'."""
+    """The tile that thread coarsening inserted before the workers'."""
     kinds = [tile.kind for tile in tiled.tiles]
     return tiled.tiles[2] if kinds == [TileKind.DYNAMIC, TileKind.GANG, TileKind.STATIC, TileKind.WORKER] else None

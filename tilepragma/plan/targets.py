@@ -13,19 +13,20 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type
 from tilepragma.model.device import Device, Gpu
 
-#: The targets that stand for all cores and for a GPU where the model counts and predicts.
+#: The targets that stand for all cores and for a GPU in the model's counts and predictions.
 CORES, GPU = Target.THREADS, Target.CUDA
 
 
 def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostics: Diagnostics) -> tuple[Target, ...]:
-    """The targets that the user's clause, the command line and the region's types allow, in ALL_TARGETS's order."""
+    """What the clause, the command line and the types allow, in ALL_TARGETS's order."""
     named = [target for target in kernel.directive.targets if not target.is_open]
     wanted: tuple[Target, ...] = tuple(named) or ALL_TARGETS
     targets = [target for target in ALL_TARGETS if target in wanted and target in command_line]
     if not targets:
         diagnostics.warning(
             kernel.directive.range,
-            f"none of the targets that kernel '{kernel.name}' allows is among those of the command line; it runs the original loops",
+            f"none of the targets that kernel '{kernel.name}' allows is among those of the command line; "
+            "it runs the original loops",
         )
         return ()
     obstacle = next(_device_obstacles(kernel), None)
@@ -47,7 +48,7 @@ def preferred_target(
     directive: KernelDirective, clauses: Mapping[int, tuple[TileClause, ...]], targets: tuple[Target, ...]
 ) -> Target:
     """The explicit choice, else what tiles and counts imply, else AUTO. For gangs and workers this
-    is CUDA, by which the runtime means an accelerator: CUDA where a CUDA device is present, else
+    is CUDA, which the runtime takes for any accelerator: CUDA where a CUDA device is present, else
     OpenCL.
     """
     named = [target for target in directive.targets if not target.is_open]
@@ -67,35 +68,35 @@ def preferred_target(
 
 
 def planned_target(device: Device | None) -> Target:
-    """The target that stands for a device's; that of this machine's cores where there is none."""
+    """The target that stands for a device; without one, this machine's cores."""
     return GPU if isinstance(device, Gpu) else CORES
 
 
 def check_axes(
     directive: KernelDirective, clauses: Mapping[int, tuple[TileClause, ...]], diagnostics: Diagnostics
 ) -> None:
-    """Refuse threads beside gangs or workers where no target clause says which is meant."""
+    """Refuse threads beside gangs or workers where no target clause tells them apart."""
     if directive.targets:
         return
     threads = [c.range for c in _tiles(clauses) if c.kind is TileKind.THREAD]
     threads += [count.range for count in directive.counts if count.axis is AxisKind.THREAD]
-    others = [c for c in _tiles(clauses) if c.kind in (TileKind.GANG, TileKind.WORKER)]
+    accelerator = [c for c in _tiles(clauses) if c.kind in (TileKind.GANG, TileKind.WORKER)]
     counts = [count for count in directive.counts if count.axis is not AxisKind.THREAD]
-    if threads and (others or counts):
+    if threads and (accelerator or counts):
         diagnostics.error(
             threads[0],
-            "threads and gangs or workers stand in one kernel, which contradict each other: the former mean processor "
+            "threads and gangs or workers stand in one kernel, a contradiction: the former mean processor "
             "cores, the latter an accelerator",
             "use one of them, or say the targets with target(…)",
         )
 
 
-def check_counts(directive: KernelDirective, axes: frozenset[Axis], said: bool, diagnostics: Diagnostics) -> None:
-    """Refuse counts of axes that nothing uses (`said`: the user wrote tiles)."""
+def check_counts(directive: KernelDirective, axes: frozenset[Axis], user_tiles: bool, diagnostics: Diagnostics) -> None:
+    """Refuse counts of axes that nothing uses."""
     for count in directive.counts:
         axis = Axis(count.axis, count.dimension)
         name = f"num_{count.axis.value}s" + ("" if count.axis is AxisKind.THREAD else f"[{count.dimension}]")
-        if axis not in axes and said:
+        if axis not in axes and user_tiles:
             tile = "thread" if count.axis is AxisKind.THREAD else f"{count.axis.value}, {count.dimension}"
             diagnostics.error(
                 count.range, f"{name} has no effect: no loop has tile({tile})", f"add the tile, or remove {name}"
@@ -105,7 +106,7 @@ def check_counts(directive: KernelDirective, axes: frozenset[Axis], said: bool, 
 
 
 def check_device(directive: KernelDirective, device: Device | None, diagnostics: Diagnostics) -> None:
-    """Refuse more workers than a gang has on the device that is planned for."""
+    """Refuse more workers than the planned device runs in a gang."""
     counts = [count for count in directive.counts if count.axis is AxisKind.WORKER and count.count.literal is not None]
     workers = prod(count.count.literal or 1 for count in counts)
     if isinstance(device, Gpu) and workers > device.threads_per_block:
@@ -130,7 +131,7 @@ def _first(targets: tuple[Target, ...], *wishes: Target) -> Target:
 
 
 def _device_obstacles(kernel: Kernel) -> Iterator[str]:
-    """Why OpenCL C and CUDA C++ cannot express the region, one sentence's end each."""
+    """Why OpenCL C and CUDA C++ cannot express the region, as ends of sentences."""
     objects: list[DataObject] = [*kernel.objects, *(p for f in kernel.functions for p in f.parameters)]
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
     declared = [node.object for body in bodies for node in walk(body) if isinstance(node, Declarator)]

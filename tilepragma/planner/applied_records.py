@@ -1,4 +1,4 @@
-"""A plan with the tile sizes and versions that were kept for it, proven anew: what was proven before was so at others."""
+"""A plan with its tuning records (sizes and versions), proven anew for them."""
 
 from __future__ import annotations
 
@@ -14,61 +14,61 @@ from tilepragma.sizes.records import DEVICE, RecordedChoice, TuningRecord, fitti
 from tilepragma.verify.proofs import proof_of
 from tilepragma.verify.rules import PlanFault, verify
 
-#: Makes the plan of a version from its text, for the place where that stands, under a number.
-#: Raises RefusalError.
+#: Makes the numbered plan of a version from its text and the place of that text. Raises
+#: RefusalError.
 MakeVersion = Callable[[str, SourceRange, int], PlanVersion]
 #: Versions besides the plan itself.
 MOST_VERSIONS = 3
 
 
 def with_kept_sizes(
-    planned: Planned, kept: Iterable[TuningRecord], diagnostics: Diagnostics, make: MakeVersion | None = None
+    planned: Planned, records: Iterable[TuningRecord], diagnostics: Diagnostics, make: MakeVersion | None = None
 ) -> Planned:
-    """What was planned, with what is kept for it; that is warned of, and left out, where the plan
-    is not proven right with it. `make` plans versions, which there are none of without it.
+    """The planned kernel with its tuning records; without them, and with a warning, where the plan
+    with them is not proven right. `make` plans versions; without it, none can be made.
     """
-    known = [one for one in kept if one.kernel == planned.plan.kernel.name]
-    known, versions = _with_versions(known, diagnostics, make)
-    mine = fitting(replace(planned.plan, versions=versions), known, diagnostics)
-    if not mine:
+    candidates = [record for record in records if record.kernel == planned.plan.kernel.name]
+    candidates, versions = _with_versions(candidates, diagnostics, make)
+    applied = fitting(replace(planned.plan, versions=versions), candidates, diagnostics)
+    if not applied:
         return planned
-    plan = with_records(replace(planned.plan, versions=versions), mine)
+    plan = with_records(replace(planned.plan, versions=versions), applied)
     proof = planned.proof if planned.proof is not None and planned.proof.is_of(plan) else proof_of(plan)
     try:
         verify(plan, proof)
     except PlanFault as fault:
         remedy = "take it out, or run 'tilepragma tune' again"
         diagnostics.warning(
-            mine[0].place, f"kept tile sizes are ignored, since they are not proven right: {fault}", remedy
+            applied[0].place, f"kept tile sizes are ignored, since they are not proven right: {fault}", remedy
         )
         return planned
     return Planned(plan, proof)
 
 
 def _with_versions(
-    kept: list[TuningRecord], diagnostics: Diagnostics, make: MakeVersion | None
+    records: list[TuningRecord], diagnostics: Diagnostics, make: MakeVersion | None
 ) -> tuple[list[TuningRecord], tuple[PlanVersion, ...]]:
-    """What is kept, and the versions that it names; an entry is warned of, and left out, that names one that cannot be had."""
-    found: dict[str, PlanVersion] = {}
-    right = []
-    for entry in kept:
-        mine = dict(found)
+    """The valid records and the versions that they name; a warning for each invalid record."""
+    versions: dict[str, PlanVersion] = {}
+    valid = []
+    for entry in records:
+        extended = dict(versions)
         try:
             for choice in entry.choices:
-                if choice.version and choice.version not in mine:
-                    mine[choice.version] = _version(choice, len(mine), make)
+                if choice.version and choice.version not in extended:
+                    extended[choice.version] = _version(choice, len(extended), make)
         except _NoVersionError as refusal:
-            message = f"what is kept of kernel '{entry.kernel}' is ignored: {refusal}"
+            message = f"the tuning record of kernel '{entry.kernel}' is ignored: {refusal}"
             diagnostics.warning(refusal.place, message, "take it out, or run 'tilepragma tune' again")
             continue
-        found = mine
-        right.append(entry)
-    for_devices = {choice.version for entry in right if entry.size_class == DEVICE for choice in entry.choices}
-    return right, tuple(replace(one, on_devices=text in for_devices) for text, one in found.items())
+        versions = extended
+        valid.append(entry)
+    for_devices = {choice.version for entry in valid if entry.size_class == DEVICE for choice in entry.choices}
+    return valid, tuple(replace(version, on_devices=text in for_devices) for text, version in versions.items())
 
 
 class _NoVersionError(Exception):
-    """A version that cannot be had, which stands at a place."""
+    """A version that cannot be made, and the place that names it."""
 
     def __init__(self, message: str, place: SourceRange) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What is said of a region that runs as written although the user asked for something else."""
+"""Warnings about regions that run as written although the user asked for something else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tilepragma.ir.traversal import loops_in
 
 
 def warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> None:
-    """What the user asked for and does not get is never quietly dropped."""
+    """Warn of each request of the user's that a region as written does not fulfil."""
     directive = kernel.directive
     if any(target.is_parallel for target in directive.targets):
         diagnostics.warning(

@@ -1,6 +1,6 @@
 """From a region and the launches of its loops to the plan: arguments, data movement, guards, sizes.
 
-The launches are those of the user's tiles, or of the candidate that the search has taken.
+The launches are those of the user's tiles, or of the candidate that the search chose.
 """
 
 from __future__ import annotations
@@ -59,20 +59,20 @@ from tilepragma.verify.proofs import Proof
 
 @dataclass(frozen=True)
 class Planned:
-    """A region's plan, and the proof of it where the planner had to prove it to take it."""
+    """A region's plan, and its proof where the planner needed one to accept the plan."""
 
     plan: KernelPlan
     proof: Proof | None = None
 
 
 def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
-    """The same launches, and their proof, with more that is known of them."""
+    """The plan in place of an earlier one with the same launches, whose proof it inherits."""
     return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 
 
 @dataclass(frozen=True)
 class TiledRegion:
-    """The region taken apart: its declarations, the other statements, and the tiles of their loops."""
+    """The region's declarations and its other statements, with the tiles of their loops."""
 
     prologue: tuple[Declaration, ...]
     statements: tuple[Statement, ...]
@@ -80,17 +80,17 @@ class TiledRegion:
     host: Clauses
     device: Clauses
     automatic: ScheduleCandidate | None = None
-    """the engine, not the user, vouches for the loops that have tiles"""
+    """the launches of the search, where the user vouches for none"""
     assumptions: tuple[Expression, ...] = ()
-    """where it does so: tests of parameters"""
+    """tests of parameters under which these are right"""
     reason: str | None = None
-    """why nothing could be distributed where the user left it to us"""
+    """why the search distributed nothing"""
     rejected: tuple[str, ...] = ()
     obstacles: tuple[Diagnostic, ...] = ()
 
     @property
     def clauses(self) -> bool:
-        """Whether any loop has tiles, said by the user or by default where the user vouches."""
+        """Whether any loop has tiles, the user's or by default where the user vouches."""
         return bool(self.host or self.device)
 
 
@@ -101,9 +101,7 @@ def assemble_plan(
     diagnostics: Diagnostics,
     targets: tuple[Target, ...],
 ) -> KernelPlan:
-    """The plan of the launches that the region's tiles or its candidate give; as written, with the reason, where
-    these give none.
-    """
+    """The plan of the launches of tiles or candidate; as written, with the reason, without any."""
     on_host = host_evaluable(written_objects(kernel))
     check_names(kernel, diagnostics)
     for node in walk(kernel.body):
@@ -111,7 +109,7 @@ def assemble_plan(
             check_for_loop(node, diagnostics)
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
-    # Sections are of the arrays as the user has them.
+    # Sections are of the arrays as the user declares them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
     reached = with_substituted_subscripts(
@@ -139,7 +137,7 @@ def assemble_plan(
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | live_out_by_clause(kernel)
     final = final_values(kernel, live_out, on_host)
-    steps = region.automatic or _said_steps(kernel, region, live_out, final, floating, diagnostics)
+    steps = region.automatic or _user_steps(kernel, region, live_out, final, floating, diagnostics)
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
@@ -170,7 +168,7 @@ def assemble_plan(
 
 
 def tiled_region(kernel: Kernel, diagnostics: Diagnostics) -> TiledRegion:
-    """The region split into declarations and statements, with the user's tiles and those of loops vouched independent."""
+    """The region's declarations and statements, with tiles from the user and from vouching."""
     on_host = host_evaluable(written_objects(kernel))
     prologue: list[Declaration] = []
     statements: list[Statement] = []
@@ -182,20 +180,20 @@ def tiled_region(kernel: Kernel, diagnostics: Diagnostics) -> TiledRegion:
             prologue.append(statement)
             continue
         statements.append(statement)
-        said = user_clauses(statement)
-        user |= said
-        host |= said
-        device |= said
-        for loop in () if said else top_loops(statement):
+        tiles = user_clauses(statement)
+        user |= tiles
+        host |= tiles
+        device |= tiles
+        for loop in () if tiles else top_loops(statement):
             independent = independent_loops(loop, kernel.directive)
             host |= host_clauses(independent)
-            dealt = launchable(independent, on_host)
-            device |= device_clauses(dealt, assumed_worker_loop(dealt, kernel))
+            mapped = launchable(independent, on_host)
+            device |= device_clauses(mapped, assumed_worker_loop(mapped, kernel))
     return TiledRegion(tuple(prologue), tuple(statements), user, host, device)
 
 
 def _flat(body: Block) -> Iterator[Statement]:
-    """The region's statements; braces inside that declare nothing are looked through."""
+    """The region's statements; inner braces that declare nothing are dissolved."""
     for statement in body.statements:
         if isinstance(statement, Block) and not any(isinstance(s, Declaration) for s in statement.statements):
             yield from _flat(statement)
@@ -215,7 +213,7 @@ def _why_as_written(kernel: Kernel, region: TiledRegion, targets: tuple[Target, 
     return f"kernel '{kernel.name}' has no loop that could be distributed"
 
 
-def _said_steps(
+def _user_steps(
     kernel: Kernel,
     region: TiledRegion,
     live_out: frozenset[str],
@@ -223,7 +221,7 @@ def _said_steps(
     floating: FloatingRules,
     diagnostics: Diagnostics,
 ) -> ScheduleCandidate:
-    """The launches of what the user said, one after another."""
+    """The launches of the user's tiles, one after another."""
     counts = {
         Axis(count.axis, count.dimension): count.count.literal
         for count in kernel.directive.counts
@@ -236,7 +234,7 @@ def _said_steps(
         counts,
         diagnostics,
     )
-    vouched = kernel.directive.independent or any(said.independent for said in loop_directives(kernel.body))
+    vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(kernel.body))
     scalars = ScalarContext(
         kernel.directive,
         kernel.functions,

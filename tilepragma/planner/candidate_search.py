@@ -1,6 +1,7 @@
-"""The search for the launches of a region whose loops have no tiles: which candidate is taken, on which storage.
+"""The search for launches of a region without the user's tiles: which candidate wins, on which
+storage.
 
-Every candidate is assembled to a plan and proven; a plan that is not proven is not taken.
+The search assembles every candidate to a plan, proves it, and accepts only proven plans.
 """
 
 from __future__ import annotations
@@ -48,73 +49,72 @@ from tilepragma.verify.proofs import Proof, proof_of, unit_step_faults
 if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop
 
-#: Statements of a region that is settled with storage of its own, up to which hyperplanes are asked
-#: for better strides: they may take long.
+#: With a settled answer on expanded arrays, regions of more statements do not search hyperplanes
+#: for better strides: that may take long.
 _MOST_RESCHEDULED = 6
-#: Statements of a region up to which scalars are expanded for better strides.
+#: Regions of more statements do not expand scalars for better strides.
 _MOST_EXPANDED = 16
 
 
 def vouched_plan(
-    kernel: Kernel, said: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+    kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
-    """The plan of a region whose loops the user calls independent: the engine's own where that
-    keeps elements in registers and is proven without the user's word, which then is right and says
-    no more.
+    """The plan of a region whose loops the user calls independent. The planner's own plan, proven
+    without the user's word, wins where it keeps elements in registers.
     """
     plain = without_assumptions(kernel)
     if plain is not None:
-        found = Diagnostics()
-        planned = searched_plan(plain, tiled_region(plain, found), floating, found, targets)
-        if not found.has_errors and keeps_elements_in_registers(planned.plan):
-            diagnostics.add_all(found)
+        messages = Diagnostics()
+        planned = searched_plan(plain, tiled_region(plain, messages), floating, messages, targets)
+        if not messages.has_errors and keeps_elements_in_registers(planned.plan):
+            diagnostics.add_all(messages)
             return planned
-    return Planned(assemble_plan(kernel, said, floating, diagnostics, targets))
+    return Planned(assemble_plan(kernel, region, floating, diagnostics, targets))
 
 
 def searched_plan(
-    kernel: Kernel, said: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+    kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
-    """The plan of a region in which nobody said anything: with loops that count their iterations in the place of steps, where that is proven."""
+    """The plan of a region without tiles: with unit steps where these are proven right."""
     unit = with_normalised_loops(kernel)
     if unit is not None:
-        found = Diagnostics()
-        planned = _as_it_stands(unit.kernel, tiled_region(unit.kernel, found), floating, found, targets)
+        messages = Diagnostics()
+        planned = _as_it_stands(unit.kernel, tiled_region(unit.kernel, messages), floating, messages, targets)
         counting = replace(planned.plan, stepped=kernel, final_values=(*planned.plan.final_values, *unit.final_values))
         faults = tuple(unit_step_faults(counting))
         if counting.as_written is None and not faults:
-            diagnostics.add_all(found)
+            diagnostics.add_all(messages)
             return Planned(counting, None if planned.proof is None else Proof(counting, planned.proof.faults))
-    return _as_it_stands(kernel, said, floating, diagnostics, targets)
+    return _as_it_stands(kernel, region, floating, diagnostics, targets)
 
 
 def _as_it_stands(
-    kernel: Kernel, said: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+    kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
-    """The same of a region whose loops are what they are; conditions on data go inside loops only
-    where it would run as written else, since they cost more there.
+    """The plan of a region with its loops' steps. Conditions on data sink into loops, where they
+    cost more, only if the region otherwise runs as written.
     """
     rows = with_delinearised_arrays(kernel)
     if rows.seen:
-        found = Diagnostics()
-        planned = _automatic(rows.kernel, tiled_region(rows.kernel, found), floating, found, targets)
+        messages = Diagnostics()
+        planned = _automatic(rows.kernel, tiled_region(rows.kernel, messages), floating, messages, targets)
         if planned.plan.as_written is None:
-            diagnostics.add_all(found)
+            diagnostics.add_all(messages)
             return _with_notes(planned, rows)
-    found = Diagnostics()
-    planned = _automatic(kernel, said, floating, found, targets)
+    messages = Diagnostics()
+    planned = _automatic(kernel, region, floating, messages, targets)
     inner = with_sunk_conditions(kernel)
     if planned.plan.as_written is not None and inner is not kernel:
-        again = Diagnostics()
-        other = _automatic(inner, tiled_region(inner, again), floating, again, targets)
-        if other.plan.as_written is None:
-            planned, found = other, again
-    diagnostics.add_all(found)
+        inner_messages = Diagnostics()
+        converted = _automatic(inner, tiled_region(inner, inner_messages), floating, inner_messages, targets)
+        if converted.plan.as_written is None:
+            planned, messages = converted, inner_messages
+    diagnostics.add_all(messages)
     return _with_notes(planned, replace(rows, seen=()))
 
 
 def _with_notes(planned: Planned, rows: DelinearisedKernel) -> Planned:
-    """With what is to be said of rows of arrays."""
+    """The plan with notes on delinearised arrays."""
     plan = planned.plan
     noted = replace(plan, storage=(*rows.seen, *plan.storage), rejected=(*plan.rejected, *rows.left))
     return replace(planned, plan=noted)
@@ -122,27 +122,27 @@ def _with_notes(planned: Planned, rows: DelinearisedKernel) -> Planned:
 
 @dataclass(frozen=True)
 class _Trial:
-    """The plan of one strategy's answer with what was found on the way, its proof where no error was, and what is wrong with it."""
+    """The plan of an answer, its messages, its proof if it has no errors, and the objection."""
 
     answer: ScheduleCandidate
     plan: KernelPlan
-    found: Diagnostics
+    messages: Diagnostics
     proof: Proof | None
     against: str | None
 
 
 @dataclass
 class Attempt:
-    """What the strategies make of a kernel that nobody gave tiles. Every answer is made and judged once."""
+    """A kernel without tiles, and the strategies' answers, each assembled and judged once."""
 
     kernel: Kernel
-    said: TiledRegion
+    tiled: TiledRegion
     floating: FloatingRules
     targets: tuple[Target, ...]
-    known: Scop | None = None
-    own: ExpandedKernel | None = None
+    scop: Scop | None = None
+    expansion: ExpandedKernel | None = None
     source: Kernel | None = None
-    """where the kernel has storage of its own: the one that the user wrote"""
+    """the user's kernel, where this one has expanded arrays"""
     moved: Moved | None = None
     answers: dict[Strategy, ScheduleCandidate | Refusal] = field(default_factory=dict)
     trials: list[_Trial] = field(default_factory=list)
@@ -150,60 +150,60 @@ class Attempt:
 
     @cached_property
     def region(self) -> Region:
-        """What strategies see of the kernel."""
+        """The strategies' view of the kernel."""
         written = written_objects(self.kernel)
         live_out = self.kernel.read_after | live_out_by_clause(self.kernel)
         final = final_values(self.kernel, live_out, host_evaluable(written))
         names = frozenset(value.iterator.name for value in final)
         ordered = asks_for_layers(self.kernel)
-        known = (self.known, ordered, self.moved)
-        return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, *known)
+        context = (self.scop, ordered, self.moved)
+        return Region(self.kernel, self.tiled.statements, written, live_out, names, self.floating, *context)
 
     @property
     def statement_count(self) -> int:
-        """Of the region's Scop."""
+        """The number of statements of the region's SCoP."""
         return len(self.region.scop.statements)
 
-    def instead(self, own: ExpandedKernel) -> Attempt | None:
-        """The same for the kernel with storage of its own; None where that is not proven to compute what this one does."""
-        apart = tiled_region(own.kernel, Diagnostics())
-        scop = proven_scop(self.region, own, apart.statements)
+    def instead(self, expanded: ExpandedKernel) -> Attempt | None:
+        """The attempt on expanded arrays; None if they are not proven to compute the same."""
+        apart = tiled_region(expanded.kernel, Diagnostics())
+        scop = proven_scop(self.region, expanded, apart.statements)
         if scop is None:
             return None
-        moved = Moved(self.region, own.instead) if own.everywhere else None
+        moved = Moved(self.region, expanded.instead) if expanded.everywhere else None
         source = self.source or self.kernel
-        return Attempt(own.kernel, apart, self.floating, self.targets, scop, own, source, moved=moved)
+        return Attempt(expanded.kernel, apart, self.floating, self.targets, scop, expanded, source, moved=moved)
 
     def hoisted(self) -> tuple[Attempt, frozenset[DataObject]]:
-        """The same for the kernel with scalars of loops' bodies outside, and these."""
-        found = with_hoisted_scalars(self.kernel)
-        if found is None:
+        """The attempt for the kernel with scalars hoisted out of loop bodies, and these."""
+        hoisting = with_hoisted_scalars(self.kernel)
+        if hoisting is None:
             return self, frozenset()
-        kernel, scalars = found
+        kernel, scalars = hoisting
         apart = tiled_region(kernel, Diagnostics())
         return Attempt(kernel, apart, self.floating, self.targets, source=self.kernel), scalars
 
     def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
-        """The best that these can do; what was chosen once is not chosen anew."""
+        """The best answer of these strategies; it is computed once."""
         if strategies not in self.choices:
-            answers = tuple(partial(self._answer, each) for each in strategies)
+            answers = tuple(partial(self._answer, strategy) for strategy in strategies)
             self.choices[strategies] = choose(self.region, self._objection, answers)
         return self.choices[strategies]
 
     def planned(self, choice: Choice, diagnostics: Diagnostics) -> Planned:
-        """The plan of a choice, and what is to be said of it."""
+        """The plan of a choice, with its messages."""
         for trial in self.trials:
             if trial.answer is choice.taken:
-                diagnostics.add_all(trial.found)
+                diagnostics.add_all(trial.messages)
                 return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial)
-        said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
-        obstacles = _errors(self.trials[0].found) if self.trials else ()
+        tiled = replace(self.tiled, reason=choice.reason, rejected=choice.rejected)
+        obstacles = _errors(self.trials[0].messages) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
-            said = replace(said, obstacles=obstacles)
-        return Planned(self._sourced(assemble_plan(self.kernel, said, self.floating, diagnostics, self.targets)))
+            tiled = replace(tiled, obstacles=obstacles)
+        return Planned(self._sourced(assemble_plan(self.kernel, tiled, self.floating, diagnostics, self.targets)))
 
     def _staged(self, plan: KernelPlan, trial: _Trial) -> Planned:
-        """The plan with arrays staged where that is proven right."""
+        """The plan with array tiles staged where that is proven right."""
         if self.region.ordered:
             return Planned(plan, trial.proof)
         return Planned(*proven_staging(plan, trial.proof, self.region.original, trial.answer.staged))
@@ -214,7 +214,7 @@ class Attempt:
         return proof_of(plan, self.region.original)
 
     def _sourced(self, plan: KernelPlan) -> KernelPlan:
-        return plan if self.own is None else replace(plan, storage=self.own.notes, source=self.source)
+        return plan if self.expansion is None else replace(plan, storage=self.expansion.notes, source=self.source)
 
     def _answer(self, strategy: Strategy, region: Region) -> ScheduleCandidate | Refusal:
         if strategy not in self.answers:
@@ -222,30 +222,30 @@ class Attempt:
         return self.answers[strategy]
 
     def _objection(self, answer: ScheduleCandidate) -> str | None:
-        """Nobody asked for the launches, so what is wrong with them is no error."""
+        """The objection to an answer, if any. No error: the user did not ask for these launches."""
         for trial in self.trials:
             if trial.answer is answer:
                 return trial.against
         lost = self.region.left_behind(answer)
         if lost is not None:
             return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
-        found = Diagnostics()
-        ours = replace(self.said, automatic=answer, assumptions=self.region.assumptions)
-        plan = assemble_plan(self.kernel, ours, self.floating, found, self.targets)
-        proof = None if found.has_errors else self._proof(plan)
+        messages = Diagnostics()
+        tiled = replace(self.tiled, automatic=answer, assumptions=self.region.assumptions)
+        plan = assemble_plan(self.kernel, tiled, self.floating, messages, self.targets)
+        proof = None if messages.has_errors else self._proof(plan)
         if proof is None:
-            against: str | None = _errors(found)[0].message
+            against: str | None = _errors(messages)[0].message
         else:
             against = f"not proven right: {proof.faults[0].message}" if proof.faults else None
-        self.trials.append(_Trial(answer, plan, found, proof, against))
+        self.trials.append(_Trial(answer, plan, messages, proof, against))
         return against
 
 
 def _automatic(
-    kernel: Kernel, said: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+    kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
-    """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
-    attempt = Attempt(kernel, said, floating, targets)
+    """The plan of a region without tiles, on expanded arrays where that is better."""
+    attempt = Attempt(kernel, region, floating, targets)
     planned = _with_other_arrays(attempt, diagnostics)
     if attempt.region.ordered:
         return _with_tiles(planned or attempt.planned(attempt.choice((as_written,)), diagnostics), attempt)
@@ -256,15 +256,15 @@ def _automatic(
 
 
 def _with_other_arrays(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan of sweeps in another order on arrays for it; None of all else."""
-    own = with_array_copies(attempt.region)
-    other = None if own is None else attempt.instead(own)
-    choice = None if other is None else other.choice((as_written,) if other.region.ordered else STRATEGIES)
-    return None if other is None or choice is None or choice.taken is None else other.planned(choice, diagnostics)
+    """The plan of reordered sweeps on copied arrays; None for other regions."""
+    copies = with_array_copies(attempt.region)
+    copied = None if copies is None else attempt.instead(copies)
+    choice = None if copied is None else copied.choice((as_written,) if copied.region.ordered else STRATEGIES)
+    return None if copied is None or choice is None or choice.taken is None else copied.planned(choice, diagnostics)
 
 
 def _with_tiles(planned: Planned, attempt: Attempt) -> Planned:
-    """The plan of sweeps by subdomains with tiles in memory of gangs where that is possible."""
+    """The plan of sweeps by subdomains, with array tiles in shared memory where possible."""
     choice = attempt.choice((subdomain_tiles,))
     staged = None if choice.taken is None else attempt.planned(choice, Diagnostics()).plan
     plan = with_subdomain_tiles(planned.plan, staged, choice.rejected)
@@ -272,45 +272,45 @@ def _with_tiles(planned: Planned, attempt: Attempt) -> Planned:
 
 
 def _with_storage(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan of the region that keeps values in storage of its own, where that is better; None elsewhere."""
-    own = with_array_expansion(attempt.region)
-    other = None if own is None else attempt.instead(own)
-    if own is None or other is None:
+    """The plan of the region with expanded arrays where that is better, else None."""
+    expansion = with_array_expansion(attempt.region)
+    expanded = None if expansion is None else attempt.instead(expansion)
+    if expansion is None or expanded is None:
         return None
-    if own.repeats and is_settled(attempt.choice(STRATEGIES).taken):
-        # Wavefronts of tiles keep to the cache, which copies at each step of a loop leave.
+    if expansion.repeats and is_settled(attempt.choice(STRATEGIES).taken):
+        # Tiled wavefronts stay in the cache; copies at each step of a loop do not.
         return None
-    choice, without = (each.choice(STRATEGIES[:1]) for each in (other, attempt))
+    choice, without = (candidate.choice(STRATEGIES[:1]) for candidate in (expanded, attempt))
     if not is_settled(choice.taken) or not is_better(choice.taken, without.taken):
         return None
-    if other.statement_count <= _MOST_RESCHEDULED:
-        choice = other.choice(STRATEGIES)
-    return other.planned(choice, diagnostics)
+    if expanded.statement_count <= _MOST_RESCHEDULED:
+        choice = expanded.choice(STRATEGIES)
+    return expanded.planned(choice, diagnostics)
 
 
 def _with_scalars(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan by hyperplanes of the region with scalars expanded, where its innermost loops step
-    in fewer strides or keep in registers what those of the user's do not; None elsewhere.
+    """The plan by hyperplanes of the region with scalars expanded where its innermost loops have
+    fewer strides, or reload less, than the user's; else None.
     """
     taken = attempt.choice(STRATEGIES).taken
     if taken is None or (
-        taken.steps is not None and not taken.steps.strides and not long_sums(attempt.said.statements)
+        taken.steps is not None and not taken.steps.strides and not long_sums(attempt.tiled.statements)
     ):
         return None
     outside, hoisted = attempt.hoisted()
-    own = with_expanded_scalars(outside.region)
-    if own is None or any(use.object in hoisted for use in uses(own.kernel.body)):
+    expansion = with_expanded_scalars(outside.region)
+    if expansion is None or any(use.object in hoisted for use in uses(expansion.kernel.body)):
         return None
-    other = outside.instead(own)
-    if other is None or other.statement_count > _MOST_EXPANDED:
+    expanded = outside.instead(expansion)
+    if expanded is None or expanded.statement_count > _MOST_EXPANDED:
         return None
-    choice = other.choice((hyperplanes,))
+    choice = expanded.choice((hyperplanes,))
     if choice.taken is None or not is_settled(choice.taken):
         return None
     if not has_fewer_strides(choice.taken, taken) and not reloads_less(choice.taken, taken):
         return None
-    return other.planned(choice, diagnostics)
+    return expanded.planned(choice, diagnostics)
 
 
-def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:
-    return tuple(item for item in found if item.severity is Severity.ERROR)
+def _errors(messages: Diagnostics) -> tuple[Diagnostic, ...]:
+    return tuple(item for item in messages if item.severity is Severity.ERROR)

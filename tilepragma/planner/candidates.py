@@ -1,10 +1,9 @@
-"""The automatic planner: its strategies, in the order in which they are tried, and which answer is
-taken.
+"""The automatic planner's strategies, in the order it tries them, and the choice of an answer.
 
-The first answer is taken that leaves no launch sequential which has as many loops as the deepest
-parallel one; failing that, the first that gains anything; failing that, the region runs as written.
-A later answer takes its place whose innermost loops step through memory in fewer strides, and on
-cores one that does more of the work in a launch: their caches keep what its tiles come back to.
+The first answer wins that leaves no launch sequential with as many loops as the deepest parallel
+one; failing that, the first that gains anything; failing that, the region runs as written. A later
+answer replaces it if its innermost loops step through memory in fewer strides, and on cores if it
+does more of the work in a launch: caches keep what its tiles reuse.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ STRATEGIES: tuple[Strategy, ...] = (as_written, hyperplanes)
 
 @dataclass(frozen=True)
 class Choice:
-    """The answer that is taken, if any, and a clause on each that was not; `reason` is the first of these without the strategy's name."""
+    """The chosen answer, clauses on rejected ones, and the first of these without its name."""
 
     taken: ScheduleCandidate | None
     rejected: tuple[str, ...]
@@ -45,7 +44,7 @@ class Choice:
 
 
 def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
-    """Try the strategies one after another; what `objection` has a clause on is not taken."""
+    """Try the strategies in order; an answer to which `objection` has a clause is rejected."""
     meeting = rows_that_meet(region.kernel)
     if meeting is not None:
         return Choice(None, (meeting,), meeting)
@@ -66,17 +65,17 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
 
 
 def _short_host_loops(taken: ScheduleCandidate) -> Iterator[str]:
-    """Clauses on the user's loops that the host runs, which are known to have too few iterations for tiles of them to be looked for."""
+    """Clauses on the user's host loops that have too few iterations for tiles."""
     for step in all_steps(taken.host_steps):
         if isinstance(step, HostLoop) and step.loop.header.file != NOWHERE.file and not counts_as_work(step.loop):
             yield (
-                f"tiles of iterations of the loop over '{step.loop.iterator.host}', on cores: it has {literal_trip(step.loop)}, and fewer "
-                f"than {WORTH_COUNTING} are no gain"
+                f"tiles of iterations of the loop over '{step.loop.iterator.host}', on cores: it has "
+                f"{literal_trip(step.loop)}, and fewer than {WORTH_COUNTING} are no gain"
             )
 
 
 def _without_work(kernel: Kernel) -> tuple[str, ...]:
-    """A clause where the kernel has loops, all of which are known to have few iterations."""
+    """A clause where the kernel has loops, all with few iterations."""
     if not any(loops_in(kernel.body)) or any(map(counts_as_work, walk(kernel.body))):
         return ()
     return (f"none of its loops has {WORTH_COUNTING} iterations, and fewer are not worth a launch",)
@@ -84,7 +83,7 @@ def _without_work(kernel: Kernel) -> tuple[str, ...]:
 
 @dataclass
 class _Search:
-    """`best` leaves nothing sequential that is as deep as what is parallel; `second_best` gains something at least."""
+    """`best` has nothing sequential as deep as its parallel part; `second_best` gains something."""
 
     objection: Objection
     best: ScheduleCandidate | None = None
@@ -94,7 +93,7 @@ class _Search:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing could be better than what was found."""
+        """Whether no further answer can be better."""
         if self.best is None:
             return False
         if self.best.steps is not None and (self.best.steps.strides or self.best.steps.reloading):
@@ -102,7 +101,7 @@ class _Search:
         return self.best.depths.launched >= self.best.depths.parallel
 
     def look_at(self, answer: ScheduleCandidate | Refusal) -> None:
-        """Keep the answer if it is better than those before, and say why of the one that is not taken."""
+        """Keep the answer if it is the best so far, and record why the other one was rejected."""
         if isinstance(answer, Refusal):
             if self.best is None:
                 self._reject(answer.reason, answer.reason)
@@ -118,7 +117,8 @@ class _Search:
                 self.best = answer
                 return
             depths = answer.depths
-            against = f"what must run on one core is {_deep(depths.sequential)}, what could run in parallel {_deep(depths.parallel)}"
+            sequential, parallel = _deep(depths.sequential), _deep(depths.parallel)
+            against = f"what must run on one core is {sequential}, what could run in parallel {parallel}"
             if self.second_best is None and _gains(answer):
                 self.second_best = answer
         self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
@@ -126,41 +126,44 @@ class _Search:
             self.look_at(answer.fallback())
 
     def _replace(self, best: ScheduleCandidate, answer: ScheduleCandidate) -> None:
-        """Take the later answer, or its part for cores, where that is faster."""
+        """Replace the best answer, or its part for cores, by a later one that is faster."""
         if not is_settled(answer):
             return
         if answer.asked_on_devices:
             self._take(answer, f"{best.strategy}: diamond tiles are asked for (TILEK_TILES)")
         elif has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
-            clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
+            strides = f"{_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
+            clause = f"step through memory in strides {strides}"
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
         elif reloads_less(answer, best) and (_keeps_planes(answer) or answer.strips or not best.strips):
             clause = "load and store again and again what those of " + answer.strategy + " keep in registers"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:
-            clause = f"each launch does the work of {_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
+            work = f"{_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
+            clause = f"each launch does the work of {work}"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: {clause}")
 
     def jam(self) -> None:
-        """Take the best answer with rows side by side where loops wait for themselves, if that is right."""
+        """Unroll-and-jam the best answer's latency-bound loops, if that is right."""
         best = self.best
         if best is None or best.jammed is None:
             return
-        made = best.jammed()
-        if isinstance(made, ScheduleCandidate) and made.host_steps != best.host_steps:
+        jammed = best.jammed()
+        if isinstance(jammed, ScheduleCandidate) and jammed.host_steps != best.host_steps:
             self._take(
-                made,
-                f"{best.strategy}, on cores: innermost loops wait for themselves, which {JAMMED_ROWS} rows side by side hide",
+                jammed,
+                f"{best.strategy}, on cores: innermost loops wait for themselves, "
+                f"which {JAMMED_ROWS} rows side by side hide",
             )
 
     def overlap(self, best: ScheduleCandidate, answers: Iterable[ScheduleCandidate | Refusal]) -> None:
-        """Take the device steps of the first answer that is right, which the user asks for."""
+        """Take the device steps of the first right answer: the user asks for overlapped tiles."""
         against: dict[str, str] = {}
         for answer in answers:
-            made = answer if isinstance(answer, Refusal) else _with_devices(best, answer)
-            why = made.reason if isinstance(made, Refusal) else self.objection(made)
-            if isinstance(made, ScheduleCandidate) and isinstance(answer, ScheduleCandidate) and why is None:
-                self.best = made
+            combined = answer if isinstance(answer, Refusal) else _with_devices(best, answer)
+            why = combined.reason if isinstance(combined, Refusal) else self.objection(combined)
+            if isinstance(combined, ScheduleCandidate) and isinstance(answer, ScheduleCandidate) and why is None:
+                self.best = combined
                 against.pop(answer.strategy, None)
                 asked = f"{best.strategy}, on devices: {answer.strategy} are asked for (TILEK_TILES)"
                 self.rejected += (*_clauses(against), asked, *answer.notes)
@@ -183,12 +186,12 @@ class _Search:
 
 
 def _clauses(against: dict[str, str]) -> tuple[str, ...]:
-    """What is said against strategies, by their names."""
+    """The objections to strategies, by their names."""
     return tuple(f"{name}: {why}" for name, why in against.items())
 
 
 def _joined(host: ScheduleCandidate, device: ScheduleCandidate) -> ScheduleCandidate:
-    """One answer for cores and another for devices."""
+    """An answer's steps for cores, and another's for devices."""
     return replace(
         device,
         strategy=f"{host.strategy} on cores, {device.strategy} on devices",
@@ -203,9 +206,9 @@ def _joined(host: ScheduleCandidate, device: ScheduleCandidate) -> ScheduleCandi
 
 
 def _plainer(host: Callable[[], ScheduleCandidate | Refusal], device: ScheduleCandidate) -> ScheduleCandidate | Refusal:
-    """The same with what the strategy would answer otherwise for cores."""
-    made = host()
-    return made if isinstance(made, Refusal) else _joined(made, device)
+    """The joined answer with the strategy's plainer answer for cores."""
+    plainer = host()
+    return plainer if isinstance(plainer, Refusal) else _joined(plainer, device)
 
 
 def _with_devices(best: ScheduleCandidate, answer: ScheduleCandidate) -> ScheduleCandidate:
@@ -223,29 +226,29 @@ def _with_devices(best: ScheduleCandidate, answer: ScheduleCandidate) -> Schedul
 
 
 def _strides(answer: ScheduleCandidate) -> float:
-    """Accesses of its innermost loops on the host that step through memory in strides; without bound where nothing is known."""
+    """Strided accesses of the answer's innermost host loops; infinite if unknown."""
     return inf if answer.steps is None else answer.steps.strides
 
 
 def _reloading(answer: ScheduleCandidate) -> float:
-    """Statements of its innermost loops on the host that go to memory for what could stay in registers; none where nothing is known."""
+    """Statements in innermost host loops that reload what registers could keep, if known."""
     return 0 if answer.steps is None else answer.steps.reloading
 
 
-def has_fewer_strides(answer: ScheduleCandidate, other: ScheduleCandidate) -> bool:
-    """Whether innermost loops of the answer step through memory in fewer strides, as far as that is known."""
-    return _strides(answer) < _strides(other)
+def has_fewer_strides(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
+    """Whether the answer's innermost loops are known to have fewer strided accesses."""
+    return _strides(answer) < _strides(rival)
 
 
 def _keeps_planes(answer: ScheduleCandidate) -> bool:
-    """Whether register tiles of rows and columns are kept, which read what they share less often."""
+    """Whether register tiles of rows and columns are kept, which share more of their reads."""
     buffers = (buffer for node in buffered(answer.host_steps) for buffer in node.buffers)
     return any(buffer.stored and buffer.object.rank > 1 for buffer in buffers)
 
 
-def reloads_less(answer: ScheduleCandidate, other: ScheduleCandidate) -> bool:
-    """Whether innermost loops of the answer are known to go to memory less for what could stay in registers."""
-    return answer.steps is not None and _reloading(answer) < _reloading(other)
+def reloads_less(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
+    """Whether the answer's innermost loops are known to reload less than the rival's."""
+    return answer.steps is not None and _reloading(answer) < _reloading(rival)
 
 
 def _times(number: float) -> str:
@@ -253,15 +256,15 @@ def _times(number: float) -> str:
 
 
 def is_settled(answer: ScheduleCandidate | None) -> bool:
-    """Whether there is an answer, and no other is looked for."""
+    """Whether the search needs no other answer."""
     return answer is not None and answer.is_settled
 
 
-def is_better(one: ScheduleCandidate | None, other: ScheduleCandidate | None) -> bool:
-    """Whether an answer that needs storage of its own is worth it against one that does not: less
-    in order; then, no wavefronts of tiles; then, more loops in one launch.
+def is_better(answer: ScheduleCandidate | None, rival: ScheduleCandidate | None) -> bool:
+    """Whether an answer on expanded arrays is worth its storage against a `rival` without: less
+    sequential work; then no tiled wavefronts; then more loops a launch.
     """
-    return one is not None and (other is None or _merits(one) > _merits(other))
+    return answer is not None and (rival is None or _merits(answer) > _merits(rival))
 
 
 def _merits(answer: ScheduleCandidate) -> tuple[int, ...]:
@@ -279,5 +282,5 @@ def _loops(answer: ScheduleCandidate) -> str:
 
 
 def _gains(answer: ScheduleCandidate) -> bool:
-    """A launch for a single loop's work, with as much left sequential, costs more than it saves."""
+    """A launch for one loop's work, with as much left sequential, costs more than it saves."""
     return answer.depths.launched > 1 and answer.depths.parallel >= answer.depths.sequential

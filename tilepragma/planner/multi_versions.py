@@ -1,9 +1,9 @@
-"""Versions that `tilepragma tune` tries in a program of the user's: a build that has
-`TILEK_CANDIDATES=FILE` in its environment embeds them in the kernels of one source, without rules,
-so that launches take the plan itself or what `TILEK_VERSION` says. What is kept beside sources is
-left out.
+"""Versions that `tilepragma tune` tries in a user's program.
 
-The form: {"source": PATH, "devices": BOOLEAN, "kernels": {KERNEL: [TEXT, …]}}.
+A build with `TILEK_CANDIDATES=FILE` in its environment embeds them in the kernels of one source,
+without rules: launches take the plan itself, or the version that `TILEK_VERSION` names. The build
+ignores tuning records beside sources. The file: {"source": PATH, "devices": BOOLEAN, "kernels":
+{KERNEL: [TEXT, …]}}.
 """
 
 from __future__ import annotations
@@ -25,34 +25,35 @@ from tilepragma.planner.applied_records import MakeVersion
 from tilepragma.planner.assembly import Planned
 from tilepragma.verify.proofs import proof_of
 
-#: The name of the variable, for the environment of a build.
+#: The environment variable of such a build.
 CANDIDATES_VARIABLE = "TILEK_CANDIDATES"
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The texts of versions (ir/kernel_versions.py) for kernels by their names, and whether launches on devices take them."""
+    """Version texts (ir/kernel_versions.py) by kernel, and whether devices take them."""
 
     kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     on_devices: bool = False
 
 
 def candidates_text(source: str, candidates: Candidates) -> str:
-    """What a build reads (`candidates_for`)."""
+    """The content of the file that a build reads (`candidates_for`)."""
     kernels = {name: list(texts) for name, texts in candidates.kernels.items()}
     return json.dumps({"source": os.path.realpath(source), "devices": candidates.on_devices, "kernels": kernels})
 
 
 def candidates_for(source: str, environment: Mapping[str, str]) -> Candidates | None:
-    """Those of a source in a build; none for all others. None where nothing is tried. Raises OSError where the file cannot be read, or is none."""
+    """A source's candidates, empty for other sources; None without a file. Raises OSError."""
     name = environment.get(CANDIDATES_VARIABLE)
     if not name:
         return None
     try:
-        said = json.loads(file_bytes(Path(name)))
-        if said["source"] != os.path.realpath(source):
+        content = json.loads(file_bytes(Path(name)))
+        if content["source"] != os.path.realpath(source):
             return Candidates()
-        return Candidates({kernel: tuple(texts) for kernel, texts in said["kernels"].items()}, bool(said["devices"]))
+        versions = {kernel: tuple(texts) for kernel, texts in content["kernels"].items()}
+        return Candidates(versions, bool(content["devices"]))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise OSError(
             errno.EINVAL, f"is not what 'tilepragma tune' writes; unset {CANDIDATES_VARIABLE}", name
@@ -60,15 +61,15 @@ def candidates_for(source: str, environment: Mapping[str, str]) -> Candidates | 
 
 
 def with_candidates(planned: Planned, candidates: Candidates, diagnostics: Diagnostics, make: MakeVersion) -> Planned:
-    """What was planned, with the candidates that can be had; others are warned of."""
+    """The planned kernel with the candidates that can be made; a warning for each other one."""
     versions: list[PlanVersion] = []
     for text in candidates.kernels.get(planned.plan.kernel.name, ()):
         try:
-            made = make(text, NOWHERE, len(versions) + 1)
+            version = make(text, NOWHERE, len(versions) + 1)
         except RefusalError as reason:
             diagnostics.warning(planned.plan.kernel.directive.range, f"version '{text}' is left out: it {reason}")
             continue
-        versions.append(replace(made, on_devices=candidates.on_devices))
+        versions.append(replace(version, on_devices=candidates.on_devices))
     if not versions:
         return planned
     plan = replace(planned.plan, versions=tuple(versions))

@@ -1,10 +1,10 @@
-"""What must hold at launch so that bounds of loops mean in C what they mean as numbers.
+"""Launch conditions under which loop bounds mean in C what they mean as mathematical integers.
 
 Plans reason about mathematical integers. Signed overflow is undefined in C, but unsigned arithmetic
 wraps, and a comparison with an unsigned value converts a negative iterator: `for (unsigned i = n -
 5; …)` with n = 3 starts at the top of the type, and `for (int i = -4; i < m; …)` with an unsigned m
-does not run at all. Iterators wrap too: in `for (unsigned char i = 0; i < n; i += s)` the value
-behind the last one must be one of the type. Such values must lie where C and arithmetic agree.
+does not run at all. Iterators wrap too: in `for (unsigned char i = 0; i < n; i += s)` the type must
+hold the value after the last one. Conditions keep such values where C and arithmetic agree.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.poly.extents import NotExactError, box_of, condition_of
 from tilepragma.poly.launch_checks import can_hold, may_leave, undecided
 
-#: The greatest number of 64 bits with a sign.
+#: The greatest signed 64-bit number.
 _HALF = least_and_greatest(LONG)[1]
-#: Further than arrays of 32-bit subscripts reach beyond.
+#: Arrays with 32-bit subscripts end before this offset.
 _OFFSET = 1 << 31
-#: Loops in shorter steps do not go from one half of the numbers of 64 bits to the other.
+#: Loops with shorter steps do not cross from one half of the 64-bit numbers to the other.
 _LONG_STEP = 1 << 20
 
 Invariant = Callable[[Expression], bool]
@@ -50,47 +50,47 @@ def launch_conditions(
     tiled: bool,
 ) -> tuple[Expression, ...]:
     """Expressions over host objects that are all nonzero where the loops of a region run as plans
-    see them, and then what these assume.
+    see them, and then the plans' assumptions.
 
-    `invariant` says what the host can evaluate. Where it cannot tell, that is an error of an
-    `automatic` plan; the user who says the tiles vouches for it. `tiled`: ends of loops are divided
-    by sizes of tiles. What holds always is left out; of what never holds there is a warning.
+    `invariant` tells what the host can evaluate. A bound that it cannot check is an error of an
+    `automatic` plan; for tiles of the user's, the user vouches. `tiled`: tile sizes divide loop
+    ends. The result lacks conditions that always hold; one that never holds draws a warning.
     """
-    found: dict[Expression, None] = {}
+    checks: dict[Expression, None] = {}
     ends = _Ends(tiled)
     for loop, outer in _loops(kernel.body, ()):
-        found |= dict.fromkeys(test for test in ends.tests(loop) if invariant(test.left))
+        checks |= dict.fromkeys(test for test in ends.tests(loop) if invariant(test.left))
         for doubt in (*_doubtful(loop), *_doubtful_iterator(loop)):
             try:
-                found |= dict.fromkeys(_conditions(doubt, loop.iterator, outer, invariant))
+                checks |= dict.fromkeys(_conditions(doubt, loop.iterator, outer, invariant))
             except NotExactError:
-                # The host cannot say at launch; where the engine cannot either, no plan counts on
-                # the value.
+                # The host cannot check the bound; if the engine cannot either, no plan relies on
+                # it.
                 if automatic and may_leave(doubt.value, doubt.least, doubt.greatest, outer):
                     diagnostics.error(loop.header, f"a bound of the loop over '{loop.iterator.host}' may wrap around")
-    result = (*undecided(found), *assumptions)
+    result = (*undecided(checks), *assumptions)
     _warn_of_what_never_holds(kernel, result, diagnostics)
     return result
 
 
 def with_subscript_checks(plan: KernelPlan, kernel: Kernel, diagnostics: Diagnostics) -> KernelPlan:
-    """The plan with the conditions under which subscripts of the kernel, as the user has it, are the numbers that the plan takes them for."""
+    """The plan, with checks that the user's unsigned subscripts do not wrap."""
     if plan.as_written is not None:
         return plan
-    found: dict[Expression, None] = {}
+    checks: dict[Expression, None] = {}
     invariant = host_evaluable(written_objects(kernel))
     for use, part in _wrapping_subscripts(kernel):
         with suppress(NotExactError):
-            found |= dict.fromkeys(_conditions(part, use.object, use.loops, invariant))
-    more = tuple(one for one in undecided(found) if one not in plan.conditions)
-    _warn_of_what_never_holds(kernel, more, diagnostics)
-    return replace(plan, conditions=(*plan.conditions, *more)) if more else plan
+            checks |= dict.fromkeys(_conditions(part, use.object, use.loops, invariant))
+    added = tuple(condition for condition in undecided(checks) if condition not in plan.conditions)
+    _warn_of_what_never_holds(kernel, added, diagnostics)
+    return replace(plan, conditions=(*plan.conditions, *added)) if added else plan
 
 
 def _warn_of_what_never_holds(kernel: Kernel, conditions: tuple[Expression, ...], diagnostics: Diagnostics) -> None:
     never = never_holding(conditions)
     if never:
-        checks = " and ".join(f"'{plain_text(one)}'" for one in never)
+        checks = " and ".join(f"'{plain_text(condition)}'" for condition in never)
         diagnostics.warning(
             kernel.range,
             f"kernel '{kernel.name}' always runs as the original loop: its launch check {checks} never holds",
@@ -98,7 +98,7 @@ def _warn_of_what_never_holds(kernel: Kernel, conditions: tuple[Expression, ...]
 
 
 def never_holding(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
-    """The conditions that no launch fulfils: one by itself, or else all of them where they cannot hold at once; empty where they may."""
+    """The conditions that no launch fulfils: one, or all if they contradict; else none."""
     conditions = tuple(conditions)
     alone = next(((condition,) for condition in conditions if not can_hold((condition,))), None)
     return alone if alone is not None else () if can_hold(conditions) else conditions
@@ -114,7 +114,7 @@ def _loops(node: Any, outer: tuple[Loop, ...]) -> Iterator[tuple[Loop, tuple[Loo
 
 @dataclass(frozen=True)
 class _Doubt:
-    """A value that must lie in a range; None where that has no end. `must_be_known`: plans count on it wherever it is computed."""
+    """A value that must lie in a range (None: no end); with `must_be_known` plans rely on it."""
 
     value: Expression
     least: int | None
@@ -123,7 +123,7 @@ class _Doubt:
 
 
 def _doubtful(loop: Loop) -> Iterator[_Doubt]:
-    """Bounds that must not be negative, and the greatest value that they may have where that matters."""
+    """Bounds that must not be negative, and their greatest allowed value where that matters."""
     for bound in (loop.lower, loop.upper):
         if _is_unsigned(bound.type):
             assert isinstance(bound.type, ScalarType)
@@ -143,8 +143,8 @@ def _doubtful(loop: Loop) -> Iterator[_Doubt]:
 
 
 def _wrapping_subscripts(kernel: Kernel) -> Iterator[tuple[Use, _Doubt]]:
-    """Sums in unsigned numbers of 32 bits that are subscripts: `a[i + offset]` is a[i - 1] where
-    the offset is 4294967295. What is less than 0 is beyond any array unless it is that much less.
+    """Subscripts that are sums of unsigned 32-bit numbers: `a[i + offset]` is a[i - 1] for offset
+    4294967295. A negative sum lies outside any array, unless it is below -_OFFSET.
     """
     last = (1 << INT.bits) - 1
     least: dict[Any, tuple[int, Use, Expression]] = {}
@@ -153,7 +153,7 @@ def _wrapping_subscripts(kernel: Kernel) -> Iterator[tuple[Use, _Doubt]]:
         for part in (part for subscript in use.subscripts for part in _unsigned_parts(subscript)):
             value = polynomial(part)
             constant = sum(factor for monomial, factor in value.terms if not monomial)
-            # Of those that differ by numbers the least and the greatest tell of all.
+            # Of parts that differ by constants, the least and the greatest decide.
             alike = (use.loops, tuple(term for term in value.terms if term[0]))
             if any(factor < 0 for _, factor in value.terms) and constant < least.get(alike, (constant + 1,))[0]:
                 least[alike] = (constant, use, part)
@@ -176,17 +176,16 @@ def _unsigned_parts(value: Expression) -> Iterator[Expression]:
 
 @dataclass
 class _Ends:
-    """Tests that variables of 64 bits in the ends of loops are numbers that launches can count
-    with, which do so in signed ones: none without a sign beyond half of them, and where `tiled`, so
-    that they are multiplied, none near the ends. No test where such a number would end the loop
-    after 2**40 rounds at the earliest: `for (size_t i = 0; i < n; i++)`.
+    """Tests that 64-bit variables in loop ends fit the signed arithmetic of launches: unsigned ones
+    are in its range, and where `tiled` multiplies them, far from its ends. No test where such a
+    number would end the loop after 2**40 rounds at the earliest: `for (size_t i = 0; i < n; i++)`.
     """
 
     tiled: bool
     short: set[DataObject] = field(default_factory=set)
 
     def tests(self, loop: Loop) -> Iterator[Binary]:
-        """Those of a loop; loops are asked from the outside inwards."""
+        """The tests of a loop. Call it for outer loops first."""
         far, near = (loop.lower, loop.upper) if loop.decreasing else (loop.upper, loop.lower)
         limits: dict[Expression, int] = {}
         safe = abs(c_value(loop.step) or _LONG_STEP) < _LONG_STEP and self._is_small(near)
@@ -211,10 +210,10 @@ class _Ends:
         return value.object not in self.short and (self.tiled or not type_.signed)
 
     def _is_small(self, value: Expression) -> bool:
-        """Whether it is at most a number of 32 bits; that it is not negative is tested where it may be."""
-        known = c_value(value)
-        if known is not None:
-            return abs(known) < _HALF // 2
+        """Whether it is at most a 32-bit number; other tests exclude negative ones."""
+        constant = c_value(value)
+        if constant is not None:
+            return abs(constant) < _HALF // 2
         return all(
             isinstance(atom.type, ScalarType)
             and (atom.type.bits <= INT.bits or (isinstance(atom, Access) and atom.object in self.short))
@@ -223,7 +222,7 @@ class _Ends:
 
 
 def _bounding(value: Any) -> Iterator[Access]:
-    """The variables that a value is great with: a remainder with a sign is less than its divisor."""
+    """The variables that bound a value's size: a signed remainder is less than its divisor."""
     if isinstance(value, Binary) and value.operator == "%" and is_signed(value.type):
         value = value.right
     if isinstance(value, Access) and is_scalar(value):
@@ -233,7 +232,7 @@ def _bounding(value: Any) -> Iterator[Access]:
 
 
 def _greatest_sum(value: Polynomial) -> int:
-    """The most that a sum of unsigned values, without those that are taken away, may come to."""
+    """The greatest possible sum of the unsigned terms with positive factors."""
     greatest = 0
     for monomial, factor in value.terms:
         if factor > 0 and all(isinstance(atom.type, ScalarType) and atom.type.is_integer for atom in monomial):
@@ -245,14 +244,15 @@ def _greatest_sum(value: Polynomial) -> int:
 
 
 def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
-    """What conversions to the iterator's type, and comparisons and steps in it, may change."""
+    """Values that conversion to the iterator's type, or arithmetic in it, may change."""
     type_, upper, by = loop.iterator.element, loop.upper, c_value(loop.step)
-    if not all(isinstance(one, ScalarType) and one.is_integer for one in (type_, upper.type, loop.lower.type)):
+    types = (type_, upper.type, loop.lower.type)
+    if not all(isinstance(operand, ScalarType) and operand.is_integer for operand in types):
         return
     assert isinstance(type_, ScalarType) and isinstance(upper.type, ScalarType)
     for end in (loop.lower, upper, loop.step):
         if isinstance(end.type, ScalarType) and end.type.bits > INT.bits:
-            # What is widened has gone around before, if it has: `i -= -q`, `i < (long)(n - m)`.
+            # A widened value may have wrapped before: `i -= -q`, `i < (long)(n - m)`.
             last = (1 << INT.bits) - 1
             for part in _unsigned_parts(end):
                 value = polynomial(part)
@@ -260,7 +260,7 @@ def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
                 if below or above:
                     yield _Doubt(part, 0 if below else None, last if above else None, False)
     if by is None:
-        # Also where the loop does not run at all: workers count with the step.
+        # Also where the loop does not run: workers count with the step.
         yield _Doubt(loop.step, None if loop.decreasing else 1, -1 if loop.decreasing else None, False)
     least, greatest = least_and_greatest(type_)
     if by == -1 and c_value(upper) == 0 and loop.comparison == ">=" and not type_.signed:
@@ -278,7 +278,7 @@ def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
     if loop.comparison == "!=":
         yield from _outside(upper, least, greatest, type_)
         if type_.bits < LONG.bits:
-            # Where it starts behind its end it goes on to the end of its type, and around.
+            # A loop that starts behind its end runs to the end of its type, and around.
             ends = (loop.lower, upper) if loop.decreasing else (upper, loop.lower)
             yield _Doubt(Binary("-", *ends, LONG), 0, None, False)
         return
@@ -296,28 +296,28 @@ def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
 
 
 def _wraps(loop: Loop, type_: ScalarType) -> bool:
-    """Whether C lets the iterator wrap: not where its type overflows, which is undefined."""
+    """Whether C lets the iterator wrap: overflow of its type is not undefined."""
     step = loop.step.type
     wider = isinstance(step, ScalarType) and step.bits > type_.bits
     return not type_.signed or type_.bits < INT.bits or wider
 
 
 def _values_of(value: Expression) -> tuple[int, int]:
-    """The least and the greatest value that an expression may have, as far as its type says."""
-    known = c_value(value)
-    if known is not None:
-        return known, known
+    """The least and the greatest value of an expression, as far as its type tells."""
+    constant = c_value(value)
+    if constant is not None:
+        return constant, constant
     assert isinstance(value.type, ScalarType)
     return least_and_greatest(value.type)
 
 
 def _may_be_beyond(value: Expression) -> bool:
-    """Whether it may be a number that launches, which count in signed integers of 64 bits, take for a negative one."""
+    """Whether launches, which count in signed 64 bits, may take it for a negative number."""
     return c_value(value) is None and not is_signed(value.type) and _values_of(value)[1] >= 1 << (LONG.bits - 1)
 
 
 def _outside(value: Expression, least: int | None, greatest: int | None, type_: ScalarType) -> Iterator[_Doubt]:
-    """A doubt where the value may lie outside. Sizes of 64 bits are taken to be those of arrays that there can be."""
+    """A doubt where the value may leave the range; 64-bit sizes are taken to be real ones."""
     low, high = _values_of(value)
     below = least is not None and (low < least or (_may_be_beyond(value) and type_.bits < LONG.bits))
     above = greatest is not None and high > greatest and type_.bits < LONG.bits
@@ -330,7 +330,7 @@ def _is_unsigned(type_: object) -> bool:
 
 
 def _is_natural(value: Polynomial) -> bool:
-    """Whether it is plainly no less than 0: a sum of unsigned values."""
+    """Whether it is plainly nonnegative: a sum of unsigned values."""
     return all(
         factor > 0 and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in monomial)
         for monomial, factor in value.terms

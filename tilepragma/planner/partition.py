@@ -1,11 +1,10 @@
-"""`device(all)`: how the iterations of a plan's device launches are dealt to several devices, block
-by block, and which rows each block touches.
+"""Multi-device partitioning for `device(all)`: blocks of a device launch's iterations for each
+device, and the rows that each block touches.
 
-The loop that is divided is one over gangs, whose iterations may run at once whatever device has
-them. Rows are indices of arrays' first dimensions: an access in row scale * i + c of iteration i is
-all that is looked for, so that the rows of a block lie between those of its first and its last
-iteration, and the runtime knows from these numbers alone what a device lacks before a launch
-(runtime/multi_device/partition.c).
+The partitioned loop is mapped to gangs: its iterations may run in parallel on any device. Rows are
+indices of arrays' first dimensions. Iteration i must access rows of the form scale * i + c; the
+rows of a block then lie between those of its first and its last iteration. From these numbers alone
+the runtime knows what a device lacks before a launch (runtime/multi_device/partition.c).
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import Division, HostLoop, KernelPlan, Launch, RowUse, launches_in
 
-#: Numbers in subscripts beyond this are no borders of stencils; the runtime's sums of them stay far
-#: from the ends of 64 bits.
+#: Larger constants in subscripts are no borders of stencils; the runtime's sums of smaller ones
+#: stay far from the ends of 64 bits.
 _FARTHEST = 1 << 31
 
 
@@ -37,10 +36,10 @@ Ranges = Mapping[Expression, tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What scalars of a launch's body stand for; the values of iterators that have known ones;
-    which expressions the host can evaluate before the first launch; objects that functions touch,
-    by an address or by their name: any element of them.
+class _Facts:
+    """Facts on a launch's body: definitions of scalars; constant ranges of iterators; expressions
+    that the host can evaluate before the first launch; objects that functions reach by address or
+    name, and may touch anywhere.
     """
 
     values: Values
@@ -50,13 +49,13 @@ class _Known:
 
 
 class _UndividedError(Exception):
-    """Why a launch cannot be divided: a clause for the user."""
+    """Why a launch cannot be partitioned: a clause for the user."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The rows that one use touches, scale * i + base + offset, the least offset to the greatest,
-    where `base` has no number; without offsets all rows.
+    """The rows that one use touches: scale * i + base + offset, from the least offset to the
+    greatest; `base` has no constant term. Without offsets all rows.
     """
 
     use: Use
@@ -66,12 +65,12 @@ class _Place:
 
     @property
     def moves(self) -> tuple[int, Polynomial] | None:
-        """What places have in common that can be looked at as one; None of all rows."""
+        """The key of places that can be joined; None for all rows."""
         return None if self.offsets is None else (self.scale, self.base)
 
 
 def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
-    """The plan with the divisions that `device(all)` asks for, where all its device launches have one; else with the reason, as a warning too."""
+    """The plan partitioned as `device(all)` asks; else with the reason, and a warning."""
     if not plan.kernel.directive.all_devices:
         return plan
     try:
@@ -83,14 +82,14 @@ def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
     except _UndividedError as reason:
         diagnostics.warning(
             plan.kernel.directive.range,
-            f"the kernel runs on one device, although device(all) is said: {reason}",
-            "where loops over rows that run at once write rows of their own, these are dealt to the devices in blocks",
+            f"the kernel runs on one device, in spite of device(all): {reason}",
+            "parallel loops over rows whose iterations write distinct rows are distributed over the devices in blocks",
         )
         return replace(plan, undivided=str(reason))
 
 
 def _check_traffic(plan: KernelPlan, divisions: tuple[Division, ...]) -> None:
-    """Refuse what would send whole arrays from device to device again and again. Raises _UndividedError."""
+    """Refuse to send whole arrays between devices in each round. Raises _UndividedError."""
     written = {use.object for division in divisions for use in division.uses if use.writes}
     repeated = [
         launch for step in plan.device_steps if isinstance(step, HostLoop) for launch in launches_in(step.steps)
@@ -99,7 +98,8 @@ def _check_traffic(plan: KernelPlan, divisions: tuple[Division, ...]) -> None:
         for use in division.uses:
             if launch in repeated and use.least is None and use.object in written:
                 raise _UndividedError(
-                    f"launch {launch.name} may read any row of '{use.object.host}', which other devices write in each round of the host's loop"
+                    f"launch {launch.name} may read any row of '{use.object.host}', which other devices write in each "
+                    "round of the host's loop"
                 )
 
 
@@ -113,20 +113,20 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     arrays = [argument.object for argument in plan.arrays]
     inside = tuple(function_uses(plan.kernel.functions))
     everything = (*uses(launch.body, plan.kernel.functions, launch=True), *inside)
-    found = [use for use in everything if use.object in arrays]
+    touching = [use for use in everything if use.object in arrays]
     addresses = (node.target for node in walk(launch.body) if isinstance(node, AddressOf))
     anywhere = frozenset((*(target.object for target in addresses), *(use.object for use in inside)))
-    known = _Known(_values(launch, everything), _ranges(launch), host_evaluable(written_objects(plan.kernel)), anywhere)
-    for use in found:
+    facts = _Facts(_values(launch, everything), _ranges(launch), host_evaluable(written_objects(plan.kernel)), anywhere)
+    for use in touching:
         if use.object.storage is Storage.ROWS:
             raise _UndividedError(f"the rows of '{use.object.host}' lie apart")
     refused = ""
     for loop in _loops(launch):
         try:
-            return Division(loop, _row_uses(found, loop, known))
+            return Division(loop, _row_uses(touching, loop, facts))
         except _UndividedError as reason:
             refused = refused or f"launch {launch.name} {reason}"
-    fixed = _fixed(plan, found, known)
+    fixed = _fixed(plan, touching, facts)
     if fixed is None:
         raise _UndividedError(
             refused or f"launch {launch.name} is not one nest with a loop over gangs around all of it"
@@ -135,8 +135,8 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
 
 
 def _values(launch: Launch, everything: tuple[Use, ...]) -> Values:
-    """What scalars that the body declares stand for: those that only their declarations write, which are all alike."""
-    found: dict[Expression, Polynomial] = {}
+    """The definitions of scalars that only their (equal) declarations write."""
+    definitions: dict[Expression, Polynomial] = {}
     declared = [node for node in walk(launch.body) if isinstance(node, Declarator)]
     names = [node.object for node in declared]
     written = [use.object for use in everything if use.writes]
@@ -148,13 +148,14 @@ def _values(launch: Launch, everything: tuple[Use, ...]) -> Values:
             and written.count(node.object) == names.count(node.object)
         ):
             value = polynomial(node.initializer)
-            if found.setdefault(access_to(node.object), value) != value:
+            if definitions.setdefault(access_to(node.object), value) != value:
                 refused.add(node.object)
-    return {access: value for access, value in found.items() if access not in {access_to(one) for one in refused}}
+    accesses = set(map(access_to, refused))
+    return {access: value for access, value in definitions.items() if access not in accesses}
 
 
 def _resolved(value: Polynomial, values: Values) -> Polynomial:
-    """`value` with what scalars stand for in their place, as far as it is linear in them."""
+    """`value` with scalars replaced by their definitions, where it is linear in them."""
     for atom in value.atoms & values.keys():
         if value.split(atom) is not None:
             value = value.substitute(atom, _resolved(values[atom], values))
@@ -162,17 +163,17 @@ def _resolved(value: Polynomial, values: Values) -> Polynomial:
 
 
 def _ranges(launch: Launch) -> Ranges:
-    """Of the iterators of loops over what a gang keeps in memory of its own, which are dealt out to its workers."""
-    found: dict[Expression, tuple[int, int]] = {}
+    """Ranges of iterators that run over scratchpads and are mapped to workers."""
+    ranges: dict[Expression, tuple[int, int]] = {}
     for loop in (tiled.loop for tiled in launch.loops if launch.scratchpads):
         first, last = polynomial(loop.lower).constant, polynomial(loop.upper).constant
         if first is not None and last is not None and loop.comparison == "<=" and not loop.decreasing:
-            found[access_to(loop.iterator)] = first, max(first, last)
-    return found
+            ranges[access_to(loop.iterator)] = first, max(first, last)
+    return ranges
 
 
 def _loops(launch: Launch) -> Iterator[TiledLoop]:
-    """The loops over gangs of a launch that is one nest, outermost first; gangs with memory of their own have nests of workers in it."""
+    """The loops over gangs around all of a launch (but scratchpads' nests), outermost first."""
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
     body = launch.body
     while len(body.statements) == 1 and isinstance(body.statements[0], Block):
@@ -187,33 +188,33 @@ def _loops(launch: Launch) -> Iterator[TiledLoop]:
             yield tiled
 
 
-def _row_uses(found: list[Use], loop: TiledLoop, known: _Known) -> tuple[RowUse, ...]:
-    """What an iteration touches of each array. Raises _UndividedError where two iterations may write one row."""
+def _row_uses(touching: list[Use], loop: TiledLoop, facts: _Facts) -> tuple[RowUse, ...]:
+    """An iteration's uses. Raises _UndividedError if two iterations may write one row."""
     step = polynomial(loop.loop.step).constant or 1
     places: dict[DataObject, list[_Place]] = {}
-    for use in found:
-        places.setdefault(use.object, []).append(_place(use, loop.loop.iterator, known))
+    for use in touching:
+        places.setdefault(use.object, []).append(_place(use, loop.loop.iterator, facts))
     rows = []
-    for object_, own in places.items():
-        written = [place for place in own if place.use.writes]
+    for object_, touched in places.items():
+        written = [place for place in touched if place.use.writes]
         if written:
-            one = _joined(object_, written, reads=False)
-            if one.least is None or one.greatest is None or one.greatest - one.least >= abs(one.scale * step):
+            write = _joined(object_, written, reads=False)
+            if write.least is None or write.greatest is None or write.greatest - write.least >= abs(write.scale * step):
                 raise _UndividedError(
                     f"writes '{object_.host}' in rows that are not those of the loop over '{loop.loop.iterator.host}'"
                 )
-            rows.append(one)
-        read = [place for place in own if place.use.reads]
-        groups = {place.moves: [one for one in read if one.moves == place.moves] for place in read}
+            rows.append(write)
+        read = [place for place in touched if place.use.reads]
+        groups = {place.moves: [like for like in read if like.moves == place.moves] for place in read}
         rows += [
             _joined(object_, group, reads=True) for group in ([read] if None in groups else groups.values()) if group
         ]
     return tuple(rows)
 
 
-def _fixed(plan: KernelPlan, found: list[Use], known: _Known) -> tuple[RowUse, ...] | None:
-    """The uses of a launch that touches a few known rows, and arrays that nobody writes, so that it may run whole on one device. None for others."""
-    places = [_place(use, None, known) for use in found]
+def _fixed(plan: KernelPlan, touching: list[Use], facts: _Facts) -> tuple[RowUse, ...] | None:
+    """The uses of a launch of constant rows and unwritten arrays, fit for one device; else None."""
+    places = [_place(use, None, facts) for use in touching]
     written = written_objects(plan.kernel)
     if any(place.offsets is None and place.use.object in written for place in places):
         return None
@@ -234,12 +235,12 @@ def _joined(object_: DataObject, places: list[_Place], reads: bool) -> RowUse:
     return RowUse(object_, reads, not reads, rank, places[0].scale, least, greatest, base)
 
 
-def _place(use: Use, iterator: DataObject | None, known: _Known) -> _Place:
+def _place(use: Use, iterator: DataObject | None, facts: _Facts) -> _Place:
     if use.object.storage is Storage.SCALAR:
         return _Place(use, 0, (0, 0))
-    if len(use.subscripts) < use.object.rank or use.object in known.anywhere:
+    if len(use.subscripts) < use.object.rank or use.object in facts.anywhere:
         return _Place(use)
-    row = _resolved(polynomial(use.subscripts[0]), known.values)
+    row = _resolved(polynomial(use.subscripts[0]), facts.values)
     scale, rest = 0, row
     if iterator is not None:
         parts = row.split(access_to(iterator))
@@ -247,7 +248,7 @@ def _place(use: Use, iterator: DataObject | None, known: _Known) -> _Place:
             return _Place(use)
         scale, rest = parts[0].constant, parts[1]
     least = greatest = 0
-    for atom, ends in known.ranges.items():
+    for atom, ends in facts.ranges.items():
         parts = rest.split(atom)
         factor = None if parts is None else parts[0].constant
         if parts is not None and factor is not None:
@@ -257,6 +258,6 @@ def _place(use: Use, iterator: DataObject | None, known: _Known) -> _Place:
     offset = dict(rest.terms).get((), 0)
     base = rest - number(offset)
     least, greatest = least + offset, greatest + offset
-    if max(abs(least), abs(greatest), abs(scale)) >= _FARTHEST or not known.on_host(expression(base)):
+    if max(abs(least), abs(greatest), abs(scale)) >= _FARTHEST or not facts.on_host(expression(base)):
         return _Place(use)
     return _Place(use, scale, (least, greatest), base)

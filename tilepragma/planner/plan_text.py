@@ -19,7 +19,7 @@ from tilepragma.user_tiles.tile_nests import axis_text
 
 
 def plan_text(plan: KernelPlan) -> str:
-    """The whole plan, a fact a line. Host and device launches are shown once where they are equal."""
+    """The whole plan, a fact a line. Equal host and device launches appear once."""
     return "\n".join(_lines(plan)) + "\n"
 
 
@@ -107,6 +107,6 @@ def _launch(kind: str, launch: Launch) -> Iterator[str]:
     for line in statement_text(launch.body).splitlines():
         yield f"  {line}"
     if launch.staged is not None:
-        yield "  staged where the boxes fit"
+        yield "  staged where the array tiles fit"
         for line in statement_text(launch.staged).splitlines():
             yield f"    {line}"

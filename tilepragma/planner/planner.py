@@ -1,4 +1,4 @@
-"""From a kernel region and its clauses to a KernelPlan: normalise, search or take the user's tiles, add what launches check."""
+"""From a kernel region to a KernelPlan: normalise, search or take tiles, add launch checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tilepragma.user_tiles.mapping import user_clauses
 
 @dataclass(frozen=True)
 class NormalisedRegion:
-    """A region as the planner sees it, in the order that a `sor` clause asks for, and the targets that it may have."""
+    """A region in the planner's form, with a `sor` clause's order, and its allowed targets."""
 
     kernel: Kernel
     order: Reordered | None
@@ -37,8 +37,8 @@ class NormalisedRegion:
 def make_plan(
     kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
 ) -> Planned | None:
-    """The plan of one region, or None where it, or anything before it in `diagnostics`, is refused:
-    no plan of a run with errors is used, but each region's errors are reported.
+    """The plan of one region; None where the region, or anything before it in `diagnostics`, has
+    errors: a run with errors uses no plan, but reports the errors of each region.
     """
     messages = Diagnostics()
     region = normalise(kernel, defaults, messages)
@@ -66,12 +66,12 @@ def normalise(kernel: Kernel, defaults: PlanDefaults, diagnostics: Diagnostics) 
 
 
 def _planned(region: NormalisedRegion, floating: FloatingRules, diagnostics: Diagnostics) -> Planned:
-    """The plan of the user's tiles, or of the best candidate, with what its launches check."""
+    """The plan of the user's tiles, or of the best candidate, with its launch checks."""
     kernel, targets = region.kernel, region.targets
     tiled = tiled_region(kernel, diagnostics)
     if tiled.user or not targets or diagnostics.has_errors:
         planned = Planned(assemble_plan(kernel, tiled, floating, diagnostics, targets))
-    else:  # the search loads every strategy, which regions with tiles of the user's do not need
+    else:  # the search loads every strategy; the user's tiles need none
         from tilepragma.planner.candidate_search import searched_plan, vouched_plan
 
         make = vouched_plan if tiled.clauses else searched_plan
@@ -85,6 +85,6 @@ def _planned(region: NormalisedRegion, floating: FloatingRules, diagnostics: Dia
 
 
 def _reordered(plan: KernelPlan, order: Reordered) -> KernelPlan:
-    """With what is to be known of an order that is not the user's."""
+    """The plan with its notes on an order that is not the user's."""
     final = () if plan.as_written is not None else (*plan.final_values, *order.final_values)
     return replace(plan, reordered=order, final_values=final)

@@ -1,4 +1,4 @@
-"""Regions that may be taken apart (ir.loop_tree.Parts): planned as one kernel, or as kernels that the host calls from the user's own text."""
+"""Region splitting (ir.loop_tree.Parts): one kernel, or several that host text calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Make = Callable[[Kernel, Diagnostics], Planned | None]
 
 @dataclass(frozen=True)
 class PlannedRegion:
-    """The kernels of a region as they were taken, with their plans (fewer where some were refused), and where arrays are kept between them."""
+    """A region's kernels, the plans of those not refused, and arrays resident between them."""
 
     kernels: tuple[Kernel, ...]
     planned: tuple[Planned, ...]
@@ -32,41 +32,42 @@ class PlannedRegion:
 
 
 def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
-    """Plan a region: as one kernel where its loops that end with conditions have nothing inside that could run at once, else taken apart."""
+    """Plan a region as one kernel, or split if condition-ended loops contain parallel work."""
     parts = kernel.parts
     if parts is None:
-        made = _whole(kernel, make, diagnostics)
-        return PlannedRegion((kernel,), () if made is None else (made,))
-    own = Diagnostics()
-    made = None if parts.required else make(kernel, own)
-    whole = PlannedRegion((kernel,), () if made is None else (made,))
-    if made is not None and not own.has_errors and not _runs_in_order(made.plan):
-        diagnostics.add_all(own)
+        single = _whole(kernel, make, diagnostics)
+        return PlannedRegion((kernel,), () if single is None else (single,))
+    whole_messages = Diagnostics()
+    single = None if parts.required else make(kernel, whole_messages)
+    whole = PlannedRegion((kernel,), () if single is None else (single,))
+    if single is not None and not whole_messages.has_errors and not _runs_in_order(single.plan):
+        diagnostics.add_all(whole_messages)
         return whole
-    found = Diagnostics()
-    apart = _apart(kernel, parts, make, found)
-    gains = any(one.plan.as_written is None for one in apart.planned)
-    if not parts.required and not own.has_errors and not gains and not found.has_errors:
-        diagnostics.add_all(own)
+    split_messages = Diagnostics()
+    split = _split(kernel, parts, make, split_messages)
+    gains = any(planned.plan.as_written is None for planned in split.planned)
+    if not parts.required and not whole_messages.has_errors and not gains and not split_messages.has_errors:
+        diagnostics.add_all(whole_messages)
         return whole
-    diagnostics.add_all(found)
-    return apart
+    diagnostics.add_all(split_messages)
+    return split
 
 
 def _whole(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned | None:
-    made = make(kernel, diagnostics)
-    why = kernel.split_refusal
-    if why is not None and made is not None and _runs_in_order(made.plan):
+    planned = make(kernel, diagnostics)
+    refusal = kernel.split_refusal
+    if refusal is not None and planned is not None and _runs_in_order(planned.plan):
         diagnostics.warning(
-            why.range,
-            f"a loop of kernel '{kernel.name}' that ends with a condition runs in order, with all that is in it: {why.message}",
-            *(note.message for note in why.notes),
+            refusal.range,
+            f"a loop of kernel '{kernel.name}' that ends with a condition runs in order, with all that is in it: "
+            f"{refusal.message}",
+            *(note.message for note in refusal.notes),
         )
-    return made
+    return planned
 
 
 def _runs_in_order(plan: KernelPlan) -> bool:
-    """Whether loops that end with conditions, and loops in them, are nowhere dealt out."""
+    """Whether loops that end with conditions, and loops in them, are all sequential."""
     if plan.as_written is not None:
         return True
     launches = (launch for launch in plan.host if not launch.axes)
@@ -77,57 +78,57 @@ def _has_uncounted(body: object) -> bool:
     return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in walk(body))
 
 
-def _apart(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
-    """The region as kernels in the user's text."""
+def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
+    """The region split into kernels in the user's text."""
     check_names(parts.data, diagnostics)
-    regions = [plan_region(one, make, diagnostics) for one in _with_condition(kernel, _with_method(parts.kernels))]
-    needed = [array for region in regions for each in region.planned for array in each.plan.arrays]
+    regions = [plan_region(part, make, diagnostics) for part in _with_condition(kernel, _with_method(parts.kernels))]
+    needed = [array for region in regions for planned in region.planned for array in planned.plan.arrays]
     held = HeldRegion(kernel, resident_arrays(parts, needed), parts.reads)
     names = frozenset(array.object.host for array in held.arrays)
     names |= {
-        one.host
+        member.host
         for group in parts.exchanged
-        for one in group.used
+        for member in group.used
         if names & {pointer.host for pointer in group.live_in}
     }
     return PlannedRegion(
         tuple(kernel for region in regions for kernel in region.kernels),
-        tuple(_in_region(one, names) for region in regions for one in region.planned),
-        (held, *(one for region in regions for one in region.held)),
+        tuple(_in_region(planned, names) for region in regions for planned in region.planned),
+        (held, *(inner for region in regions for inner in region.held)),
     )
 
 
 def _in_region(planned: Planned, held: frozenset[str]) -> Planned:
-    """The plan with what is to be said of it as a part of a region."""
+    """The plan as a part of a split region."""
     plan = replace(planned.plan, held=planned.plan.held | held)
     if plan.as_written is not None and not any(isinstance(node, _LOOPS) for node in walk(plan.kernel.body)):
-        reason = "it is no loop; the arrays that it names come back from a device first, each time, where their newest values are there"
+        reason = "it is no loop; each time, the newest values of the arrays that it names first come from their device"
         plan = replace(plan, as_written=reason)
     return with_plan(planned, plan)
 
 
 def _with_method(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
-    """A clause `sor` is of the kernels that are relaxations, or come near one; of all where there are none, which is an error of theirs."""
+    """Keep a `sor` clause on relaxations, or near ones; on all if none is, as their error."""
     if all(kernel.directive.sor is None for kernel in kernels):
         return kernels
-    found = [
+    candidates = [
         [relaxation for relaxation in relaxations(kernel) if isinstance(relaxation, SorNest) or relaxation.near]
         for kernel in kernels
     ]
-    if not any(found):
+    if not any(candidates):
         return kernels
     return tuple(
-        one if said else replace(one, directive=replace(one.directive, sor=None))
-        for one, said in zip(kernels, found, strict=True)
+        kernel if relaxed else replace(kernel, directive=replace(kernel.directive, sor=None))
+        for kernel, relaxed in zip(kernels, candidates, strict=True)
     )
 
 
 def _with_condition(kernel: Kernel, kernels: tuple[Kernel, ...]) -> Iterator[Kernel]:
-    """The kernels with the value that the condition of the region's clause has where the region begins."""
+    """The kernels with the value that the clause's condition has at the begin of the region."""
     condition = kernel.directive.condition
-    for one in kernels:
+    for part in kernels:
         if condition is None:
-            yield one
+            yield part
         else:
             value = replace(condition, text="tilek_enabled")
-            yield replace(one, directive=replace(one.directive, condition=value))
+            yield replace(part, directive=replace(part.directive, condition=value))

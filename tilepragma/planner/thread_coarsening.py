@@ -1,9 +1,9 @@
-"""How many points a worker of a register tile has on the GPU that is planned for, and so how its
-loops over them are unrolled: by the registers that a compiler gives the emitted kernel, and what it
-spills.
+"""Thread coarsening: how many points each worker of a register tile computes on the planned GPU,
+which also sets the unrolling of its loops over them.
 
-A launch keeps POINTS unless the model takes others to be much faster. Only those are compiled that
-could be, if a compiler needed no more registers than hold the sums.
+The choice follows the registers that a compiler gives the emitted kernel, and its spills. A launch
+keeps POINTS unless the model predicts others to be much faster. The planner compiles only points
+that could be faster if a kernel needed no registers beyond its sums.
 """
 
 from __future__ import annotations
@@ -29,29 +29,28 @@ from tilepragma.storage.staging import with_points_of_workers
 from tilepragma.verify.proofs import proof_of
 from tilepragma.verify.rules import PlanFault, verify
 
-#: Points along the axis of neighbours, and along the next one, that are tried besides POINTS.
+#: Candidates besides POINTS: points along the axis of neighbours, and along the next axis.
 OTHERS = ((8, 8), (8, 4), (4, 4), (2, 8), (4, 2), (2, 4), (2, 2), (1, 1))
 
 _DEVICES = frozenset(DEVICE_TARGETS)
 
-#: What a compiler makes of the device launches of a plan.
+#: A compiler's register counts of a plan's device launches.
 Compiler = Callable[[KernelPlan], RegisterCounts]
 
 
 def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Planned:
-    """What was planned with what the compiler says of its launches, and with other points for
-    workers where that is worth it. Changed launches are proven anew; where that fails, they stay as
-    they were.
+    """The planned kernel with the compiler's register counts, and other points a worker where these
+    pay off. Changed launches are proven anew; if the proof fails, they stay as they were.
     """
     plan = planned.plan
     if plan.as_written is not None or not plan.device or _DEVICES.isdisjoint(plan.targets):
         return planned
     plan = replace(plan, registers=compiler(plan))
-    better = [found for launch in plan.device if points_of(launch) for found in _better(plan, launch, gpu, compiler)]
+    better = [choice for launch in plan.device if points_of(launch) for choice in _better(plan, launch, gpu, compiler)]
     if not better:
         return replace(planned, plan=plan)
-    changed = with_points_of_workers(plan, {one.launch: one.points for one in better})
-    changed = replace(changed, rejected=(*changed.rejected, *(one.why for one in better)))
+    changed = with_points_of_workers(plan, {choice.launch: choice.points for choice in better})
+    changed = replace(changed, rejected=(*changed.rejected, *(choice.why for choice in better)))
     proof = proof_of(changed)
     try:
         verify(changed, proof)
@@ -62,7 +61,7 @@ def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Plan
 
 @dataclass(frozen=True)
 class _Choice:
-    """`points` for the workers of a launch; `why` is a clause on those that it had."""
+    """New `points` for the workers of a launch; `why` is a clause on the old ones."""
 
     launch: str
     points: tuple[int, int]
@@ -70,21 +69,21 @@ class _Choice:
 
 
 def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> Iterator[_Choice]:
-    """The fastest points for a launch, if they are much faster than those that it has."""
+    """The fastest points for a launch, if they are much faster than its present ones."""
     usual = _seconds(plan, launch, gpu)
     best, text, seconds = None, "", WORTH * usual
     seen = {tuple(points_of(launch).items())}
     for points in OTHERS:
-        other = with_points_of_workers(plan, {launch.name: points})
-        own = next(one for one in other.device if one.name == launch.name)
-        key = tuple(points_of(own).items())
-        tile = register_tile(other, own, gpu)
+        changed = with_points_of_workers(plan, {launch.name: points})
+        coarsened = next(candidate for candidate in changed.device if candidate.name == launch.name)
+        key = tuple(points_of(coarsened).items())
+        tile = register_tile(changed, coarsened, gpu)
         if key in seen or tile is None or step_seconds(gpu, tile, least_registers(tile), 0) >= seconds:
             continue
         seen.add(key)
-        time = _seconds(replace(other, registers=compiler(other)), own, gpu)
+        time = _seconds(replace(changed, registers=compiler(changed)), coarsened, gpu)
         if time < seconds:
-            best, text, seconds = points, _points_text(own), time
+            best, text, seconds = points, _points_text(coarsened), time
     if best is not None:
         yield _Choice(launch.name, best, _why(plan, launch, gpu, text, seconds / usual))
 
@@ -97,46 +96,45 @@ def _why(plan: KernelPlan, launch: Launch, gpu: Gpu, best: str, share: float) ->
         if share > 0
         else f"no gang has room, with {best} it has"
     )
-    return f"{_points_text(launch)} points of a worker of launch {launch.name}, which takes {use.registers} registers{spilled}: {worth}"
+    points = f"{_points_text(launch)} points of a worker of launch {launch.name}"
+    return f"{points}, which takes {use.registers} registers{spilled}: {worth}"
 
 
 def _points_text(launch: Launch) -> str:
-    """`8 x 4`: along the axis of neighbours last; 1 where there are no more."""
-    found = sorted(points_of(launch).items(), key=lambda one: -one[0].dimension)
-    return " x ".join(str(count) for _, count in found) or "1"
+    """`8 x 4`: the axis of neighbours last; 1 without any."""
+    counts = sorted(points_of(launch).items(), key=lambda item: -item[0].dimension)
+    return " x ".join(str(count) for _, count in counts) or "1"
 
 
 def _seconds(plan: KernelPlan, launch: Launch, gpu: Gpu) -> float:
-    """With the registers that the plan's compiler says, else estimated ones."""
+    """Predicted seconds, with the compiler's registers if known, else with estimated ones."""
     tile, use = register_tile(plan, launch, gpu), register_use(plan, launch, gpu)
     return float("inf") if tile is None else step_seconds(gpu, tile, use.registers, use.spilled)
 
 
 def register_tile(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterTile | None:
-    """What the model must know of a staged launch whose workers go along a loop; None of others."""
+    """The model's view of a staged launch whose workers run along a loop; else None."""
     loop = _staged_loop(launch)
     if loop is None:
         return None
     workers, points = likely_workers(plan, launch, gpu.threads_per_block), points_of(launch)
     by_dimension = gang_workers_by_dimension(workers)
-    boxes = staged_arrays(launch)
-    steps = max(
-        (term.extent for box in boxes for side in box.sides for term in side.terms if isinstance(term.extent, int)),
-        default=1,
-    )
+    array_tiles = staged_arrays(launch)
+    extents = [term.extent for array_tile in array_tiles for side in array_tile.sides for term in side.terms]
+    steps = max((extent for extent in extents if isinstance(extent, int)), default=1)
     shared = gang_bytes(launch, by_dimension, gpu)
     reads = 0
-    for box in boxes:
+    for staged in array_tiles:
         serves = 1
-        for side in box.sides:
+        for side in staged.sides:
             for term in side.terms:
                 serves *= term.points
-        reads += len(box.reads) * serves
+        reads += len(staged.reads) * serves
     return RegisterTile(
         axes=tuple((count, points.get(axis, 1)) for axis, count in workers.items()),
         reads=reads,
         operations=sum(operations_in(node) for node in walk(loop) if isinstance(node, ExpressionStatement)),
-        copied=sum(staged_bytes(box, by_dimension) for box in boxes) / steps,
+        copied=sum(staged_bytes(array_tile, by_dimension) for array_tile in array_tiles) / steps,
         shared=shared,
         ahead=copies_ahead(launch) and shared == shared_bytes(launch, by_dimension),
         element=8 if is_double(launch) else 4,
@@ -144,7 +142,7 @@ def register_tile(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterTile | 
 
 
 def _staged_loop(launch: Launch) -> Loop | None:
-    """The loop over the tile that a stage copies for: behind the stage in the body of the loop over tiles."""
+    """The loop over the staged tile: after the stage in the body of the loop over tiles."""
     for node in walk(launch.staged) if launch.staged is not None else ():
         if isinstance(node, Loop) and any(isinstance(statement, Stage) for statement in node.body.statements):
             return next((statement for statement in node.body.statements if isinstance(statement, Loop)), None)

@@ -1,4 +1,4 @@
-"""The plan of another version of a kernel, proven whatever the user vouches for: nobody has asked for it where it is taken."""
+"""The plan of another version of a kernel, proven in spite of any vouching."""
 
 from __future__ import annotations
 
@@ -24,22 +24,20 @@ def plan_version(
     floating: FloatingRules,
     defaults: PlanDefaults,
 ) -> PlanVersion:
-    """The version of a kernel whose plan is the `usual` one elsewhere; its launches have a `name`
-    of their own. Raises RefusalError with a clause on the version.
-    """
+    """The kernel's version of this `name`. Raises RefusalError with a clause on the version."""
     if usual.as_written is not None or usual.reordered is not None:
         raise RefusalError("is of a kernel that runs the original loops, or in another order than that")
     if version.temporal is not None and defaults.temporal is TemporalTiles.AUTOMATIC:
         defaults = replace(defaults, temporal=version.temporal, host_temporal=None)
-    found = Diagnostics()
+    messages = Diagnostics()
     try:
-        made = make_plan(version.of(kernel, name), floating, found, defaults)
+        planned = make_plan(version.of(kernel, name), floating, messages, defaults)
     except PlanFault as fault:
         raise RefusalError(f"cannot be planned: {fault}") from None
-    errors = [one.message for one in found if one.severity is Severity.ERROR]
-    if made is None or errors:
+    errors = [message.message for message in messages if message.severity is Severity.ERROR]
+    if planned is None or errors:
         raise RefusalError(f"cannot be planned: {errors[0] if errors else 'it has errors'}")
-    plan = made.plan
+    plan = planned.plan
     if plan.as_written is not None:
         raise RefusalError(f"would run as written: {plan.as_written}")
     if plan.prologue != usual.prologue:
@@ -47,9 +45,9 @@ def plan_version(
     if not floating.fast and any(map(_sums_reals, (plan, usual))) and _launches(plan) != _launches(usual):
         raise RefusalError("would add real numbers up in another order")
     conditions = tuple(dict.fromkeys((*usual.conditions, *plan.conditions)))
-    # What launches of a version take is said by the choices of the plan that it is a version of.
+    # The choices of the usual plan decide what launches of a version take.
     plan = replace(plan, apart=plan.apart or usual.apart, conditions=conditions, processor_choices=())
-    proof = made.proof if made.proof is not None and made.proof.is_of(plan) else proof_of(plan)
+    proof = planned.proof if planned.proof is not None and planned.proof.is_of(plan) else proof_of(plan)
     if proof.faults:
         raise RefusalError(f"is not proven right: {proof.faults[0].message}")
     try:
@@ -60,9 +58,9 @@ def plan_version(
 
 
 def _sums_reals(plan: KernelPlan) -> bool:
-    """Whether a launch combines real numbers, in an order that its tiles say."""
+    """Whether a launch combines real numbers, in an order that follows its tiles."""
     return any(reduction.rounds for launch in (*plan.host, *plan.device) for reduction in launch.reductions)
 
 
 def _launches(plan: KernelPlan) -> tuple[object, ...]:
-    return (*(one.body for one in plan.host), *(one.body for one in plan.device), plan.counts)
+    return (*(launch.body for launch in plan.host), *(launch.body for launch in plan.device), plan.counts)

@@ -1,9 +1,9 @@
-"""Thesis Algorithm 4.2, for loops that hand nothing on: reads of old values go to a copy, so that
-writes need not wait for them.
+"""Anti-dependence renaming (thesis Algorithm 4.2): reads of old values go to a copy, so that no
+write waits for them.
 
-A loop carries anti dependences { R[i] -> W[j] } only, and each R that is the source of one sees no
-value that is written within the same execution of the loop. A copy that is made right before the
-loop has what R sees; no iteration then waits.
+It applies where a loop carries only anti dependences { R[i] -> W[j] }, and no source R reads a
+value written within the same execution of the loop. A copy made right before the loop then holds
+all that R reads, and no iteration waits.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tilepragma.storage.expansion_maps import Expansion, kept_loops
 
 @dataclass(frozen=True)
 class Renaming:
-    """The reads `sites` of `object` go to a copy that is made right before `loop`, in each
-    iteration of `around`.
+    """The reads `sites` of `object` go to a copy made right before `loop`, in each iteration of
+    `around`.
 
     `cells`: { [o, a] : in iteration o of the loops around, the copy needs A[a] }.
     """
@@ -38,24 +38,24 @@ class Renaming:
 
     @property
     def ranges(self) -> frozenset[SourceRange]:
-        """Where the references stand in the text."""
+        """The references' places in the text."""
         return frozenset(site.reference.range for site in self.sites)
 
 
 def old_values(carried: Carried, flows: Iterable[ArrayFlow], expanded: Collection[Expansion]) -> tuple[Renaming, ...]:
-    """The copies that leave nothing for some outermost loop to carry."""
+    """The copies that free some outermost loop of all its dependences."""
     by_object = {object_: flow for flow in flows for object_ in flow.objects}
     done: dict[int, bool] = {}
-    found: list[Renaming] = []
+    renamings: list[Renaming] = []
     for statement in carried.scop.statements:
         for place, loop in enumerate(statement.loops):
             if loop.index not in done:
                 copies = _copies(loop, statement.loops[:place], carried, by_object, expanded)
                 done[loop.index] = copies is not None
-                found += copies or ()
+                renamings += copies or ()
             if done[loop.index]:
                 break
-    return tuple(found)
+    return tuple(renamings)
 
 
 def _copies(
@@ -65,22 +65,22 @@ def _copies(
     by_object: Mapping[DataObject, ArrayFlow],
     expanded: Collection[Expansion],
 ) -> tuple[Renaming, ...] | None:
-    """What must be copied so that the loop carries nothing: nothing where it does not; None where copies do not help."""
+    """The copies that free the loop of dependences, if it has any; None where they do not help."""
     under = carried.statements_under(loop)
     wanted: dict[DataObject, None] = {}
-    for one in carried.by(loop, under):
-        object_ = one.source.object
+    for dependence in carried.by(loop, under):
+        object_ = dependence.source.object
         if _vanishes(object_, loop, expanded):
             continue
-        if one.kind is not DependenceKind.ANTI or object_ not in by_object:
+        if dependence.kind is not DependenceKind.ANTI or object_ not in by_object:
             return None
-        site = next(each for each in by_object[object_].sites if each.reference is one.source)
+        site = next(candidate for candidate in by_object[object_].sites if candidate.reference is dependence.source)
         if not _is_old(site, loop, len(around), by_object[object_]):
             return None
         wanted[object_] = None
     copies = []
     for object_ in wanted:
-        if any(each.object == object_ for each in expanded):
+        if any(expansion.object == object_ for expansion in expanded):
             return None
         sites = _redirected(object_, loop, around, carried, by_object[object_])
         if sites is None:
@@ -90,7 +90,8 @@ def _copies(
 
 
 def _vanishes(object_: DataObject, loop: Loop, expanded: Collection[Expansion]) -> bool:
-    return any(each.object == object_ and any(one.index == loop.index for one in each.loops) for each in expanded)
+    loops = (outer for expansion in expanded if expansion.object == object_ for outer in expansion.loops)
+    return any(outer.index == loop.index for outer in loops)
 
 
 def _is_old(site: Site, loop: Loop, around: int, flow: ArrayFlow) -> bool:
@@ -98,7 +99,7 @@ def _is_old(site: Site, loop: Loop, around: int, flow: ArrayFlow) -> bool:
     writes = {write.name: write for write in flow.writes}
     for relation in flow.of(flow.sources, site):
         write = writes[relation.get_tuple_name(isl.dim_type.out)]
-        if not any(each.index == loop.index for each in write.statement.loops):
+        if not any(outer.index == loop.index for outer in write.statement.loops):
             continue
         for place in range(around):
             relation = relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
@@ -110,19 +111,19 @@ def _is_old(site: Site, loop: Loop, around: int, flow: ArrayFlow) -> bool:
 def _redirected(
     object_: DataObject, loop: Loop, around: tuple[Loop, ...], carried: Carried, flow: ArrayFlow
 ) -> tuple[Site, ...] | None:
-    """The reads of old values that loops from this one inwards carry anti dependences from; None where one is not exact."""
+    """The reads of old values that the loop's dependences start from; None if one is inexact."""
     under = carried.statements_under(loop)
     inner = {
-        each.index: each
+        inner_loop.index: inner_loop
         for statement in carried.scop.statements
         if statement.name in under
-        for each in statement.loops[len(around) :]
+        for inner_loop in statement.loops[len(around) :]
     }
     sources = {
-        id(one.source)
-        for each in inner.values()
-        for one in carried.by(each, under)
-        if one.kind is DependenceKind.ANTI and one.source.object == object_
+        id(dependence.source)
+        for inner_loop in inner.values()
+        for dependence in carried.by(inner_loop, under)
+        if dependence.kind is DependenceKind.ANTI and dependence.source.object == object_
     }
     sites = tuple(
         site for site in flow.reads if id(site.reference) in sources and _is_old(site, loop, len(around), flow)

@@ -1,4 +1,4 @@
-"""Arrays in the place of the user's while sweeps in another order run: split by colours, or in lanes."""
+"""Copied arrays for reordered sweeps: de-interleaved by colours, or dimension-lifted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilepragma.storage.dimension_lifting import with_lifted_arrays
 
 
 def with_array_copies(region: Region) -> ExpandedKernel | None:
-    """The region of sweeps by colours on arrays of which each holds one class of points, or by subdomains on arrays in lanes; None of all else."""
+    """Colour sweeps on de-interleaved, subdomain sweeps on lifted arrays; None for others."""
     if asks_for_colours(region.kernel):
         return with_deinterleaved_arrays(region)
     return with_lifted_arrays(region) if region.ordered else None

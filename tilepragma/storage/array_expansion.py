@@ -1,12 +1,11 @@
-"""The region with storage of its own: arrays expanded, and reads of old values that go to copies,
-where that frees loops.
+"""Array expansion and anti-dependence renaming, where they free loops.
 
-    for (i) { t[..] = ..; .. = t[..]; }         for (i) { t_of_i[i][..] = ..; .. = t_of_i[i][..]; }     t[..] = t_of_i[last][..];
-    for (i) A[i] = f(A[i + 1]);                 for (x) A_old[x] = A[x];     for (i) A[i] = f(A_old[i + 1]);
+    for (i) { t[..] = ..; .. = t[..]; }
+        ->  for (i) { t_of_i[i][..] = ..; .. = t_of_i[i][..]; } t[..] = t_of_i[last][..];
+    for (i) A[i] = f(A[i + 1]);  ->  for (x) A_old[x] = A[x]; for (i) A[i] = f(A_old[i + 1]);
 
-All statements keep their order; the strategies then find more that is independent. The new arrays
-have Scope.TEMPORARY. That the region computes the same is proven by verify/storage.py, whatever was
-meant here.
+All statements keep their order; the strategies then find more parallelism. The new arrays have
+Scope.TEMPORARY. verify/storage.py proves independently that the region computes the same.
 """
 
 from __future__ import annotations
@@ -51,12 +50,13 @@ MOST_RANK = 8
 
 @dataclass(frozen=True)
 class ExpandedKernel:
-    """`kernel` computes what the region's does. `instead`: for each new array the one whose values
-    it holds; `copies` are the added statements, which are made again and again in loops where it
-    `repeats` them. `dead` are the arrays that nobody reads after the region. `notes` say what was
-    done and why, a clause each. `everywhere`: each element of these arrays is in one new place
-    throughout. `touching`: the mathematics of statements that surely touch what the copies may
-    touch, where the region's own are too many to tell.
+    """`kernel` computes what the region does, on new arrays.
+
+    `instead`: for each new array, the array whose values it holds. `copies` are the added
+    statements; a loop `repeats` them if they are inside it. `dead` are the arrays that are not read
+    after the region. `notes` say what was done and why, a clause each. `everywhere`: each element
+    of the old arrays has one new place throughout. `touching`: a SCoP whose statements surely touch
+    what the copies may touch, where the region's has too many statements to tell.
     """
 
     kernel: Kernel
@@ -69,8 +69,24 @@ class ExpandedKernel:
     touching: Scop | None = None
 
 
+def moved_kernel(
+    region: Region,
+    body: Block,
+    instead: Mapping[DataObject, DataObject],
+    before: list[Statement],
+    after: list[Statement],
+    notes: tuple[str, ...],
+    touching: Scop | None = None,
+) -> ExpandedKernel:
+    """The region with a `body` on new arrays, each element in one place, and copies around it."""
+    body = dataclasses.replace(body, statements=(*before, *body.statements, *after))
+    kernel = dataclasses.replace(region.kernel, body=body, objects=(*region.kernel.objects, *instead))
+    dead = frozenset(old for old in instead.values() if is_dead(region, old))
+    return ExpandedKernel(kernel, instead, (*before, *after), dead, False, notes, True, touching)
+
+
 def with_array_expansion(region: Region) -> ExpandedKernel | None:
-    """The region with storage of its own where that leaves nothing for some loop to carry; None where nothing does."""
+    """The region with arrays expanded or renamed where that frees some loop; else None."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
@@ -93,10 +109,10 @@ def with_array_expansion(region: Region) -> ExpandedKernel | None:
 
 
 def with_expanded_scalars(region: Region) -> ExpandedKernel | None:
-    """The region with an array in place of each scalar that ties the statements of bodies together,
-    where that is possible.
+    """The region with scalars expanded that tie the statements of loop bodies together; else None.
 
-    for (j) { s = ..; for (k) s += ..; .. = s; }      for (j) { s_of_j[j] = ..; for (k) s_of_j[j] += ..; .. = s_of_j[j]; }
+    for (j) { s = ..; for (k) s += ..; .. = s; }
+        ->  for (j) { s_of_j[j] = ..; for (k) s_of_j[j] += ..; .. = s_of_j[j]; }
     """
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
     from tilepragma.storage.expansion_maps import whole_expansions
@@ -113,41 +129,41 @@ def with_expanded_scalars(region: Region) -> ExpandedKernel | None:
         return None
 
 
-def proven_scop(region: Region, own: ExpandedKernel, statements: tuple[Statement, ...]) -> Scop | None:
-    """The Scop of `statements`, those of the kernel with storage of its own, if it is proven to compute what the region does."""
+def proven_scop(region: Region, expansion: ExpandedKernel, statements: tuple[Statement, ...]) -> Scop | None:
+    """The SCoP of an expanded kernel, if it is proven to compute what the region does."""
     from tilepragma.poly.extraction import extract_scop
     from tilepragma.poly.operation_limit import OperationLimitError
     from tilepragma.verify.layouts import layout_fault
-    from tilepragma.verify.storage import OwnStorage, Version, storage_fault
+    from tilepragma.verify.storage import StorageMap, Version, storage_fault
 
-    kernel = own.kernel
+    kernel = expansion.kernel
     try:
         scop = extract_scop(statements, kernel.functions, written_objects(kernel), context=region.scop.context)
     except OperationLimitError:
         return None
     original, changed = Version(region.statements, region.scop), Version(statements, scop)
-    kept = OwnStorage(own.instead, own.copies, own.dead)
-    if own.everywhere:
-        return scop if layout_fault(original, changed, kept, own.touching) is None else None
-    return scop if storage_fault(original, changed, kept) is None else None
+    mapping = StorageMap(expansion.instead, expansion.copies, expansion.dead)
+    if expansion.everywhere:
+        return scop if layout_fault(original, changed, mapping, expansion.touching) is None else None
+    return scop if storage_fault(original, changed, mapping) is None else None
 
 
 def _candidates(region: Region) -> tuple[DataObject, ...]:
-    """Arrays that the region writes over which some dependence is false, but for those that a function uses or a clause names private."""
+    """Written arrays with a false dependence, but for those that functions use or clauses name."""
     false = {dependence.source.object for dependence in region.dependences if dependence.sink.writes}
     return tuple(
-        one
-        for one in not_named(region, region.kernel.objects)
-        if one in false
-        and one.storage is not Storage.SCALAR
-        and one.scope is not Scope.LOCAL
-        and one.rank < MOST_RANK
-        and one not in region.scop.layouts
+        object_
+        for object_ in not_named(region, region.kernel.objects)
+        if object_ in false
+        and object_.storage is not Storage.SCALAR
+        and object_.scope is not Scope.LOCAL
+        and object_.rank < MOST_RANK
+        and object_ not in region.scop.layouts
     )
 
 
 def _most_loops(region: Region) -> int:
-    """For how many loops new arrays may have a dimension: as many as the region's own have, those that are seen as more included."""
+    """The most loops for which a new array has dimensions: the region's greatest rank."""
     layouts = region.scop.layouts
     return min(
         max(max(object_.rank, 1 + len(layouts.get(object_, ()))) for object_ in region.kernel.objects), MOST_RANK
@@ -155,19 +171,19 @@ def _most_loops(region: Region) -> int:
 
 
 def _tying_scalars(region: Region) -> tuple[DataObject, ...]:
-    """Scalars that the region writes, that nobody wants afterwards, no function uses and no clause names."""
-    return tuple(one for one in not_named(region, written_scalars(region)) if one.name not in region.live_out)
+    """Written scalars that are dead afterwards, and that no function or clause names."""
+    return tuple(scalar for scalar in not_named(region, written_scalars(region)) if scalar.name not in region.live_out)
 
 
 def not_named(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObject]:
-    """Those that neither a function uses nor a clause names."""
+    """The objects that neither a function uses nor a clause names."""
     named = named_in_clauses(region.kernel.directive, region.kernel.body)
     called = {use.object for use in function_uses(region.kernel.functions)} | implied_objects(region.kernel.body)
     return (object_ for object_ in objects if object_ not in called and object_.host not in named)
 
 
 def is_dead(region: Region, object_: DataObject) -> bool:
-    """Whether nobody can read it after the region."""
+    """Whether no code can read it after the region."""
     return (
         object_.scope is Scope.REGION or object_.storage is Storage.SCALAR or object_.name in region.kernel.dead_arrays
     )
@@ -176,17 +192,17 @@ def is_dead(region: Region, object_: DataObject) -> bool:
 def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, ArrayFlow]:
     from tilepragma.poly.value_flow import UnknownFlowError, array_flow
 
-    found = {}
+    flows = {}
     for candidate in candidates:
         try:
-            found[candidate] = array_flow(scop, (candidate,))
+            flows[candidate] = array_flow(scop, (candidate,))
         except UnknownFlowError:
             continue
-    return found
+    return flows
 
 
 class UnwritableError(Exception):
-    """Extents of a new array, or where values are in it, cannot be said in C at launch."""
+    """C cannot express the extents of a new array, or the places of its values, at launch."""
 
 
 @dataclass
@@ -200,69 +216,69 @@ class _Rewriting:
         self.dead = frozenset(flow for flow in self.flows if is_dead(self.region, flow))
 
     def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[Renaming, ...]) -> ExpandedKernel | None:
-        """The region with all that can be written of these; None where that is nothing."""
+        """The region with all expansions and copies that C can express; None without any."""
         places: dict[tuple[DataObject, SourceRange], Callable[[Access], Access]] = {}
         instead: dict[DataObject, DataObject] = {}
         before: dict[int, list[Statement]] = {}
         after: list[Statement] = []
         notes: list[str] = []
-        for one in expanded:
+        for expansion in expanded:
             try:
-                own, change = self._expanded(one)
-                after += self._last_values(one, change) if one.object not in self.dead else ()
+                array, change = self._expanded(expansion)
+                after += self._last_values(expansion, change) if expansion.object not in self.dead else ()
             except UnwritableError:
                 continue
-            instead[own] = one.object
-            places |= {(one.object, place): change for place in one.ranges}
-            notes.append(_expansion_note(one, own))
+            instead[array] = expansion.object
+            places |= {(expansion.object, place): change for place in expansion.ranges}
+            notes.append(_expansion_note(expansion, array))
         for copy in copied:
             try:
-                own, change = self._renamed(copy.object, "old", copy.cells, len(copy.around))
+                array, change = self._renamed(copy.object, "old", copy.cells, len(copy.around))
                 statements = self._copy(copy, change)
             except UnwritableError:
                 continue
-            instead[own] = copy.object
+            instead[array] = copy.object
             before.setdefault(copy.loop.index, []).extend(statements)
             places |= {(copy.object, place): change for place in copy.ranges}
-            notes.append(_copy_note(copy, own))
+            notes.append(_copy_note(copy, array))
         if not instead or any(place is NOWHERE for _, place in places):
             return None
         kernel = self.region.kernel
         body = _rewritten(kernel.body, places, before)
         body = dataclasses.replace(body, statements=(*body.statements, *after))
-        copies = (*(one for each in before.values() for one in each), *after)
+        copies = (*(statement for statements_before in before.values() for statement in statements_before), *after)
         changed = dataclasses.replace(kernel, body=body, objects=(*kernel.objects, *instead))
         return ExpandedKernel(changed, instead, copies, self.dead, any(copy.around for copy in copied), tuple(notes))
 
     # -- new arrays
 
-    def _expanded(self, one: Expansion) -> tuple[DataObject, Callable[[Access], Access]]:
-        """The new array, and what becomes of an access, whose loops are known by their iterators."""
-        iterators = [access_to(loop.iterator) for loop in one.loops]
-        ending = "_".join(["of", *(loop.iterator.name for loop in one.loops)])
-        own, bounds = self._array(one.object, ending, one.cells)
+    def _expanded(self, expansion: Expansion) -> tuple[DataObject, Callable[[Access], Access]]:
+        """The new array, and the new form of an access, which uses the iterators of the loops."""
+        iterators = [access_to(loop.iterator) for loop in expansion.loops]
+        ending = "_".join(["of", *(loop.iterator.name for loop in expansion.loops)])
+        array, bounds = self._array(expansion.object, ending, expansion.cells)
 
         def change(access: Access) -> Access:
             subscripts = (*iterators, *access.subscripts)
-            return dataclasses.replace(access, object=own, subscripts=shifted(subscripts, bounds))
+            return dataclasses.replace(access, object=array, subscripts=shifted(subscripts, bounds))
 
-        return own, change
+        return array, change
 
     def _renamed(
         self, object_: DataObject, ending: str, cells: CellSet, around: int
     ) -> tuple[DataObject, Callable[[Access], Access]]:
-        """A copy of the array for one iteration of the loops around at a time."""
-        own, bounds = self._array(object_, ending, cells, around)
+        """A copy of the array for one iteration of the loops around."""
+        array, bounds = self._array(object_, ending, cells, around)
 
         def change(access: Access) -> Access:
-            return dataclasses.replace(access, object=own, subscripts=shifted(access.subscripts, bounds))
+            return dataclasses.replace(access, object=array, subscripts=shifted(access.subscripts, bounds))
 
-        return own, change
+        return array, change
 
     def _array(
         self, object_: DataObject, ending: str, cells: CellSet, around: int = 0
     ) -> tuple[DataObject, tuple[Polynomial | None, ...]]:
-        """As `array_of_cells`, with a name of its own. Raises UnwritableError."""
+        """Like `array_of_cells`, with a unique name. Raises UnwritableError."""
         return array_of_cells(self.region, object_, self._name(f"{object_.name}_{ending}"), cells, around)
 
     def _name(self, wanted: str) -> str:
@@ -279,27 +295,26 @@ class _Rewriting:
         """for (x) A_old[x] = A[x];"""
         from tilepragma.lower.copy_loops import copy_loops, iterator
 
-        own = [iterator(self._name(f"{copy.object.name}_{place}")) for place in range(copy.object.rank)]
-        source = Access(copy.object, tuple(map(access_to, own)), (), copy.object.element)
+        iterators = [iterator(self._name(f"{copy.object.name}_{place}")) for place in range(copy.object.rank)]
+        source = Access(copy.object, tuple(map(access_to, iterators)), (), copy.object.element)
         assignment = Assignment("=", change(source), source, copy.object.element)
-        # Not a box around them, which would be one simple nest: what nobody touches need not be
-        # there at all.
-        made = copy_loops(self.region.scop, copy.cells, own, assignment, copy.around, self.next_index)
-        self.next_index = made.next_index
-        return made.block.statements
+        # No block around the loops: it would make one simple nest.
+        loops = copy_loops(self.region.scop, copy.cells, iterators, assignment, copy.around, self.next_index)
+        self.next_index = loops.next_index
+        return loops.block.statements
 
-    def _last_values(self, one: Expansion, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
+    def _last_values(self, expansion: Expansion, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
         """for (x) A[x] = A_of_i[i(x)][x], i(x) being the iteration that wrote A[x] last."""
         from tilepragma.lower.copy_loops import copy_loops, iterator
         from tilepragma.storage.expansion_maps import last_cells
 
-        cells = last_cells(one, self.flows[one.object])
+        cells = last_cells(expansion, self.flows[expansion.object])
         if cells is None:
             return ()
-        extra = [iterator(self._name(f"{one.object.name}_{loop.iterator.name}")) for loop in one.loops]
-        own = [iterator(self._name(f"{one.object.name}_{place}")) for place in range(one.object.rank)]
-        target = Access(one.object, tuple(map(access_to, own)), (), one.object.element)
-        instead = {loop.iterator: value for loop, value in zip(one.loops, extra, strict=True)}
+        extra = [iterator(self._name(f"{expansion.object.name}_{loop.iterator.name}")) for loop in expansion.loops]
+        iterators = [iterator(self._name(f"{expansion.object.name}_{place}")) for place in range(expansion.object.rank)]
+        target = Access(expansion.object, tuple(map(access_to, iterators)), (), expansion.object.element)
+        instead = {loop.iterator: value for loop, value in zip(expansion.loops, extra, strict=True)}
         source = with_accesses(
             change(target),
             lambda access: (
@@ -308,18 +323,18 @@ class _Rewriting:
                 else access
             ),
         )
-        assignment = Assignment("=", target, source, one.object.element)
-        made = copy_loops(self.region.scop, cells, (*extra, *own), assignment, (), self.next_index)
-        self.next_index = made.next_index
-        return made.block.statements
+        assignment = Assignment("=", target, source, expansion.object.element)
+        loops = copy_loops(self.region.scop, cells, (*extra, *iterators), assignment, (), self.next_index)
+        self.next_index = loops.next_index
+        return loops.block.statements
 
 
 def array_of_cells(
     region: Region, object_: DataObject, name: str, cells: CellSet, around: int = 0
 ) -> tuple[DataObject, tuple[Polynomial | None, ...]]:
-    """An array that holds values of another's at { [x] : [o, x] in cells }, o being the iterators
-    of `around` loops, and for each dimension what is subtracted from subscripts, if anything is.
-    Raises UnwritableError.
+    """A new array for another's values at { [x] : [o, x] in cells }, o being the iterators of
+    `around` loops, and for each dimension the offset to subtract from subscripts (None: 0). Raises
+    UnwritableError.
     """
     from tilepragma.poly.footprints import bounding_box
 
@@ -329,14 +344,14 @@ def array_of_cells(
         raise UnwritableError
     lowers = tuple(side.least if side.negative else None for side in box)
     ends = (side.greatest + number(1) - (side.least if side.negative else number(0)) for side in box)
-    # An array of no element has no type in C.
+    # C has no arrays of length 0.
     lengths = tuple(expression(maximum((end, number(1)))) for end in ends)
-    own = DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=object_.range)
-    return own, lowers
+    array = DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=object_.range)
+    return array, lowers
 
 
 def shifted(subscripts: tuple[Expression, ...], lowers: tuple[Polynomial | None, ...]) -> tuple[Expression, ...]:
-    """The subscripts, less what `array_of_cells` says is subtracted."""
+    """The subscripts less the offsets of `array_of_cells`."""
     return tuple(
         subscript if low is None else Binary("-", subscript, expression(low), LONG)
         for subscript, low in zip(subscripts, lowers, strict=True)
@@ -349,14 +364,14 @@ def _rewritten(
     before: Mapping[int, list[Statement]],
 ) -> Block:
     def change(access: Access) -> Access:
-        known = places.get((access.object, access.range))
-        return access if known is None else known(access)
+        redirect = places.get((access.object, access.range))
+        return access if redirect is None else redirect(access)
 
     return _with_copies(with_accesses(body, change), before)
 
 
 def _with_copies(body: Block, before: Mapping[int, list[Statement]]) -> Block:
-    """The block with the statements of `before` put in before the loops with these indices."""
+    """The block with the statements of `before` inserted before the loops with these indices."""
 
     def statements(block: Block) -> Iterator[Statement]:
         for statement in block.statements:
@@ -373,17 +388,17 @@ def _deeper(statement: Any, before: Mapping[int, list[Statement]]) -> Any:
     return with_blocks(statement, lambda block: _with_copies(block, before))
 
 
-def _expansion_note(one: Expansion, own: DataObject) -> str:
-    loops = " and ".join(loop.iterator.host for loop in one.loops)
-    what = "scalar" if one.object.storage is Storage.SCALAR else "array"
+def _expansion_note(expansion: Expansion, array: DataObject) -> str:
+    loops = " and ".join(loop.iterator.host for loop in expansion.loops)
+    what = "scalar" if expansion.object.storage is Storage.SCALAR else "array"
     return (
-        f"{what} expansion: '{one.object.host}' is kept once for each iteration of {loops}, as '{own.name}', "
+        f"{what} expansion: '{expansion.object.host}' is kept once for each iteration of {loops}, as '{array.name}', "
         "since no value goes from one to another"
     )
 
 
-def _copy_note(copy: Renaming, own: DataObject) -> str:
+def _copy_note(copy: Renaming, array: DataObject) -> str:
     return (
-        f"array copying (Algorithm 4.2): old values of '{copy.object.host}' are read from '{own.name}', a copy made before the loop "
-        f"over {copy.loop.iterator.host}, so that no write waits for a read"
+        f"array copying (Algorithm 4.2): old values of '{copy.object.host}' are read from '{array.name}', a copy "
+        f"made before the loop over {copy.loop.iterator.host}, so that no write waits for a read"
     )

@@ -1,4 +1,4 @@
-"""The box of an array that a tile of a gang reads, and whether a copy of it in the gang's memory is worth its price."""
+"""The array tile that a gang's tile reads, and whether staging it in shared memory pays off."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.model.bank_conflicts import Reference, best_parity
 from tilepragma.poly.reference_spans import Reading, Span
 
-#: Rows of workers that read a row of the array, on the average, from which on a copy pays.
+#: Staging pays from this average number of worker rows that read a row of the array.
 _LEAST_REUSE = 2.0
-#: Neighbouring elements of a row that a copy reads at least where the workers read down columns.
+#: The least length of contiguous rows for a copy where the workers read down columns.
 _LEAST_RUN = 4
 _MOST_ROWS = 4096
 
@@ -27,7 +27,7 @@ Terms = Mapping[DataObject, "Axis | int"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A box, and what speaks for it, at the numbers of workers that are likely: `bytes` of memory,
+    """An array tile and its merits for the likely numbers of workers: `bytes` of shared memory,
     `uses_of_element` accesses to an element, `row_reuse` rows of workers that read a row;
     `columns`: the workers read down columns.
     """
@@ -41,8 +41,13 @@ class Candidate:
     run: int
 
     @property
+    def key(self) -> tuple[DataObject, tuple[str, ...]]:
+        """The array and the accesses that the array tile serves."""
+        return self.staged.object, self.staged.reads
+
+    @property
     def is_worth_it(self) -> bool:
-        """By the rule of docs/EMISSION.md."""
+        """Whether it pays off by the rule of docs/EMISSION.md."""
         if self.uses_of_element < 1:
             return False
         if self.columns:
@@ -57,26 +62,28 @@ def candidates(
     counts: Mapping[Axis, int],
     points: Mapping[Axis, int],
 ) -> list[Candidate]:
-    """The boxes whose sizes the numbers of workers say: one for all accesses to an array that move
-    with the tile in the same way. `terms` are the iterators of a tile, `shared` the scalars that
-    are the same for all workers. Workers that have several `points` are so many in `counts`.
+    """The array tiles whose sizes follow from the numbers of workers: one for all accesses to an
+    array that move with the tile in the same way.
+
+    `terms` are the iterators of a tile, `shared` the scalars that are the same for all workers.
+    `counts` multiplies workers by their `points`.
     """
     groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[_Placed]] = {}
-    for one in read:
-        placed = _placed(one, terms, shared)
+    for reading in read:
+        placed = _placed(reading, terms, shared)
         if placed is not None:
             moves = tuple(
                 least - number(offset) for least, (offset, _) in zip(placed.least, placed.offsets, strict=True)
             )
-            groups.setdefault((one.access.object, moves), []).append(placed)
-    found = (_candidate(object_, each, terms, counts, points) for (object_, _), each in groups.items())
-    return [one for one in found if one is not None]
+            groups.setdefault((reading.access.object, moves), []).append(placed)
+    tiles = (_candidate(object_, group, terms, counts, points) for (object_, _), group in groups.items())
+    return [tile for tile in tiles if tile is not None]
 
 
 @dataclass(frozen=True)
 class _Placed:
     """A reading by dimension: its least subscript, the coefficients of the tile's iterators in it,
-    the rest without its constant, and the constants (lowest, highest) beside that.
+    the rest without its constant, and the least and greatest constant.
     """
 
     reading: Reading
@@ -86,10 +93,10 @@ class _Placed:
     offsets: tuple[tuple[int, int], ...]
 
 
-def _placed(one: Reading, terms: Terms, shared: frozenset[DataObject]) -> _Placed | None:
-    """None where a subscript is no sum of the tile's iterators and of what all workers know, or its span is not of a constant length."""
+def _placed(reading: Reading, terms: Terms, shared: frozenset[DataObject]) -> _Placed | None:
+    """None unless subscripts are sums of tile iterators and shared scalars, of fixed width."""
     least, factors, rests, offsets = [], [], [], []
-    for span in one.spans:
+    for span in reading.spans:
         width = None if span is None else (span.greatest - span.least).constant
         parts = None if span is None else _without(span.least, terms)
         if span is None or width is None or parts is None:
@@ -102,42 +109,42 @@ def _placed(one: Reading, terms: Terms, shared: frozenset[DataObject]) -> _Place
         factors.append(parts[0])
         rests.append(rest - number(constant))
         offsets.append((constant, constant + width))
-    return _Placed(one, tuple(least), tuple(factors), tuple(rests), tuple(offsets))
+    return _Placed(reading, tuple(least), tuple(factors), tuple(rests), tuple(offsets))
 
 
 def _candidate(
     object_: DataObject, read: Sequence[_Placed], terms: Terms, counts: Mapping[Axis, int], points: Mapping[Axis, int]
 ) -> Candidate | None:
-    """The box of the accesses that are surely made, which must reach its ends; of the others those that lie in it read it too."""
-    sure = [one for one in read if one.reading.certain]
+    """The hull of the certain accesses; uncertain ones inside it read it too."""
+    sure = [placed for placed in read if placed.reading.certain]
     if not sure:
         return None
     sides = []
     for dimension in range(object_.rank):
-        lowest = min(one.offsets[dimension][0] for one in sure)
-        highest = max(one.offsets[dimension][1] for one in sure)
-        found = tuple(
+        lowest = min(placed.offsets[dimension][0] for placed in sure)
+        highest = max(placed.offsets[dimension][1] for placed in sure)
+        side_terms = tuple(
             StagedTerm(iterator, factor, extent, points.get(extent, 1) if isinstance(extent, Axis) else 1)
             for (iterator, extent), factor in zip(terms.items(), sure[0].factors[dimension], strict=True)
             if factor != 0
         )
         least = sure[0].rests[dimension] + number(lowest)
-        sides.append(((lowest, highest), StagedSide(found, expression(least), highest - lowest)))
-    inside = [one for one in read if all(_holds(ends, at) for (ends, _), at in zip(sides, one.offsets, strict=True))]
-    judged = _judged(object_, tuple(side for _, side in sides), [one.reading for one in inside], counts)
+        sides.append(((lowest, highest), StagedSide(side_terms, expression(least), highest - lowest)))
+    bounds = [ends for ends, _ in sides]
+    inside = [placed.reading for placed in read if all(map(_holds, bounds, placed.offsets))]
+    judged = _judged(object_, tuple(side for _, side in sides), inside, counts)
     if judged is None or object_.rows_in is None:
         return judged
-    # Rows lie one behind the other, so the first element is that of the first row, and the first
-    # one there.
-    before, after = (min(_apart(one, sides, end) for one in sure) for end in (0, 1))
+    # Rows are contiguous: the first element is the first one of the first row.
+    before, after = (min(_apart(placed, sides, end) for placed in sure) for end in (0, 1))
     return replace(
         judged, staged=replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
     )
 
 
-def _apart(one: _Placed, sides: Sequence[tuple[tuple[int, int], StagedSide]], end: int) -> tuple[int, ...]:
-    """By how much the subscripts at an end of the box (0: the first) and of an access differ."""
-    pairs = zip(sides, one.offsets, strict=True)
+def _apart(placed: _Placed, sides: Sequence[tuple[tuple[int, int], StagedSide]], end: int) -> tuple[int, ...]:
+    """The distance of an access from an end of the array tile (0: its begin) in each dimension."""
+    pairs = zip(sides, placed.offsets, strict=True)
     return tuple(abs(offsets[end] - ends[end]) for (ends, _), offsets in pairs)
 
 
@@ -146,7 +153,7 @@ def _holds(ends: tuple[int, int], offsets: tuple[int, int]) -> bool:
 
 
 def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomial] | None:
-    """The coefficients of the iterators, in their order, and the rest; None where one is no number."""
+    """The iterators' coefficients and the rest; None if a coefficient is no constant."""
     factors = []
     for iterator in terms:
         parts = value.split(access_to(iterator))
@@ -164,8 +171,8 @@ def _judged(
     read: Sequence[Reading],
     counts: Mapping[Axis, int],
 ) -> Candidate | None:
-    dealt = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}
-    if not dealt or not isinstance(object_.element, ScalarType):
+    mapped = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}
+    if not mapped or not isinstance(object_.element, ScalarType):
         return None
     first = min(counts, key=lambda axis: axis.dimension)
     lengths = [_length(side, counts) for side in sides]
@@ -174,29 +181,28 @@ def _judged(
     along = any(term.extent == first and abs(term.coefficient) == 1 for term in last)
     inside = {term.iterator: term.extent for side in sides for term in side.terms}
     splits = math.prod(size for size in inside.values() if isinstance(size, int))
-    # Neighbours read down columns; or all the same element of a row that a sequential loop goes
-    # along.
-    columns = elsewhere or (not along and first not in dealt and any(not isinstance(one.extent, Axis) for one in last))
-    accesses = sum(math.prod(_width(span) + 1 for span in one.spans if span is not None) for one in read)
-    others = math.prod(count for axis, count in counts.items() if axis != first)
+    # Neighbours read down columns, or one element of a row along which a sequential loop runs.
+    uniform = not along and first not in mapped
+    columns = elsewhere or (uniform and any(not isinstance(term.extent, Axis) for term in last))
+    accesses = sum(math.prod(_width(span) + 1 for span in reading.spans if span is not None) for reading in read)
+    worker_rows = math.prod(count for axis, count in counts.items() if axis != first)
     rows = best_parity(_between_neighbours(sides, lengths, first))
     pitch = rows.pitch(lengths[-1])
     elements = math.prod((*lengths[:-1], pitch))
+    texts = tuple(dict.fromkeys(subscripts_text(reading.access.subscripts) for reading in read))
     return Candidate(
-        staged=Staged(
-            object_, sides, tuple(dict.fromkeys(subscripts_text(one.access.subscripts) for one in read)), rows.odd
-        ),
+        staged=Staged(object_, sides, texts, rows.odd),
         bytes=-(-elements * object_.element.bits // 64) * 8,
         uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
         uses_of_worker=accesses * splits,
-        row_reuse=_rows(read) * splits * others / math.prod(lengths[:-1]) if along else 0.0,
+        row_reuse=_rows(read) * splits * worker_rows / math.prod(lengths[:-1]) if along else 0.0,
         columns=columns,
         run=lengths[-1],
     )
 
 
 def _between_neighbours(sides: Sequence[StagedSide], lengths: Sequence[int], first: Axis) -> Reference:
-    """How far apart in the box neighbouring workers read, the same for all accesses to it."""
+    """How far apart in the array tile neighbouring workers read, for every access to it."""
     steps = [sum(term.coefficient for term in side.terms if term.extent == first) for side in sides]
     rows = 0
     for step, length in zip(steps[:-1], lengths, strict=False):
@@ -214,12 +220,12 @@ def _width(span: Span) -> int:
 
 
 def _rows(read: Sequence[Reading]) -> int:
-    """Different rows that one worker reads."""
+    """The number of different rows that one worker reads."""
     rows: set[tuple[int, ...]] = set()
     first = read[0].spans
-    for one in read:
+    for reading in read:
         ranges = []
-        for span, origin in zip(one.spans[:-1], first[:-1], strict=True):
+        for span, origin in zip(reading.spans[:-1], first[:-1], strict=True):
             assert span is not None and origin is not None, "spans of a box are known"
             start = (span.least - origin.least).constant or 0
             ranges.append(range(start, start + _width(span) + 1))

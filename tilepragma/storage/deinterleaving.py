@@ -1,14 +1,14 @@
-"""The sweeps of a region on arrays split by residues: elements that one nest steps over lie one
-behind the other.
+"""De-interleaving: the sweeps of a region on arrays split by residues, so that the elements that a
+strided nest accesses are contiguous.
 
     for (t) { for (i) u[2*i + 1] = f(u[2*i], u[2*i + 2]); for (i) u[2*i + 2] = …; }
         ->  for (x) u_0[x] = u[2*x];  for (x) u_1[x] = u[2*x + 1];
             for (t) { for (i) u_1[i] = f(u_0[i], u_0[i + 1]); for (i) u_0[i + 1] = …; }
             for (x) u[2*x] = u_0[x];  for (x) u[2*x + 1] = u_1[x];
 
-Strides would be neither vectors on cores nor coalesced on devices. It is done around loops that
-come back to the elements again and again, which pays for the copies. That the region computes the
-same is proven by verify/layouts.py, whatever was meant here.
+Strides neither vectorise on cores nor coalesce on devices. It applies around loops that reuse the
+elements many times, which pays for the copies. verify/layouts.py proves independently that the
+region computes the same.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ from tilepragma.storage.array_expansion import (
     UnwritableError,
     array_of_cells,
     is_dead,
+    moved_kernel,
     not_named,
     shifted,
 )
 from tilepragma.user_tiles.chain_checks import literal_trip
 
-#: Rounds of a loop that pay for the copies before and behind it.
+#: Rounds of a loop that pay for the copies before and after it.
 _LEAST_SWEEPS = 4
 
 
 def with_deinterleaved_arrays(region: Region) -> ExpandedKernel | None:
-    """The region with all arrays split whose accesses keep to residues; None where there are none, or none that a loop comes back to."""
+    """The region with arrays de-interleaved that a loop reuses by residues; None without any."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
-    (loop, *others) = region.statements or (None,)
-    splits = _splits(region) if isinstance(loop, Loop) and not others and _comes_back(loop) else {}
+    (loop, *rest) = region.statements or (None,)
+    splits = _splits(region) if isinstance(loop, Loop) and not rest and _comes_back(loop) else {}
     if not splits:
         return None
     try:
@@ -56,7 +57,7 @@ def with_deinterleaved_arrays(region: Region) -> ExpandedKernel | None:
 
 
 def _comes_back(loop: Loop) -> bool:
-    """Whether it goes through the arrays again and again, as far as its text tells."""
+    """Whether the loop runs over the arrays many times, as far as its text tells."""
     trip = literal_trip(loop)
     return (trip is None or trip >= _LEAST_SWEEPS) and any(loops_in(loop.body))
 
@@ -65,10 +66,10 @@ Modulus = tuple[int, ...]
 
 
 def _splits(region: Region) -> dict[DataObject, Modulus]:
-    """The arrays that are split, with the steps of their subscripts, 1 where there is nothing to split."""
+    """The arrays to split, with the modulus of each dimension, 1 where it stays whole."""
     iterators = {loop.iterator for loop in loops_in(region.kernel.body)}
     body = list(walk(region.kernel.body))
-    found = {}
+    splits = {}
     for object_ in not_named(region, region.kernel.objects):
         if object_.storage is not Storage.CONTIGUOUS or object_ in region.scop.layouts:
             continue
@@ -77,30 +78,30 @@ def _splits(region: Region) -> dict[DataObject, Modulus]:
         if not all(len(step) == object_.rank for step in steps):
             continue
         modulus = tuple(_modulus(column) for column in zip(*steps, strict=True))
-        if any(one > 1 for one in modulus):
-            found[object_] = modulus
-    return found
+        if any(step > 1 for step in modulus):
+            splits[object_] = modulus
+    return splits
 
 
 def _steps(access: Access, iterators: set[DataObject]) -> tuple[int, ...]:
-    """By how much each subscript moves in one iteration, 0 where it does not; fewer where one is no step and a number."""
-    found = []
+    """Each subscript's step an iteration, 0 if fixed; too few where one has another form."""
+    steps = []
     for subscript in access.subscripts:
         varying = [(product, factor) for product, factor in polynomial(subscript).terms if product]
         if len(varying) > 1:
             break
         for product, factor in varying:
-            (atom, *more) = product
-            if more or factor < 1 or not isinstance(atom, Access) or atom.object not in iterators:
+            (atom, *factors) = product
+            if factors or factor < 1 or not isinstance(atom, Access) or atom.object not in iterators:
                 return ()
-            found.append(factor)
+            steps.append(factor)
         if not varying:
-            found.append(0)
-    return tuple(found)
+            steps.append(0)
+    return tuple(steps)
 
 
 def _modulus(steps: Sequence[int]) -> int:
-    """The one step that there is; 1 where there are several, or none."""
+    """The only step; 1 where there are several, or none."""
     different = set(steps) - {0}
     return different.pop() if len(different) == 1 else 1
 
@@ -120,7 +121,7 @@ class _Splitting:
         self.next_index = self.region.first_index
 
     def kernel(self) -> ExpandedKernel:
-        """The region with copies before and behind. Raises UnwritableError."""
+        """The region with copies before and after. Raises UnwritableError."""
         before: list[Statement] = []
         after: list[Statement] = []
         for object_, modulus in self.splits.items():
@@ -128,27 +129,14 @@ class _Splitting:
             for residues in itertools.product(*map(range, modulus)):
                 before += self._copies(object_, modulus, residues, written=False)
                 after += self._copies(object_, modulus, residues, written=True) if written else ()
-        kernel = self.region.kernel
-        body = with_accesses(kernel.body, self._changed)
-        own = {new: object_ for (object_, _), (new, _) in self.places.items()}
-        return ExpandedKernel(
-            replace(
-                kernel,
-                body=replace(body, statements=(*before, *body.statements, *after)),
-                objects=(*kernel.objects, *own),
-            ),
-            own,
-            (*before, *after),
-            frozenset(split for split in self.splits if is_dead(self.region, split)),
-            False,
-            tuple(self._notes()),
-            everywhere=True,
-        )
+        body = with_accesses(self.region.kernel.body, self._changed)
+        split_arrays = {new: object_ for (object_, _), (new, _) in self.places.items()}
+        return moved_kernel(self.region, body, split_arrays, before, after, tuple(self._notes()))
 
     def _copies(
         self, object_: DataObject, modulus: Modulus, residues: Modulus, *, written: bool
     ) -> tuple[Statement, ...]:
-        """for (k) A_p[k] = A[m k + p], or the other way for what the region has `written`."""
+        """for (k) A_p[k] = A[m k + p], or the converse for what the region has `written`."""
         from tilepragma.lower.copy_loops import copy_loops, iterator
         from tilepragma.storage.deinterleaving_maps import residue_cells
 
@@ -159,10 +147,10 @@ class _Splitting:
         if (object_, residues) not in self.places:
             name = self.names.scalar("_".join([object_.name, *map(str, residues)])).name
             self.places[object_, residues] = array_of_cells(self.region, object_, name, cells)
-        own, lowers = self.places[object_, residues]
+        array, lowers = self.places[object_, residues]
         iterators = [iterator(self.names.scalar(f"{object_.name}_{place}").name) for place in range(object_.rank)]
         values = [of_atom(access_to(iterator)) for iterator in iterators]
-        held = Access(own, shifted(tuple(map(access_to, iterators)), lowers), (), object_.element)
+        held = Access(array, shifted(tuple(map(access_to, iterators)), lowers), (), object_.element)
         scaled = (
             value * number(step) + number(residue)
             for value, step, residue in zip(values, modulus, residues, strict=True)
@@ -170,31 +158,31 @@ class _Splitting:
         users = Access(object_, tuple(map(expression, scaled)), (), object_.element)
         target, source = (users, held) if written else (held, users)
         assignment = Assignment("=", target, source, object_.element)
-        made = copy_loops(self.region.scop, cells, iterators, assignment, (), self.next_index)
-        self.next_index = made.next_index
-        return made.block.statements
+        loops = copy_loops(self.region.scop, cells, iterators, assignment, (), self.next_index)
+        self.next_index = loops.next_index
+        return loops.block.statements
 
     def _changed(self, access: Access) -> Expression:
-        """The access to the array that has the element now: its m k + p is the k-th there."""
+        """The access to the split array: element m k + p is its element k."""
         modulus = self.splits.get(access.object)
         if modulus is None:
             return access
         values = [polynomial(subscript) for subscript in access.subscripts]
         residues = tuple(_constant(value) % step for value, step in zip(values, modulus, strict=True))
-        found = self.places.get((access.object, residues))
-        if found is None:
+        place = self.places.get((access.object, residues))
+        if place is None:
             raise UnwritableError
-        own, lowers = found
+        array, lowers = place
         subscripts = tuple(_quotient(value, step) for value, step in zip(values, modulus, strict=True))
-        return replace(access, object=own, subscripts=shifted(subscripts, lowers))
+        return replace(access, object=array, subscripts=shifted(subscripts, lowers))
 
     def _notes(self) -> Iterator[str]:
         for object_, modulus in self.splits.items():
-            own = [f"'{new.name}'" for (one, _), (new, _) in self.places.items() if one == object_]
-            steps = " and ".join(dict.fromkeys(str(one) for one in modulus if one > 1))
+            names = [f"'{new.name}'" for (split, _), (new, _) in self.places.items() if split == object_]
+            steps = " and ".join(dict.fromkeys(str(step) for step in modulus if step > 1))
             yield (
-                f"array splitting: '{object_.host}' is kept as {', '.join(own)} while the loops run, so that those in steps of {steps} go "
-                "through memory one by one"
+                f"array splitting: '{object_.host}' is kept as {', '.join(names)} while the loops run, "
+                f"so that those in steps of {steps} go through memory one by one"
             )
 
 
@@ -203,7 +191,7 @@ def _constant(value: Polynomial) -> int:
 
 
 def _quotient(value: Polynomial, step: int) -> Expression:
-    """floor(value / step), whose factors are multiples of the step."""
+    """floor(value / step) of a value whose factors are multiples of the step."""
     if step == 1:
         return expression(value)
     parts = (number(factor // step) * _product(product) for product, factor in value.terms)

@@ -1,7 +1,6 @@
-"""Which elements of an array there are of each residue of its subscripts: what a copy of them, one
-behind the other, has to hold.
+"""The elements of an array with given residues of its subscripts, which a contiguous copy holds.
 
-{ [k] : some reference touches A[m k + p] }        for a modulus m and a residue p, 0 <= p < m, one entry a dimension
+{ [k] : some reference touches A[m k + p] }, for a modulus m and residue p, 0 <= p < m, a dimension
 """
 
 from __future__ import annotations
@@ -20,16 +19,12 @@ from tilepragma.poly.scop import AccessKind, Scop
 def residue_cells(
     scop: Scop, object_: DataObject, modulus: Sequence[int], residues: Sequence[int], *, written: bool, boxed: bool
 ) -> CellSet | None:
-    """The places k of what is touched, or `written` alone, `boxed` with what lies between in each
-    dimension; None where that is not known exactly, or is nothing.
-    """
-    found = [reference for each in scop.statements for reference in each.references if reference.object == object_]
-    if not found or not all(one.exact for one in found) or any(one.kind is AccessKind.MAY_WRITE for one in found):
+    """The places k touched (or `written`), or their box; None where inexact or empty."""
+    elements = accessed_elements(scop, object_, written=written)
+    if not elements:
         return None
-    space = found[0].relation.get_space().range()
-    places = _places(space, modulus, residues)
-    moved = [one.relation.range().apply(places) for one in found if one.writes or not written]
-    parts = [one for one in moved if not one.is_empty()]
+    places = _places(elements[0].get_space(), modulus, residues)
+    parts = [part for part in (accessed.apply(places) for accessed in elements) if not part.is_empty()]
     if not parts:
         return None
     return shadows(parts) if boxed else reduce(isl.Set.union, parts).coalesce()
@@ -47,3 +42,11 @@ def _places(space: isl.Space, modulus: Sequence[int], residues: Sequence[int]) -
         same = same.set_coefficient_val(isl.dim_type.out, place, isl.Val(number, context=space.get_ctx()))
         result = result.add_constraint(same.set_constant_val(isl.Val(residue, context=space.get_ctx())))
     return result
+
+
+def accessed_elements(scop: Scop, object_: DataObject, *, written: bool) -> list[CellSet]:
+    """The elements of each reference that touches (or writes) the array; empty where inexact."""
+    references = [use for statement in scop.statements for use in statement.references if use.object == object_]
+    if any(use.kind is AccessKind.MAY_WRITE or not use.exact for use in references):
+        return []
+    return [use.relation.range() for use in references if use.writes or not written]

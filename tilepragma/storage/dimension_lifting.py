@@ -1,16 +1,16 @@
-"""Sweeps by subdomains on arrays in which the same place of all subdomains of a row lies one behind
-the other.
+"""Dimension lifting: sweeps by subdomains on arrays where the same place of all subdomains of a row
+is contiguous.
 
     for (s) { … u[i][P*s + p] = f(u[i][P*s + p - 1]); … }
         ->  for (x) u_lanes[i][x % P][x / P] = u[i][x];
-            for (s) { … u_lanes[i][p % P][p / P + s] = f(u_lanes[i][(p - 1) % P][(p - 1) / P + s]); … }
+            for (s) { … u_lanes[i][p % P][p / P + s] = f(u_lanes[…][(p - 1) / P + s]); … }
             for (x) u[i][x] = u_lanes[i][x % P][x / P];
 
-Points of one subdomain wait for each other; those of different ones at the same place do not, and
-are then neighbours in memory: lanes of a vector on cores (schedule/vector_interchange.py),
-neighbouring workers on devices. It is done around the loop over groups of sweeps, which comes back
-to the elements again and again and pays for the copies. That the region computes the same is proven
-by verify/layouts.py, whatever was meant here.
+Points of one subdomain depend on each other. The same place of different subdomains does not, and
+is then contiguous: lanes of a vector on cores (schedule/vector_interchange.py), neighbouring
+workers on devices. The copies stand around the loop over groups of sweeps, which reuses the
+elements and pays for the copies. verify/layouts.py proves independently that the region computes
+the same.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tilepragma.storage.array_expansion import (
     UnwritableError,
     array_of_cells,
     is_dead,
+    moved_kernel,
     not_named,
     shifted,
 )
@@ -43,26 +44,26 @@ if TYPE_CHECKING:
 
 
 def with_lifted_arrays(region: Region) -> ExpandedKernel | None:
-    """The region of sweeps by subdomains with all arrays in lanes whose rows every access goes through by subdomains; None where there are none."""
+    """The subdomain sweeps with arrays lifted that they cross by subdomains; else None."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     clause = region.kernel.directive.sor
     if clause is None or len(region.statements) != 1 or not region.kernel.original_sweeps:
         return None
-    found = _accesses(region, clause.subdomain)
-    if not found:
+    columns = _accesses(region, clause.subdomain)
+    if not columns:
         return None
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the elements of rows"):
-            return _Lanes(region, clause.subdomain, found, _as_written(region)).kernel()
+            return _Lifting(region, clause.subdomain, columns, _as_written(region)).kernel()
     except (OperationLimitError, UnwritableError):
         return None
 
 
 @dataclass(frozen=True)
 class _Column:
-    """The last subscript of an access: `first` in the first subdomain, and `step` (the side of a
-    subdomain, or less that) further in the next, which `iterator` counts.
+    """The last subscript of an access: `first` in the first subdomain, and `step` (plus or minus a
+    subdomain's side) further in each next one, which `iterator` counts.
     """
 
     first: Polynomial
@@ -71,24 +72,24 @@ class _Column:
 
 
 def _accesses(region: Region, side: int) -> dict[DataObject, dict[tuple[Expression, ...], _Column]]:
-    """The arrays in lanes, each with what the subscripts of its accesses are."""
+    """The arrays to lift, each with the column of each of its accesses by subscripts."""
     iterators = [loop.iterator for loop in loops_in(region.kernel.body)]
     body = list(walk(region.kernel.body))
-    found = {}
+    arrays = {}
     for object_ in not_named(region, region.kernel.objects):
         if object_.storage is not Storage.CONTIGUOUS or object_.rank < 2 or object_ in region.scop.layouts:
             continue
-        own: dict[tuple[Expression, ...], _Column] = {}
+        columns: dict[tuple[Expression, ...], _Column] = {}
         for node in body:
-            if isinstance(node, Access) and node.object == object_ and node.subscripts not in own:
+            if isinstance(node, Access) and node.object == object_ and node.subscripts not in columns:
                 column = _column(node, iterators, side)
                 if column is None:
-                    own.clear()
+                    columns.clear()
                     break
-                own[node.subscripts] = column
-        if own:
-            found[object_] = own
-    return found
+                columns[node.subscripts] = column
+        if columns:
+            arrays[object_] = columns
+    return arrays
 
 
 def _column(access: Access, iterators: list[DataObject], side: int) -> _Column | None:
@@ -105,7 +106,7 @@ def _column(access: Access, iterators: list[DataObject], side: int) -> _Column |
 
 
 def _as_written(region: Region) -> Scop:
-    """One sweep after the other over the whole mesh, as the user wrote it. Raises OperationLimitError."""
+    """Sweep after sweep over the whole mesh, as the user wrote it. Raises OperationLimitError."""
     from tilepragma.poly.extraction import extract_scop
 
     (group,) = region.statements
@@ -115,10 +116,10 @@ def _as_written(region: Region) -> Scop:
 
 
 @dataclass
-class _Lanes:
+class _Lifting:
     region: Region
     side: int
-    found: dict[DataObject, dict[tuple[Expression, ...], _Column]]
+    columns: dict[DataObject, dict[tuple[Expression, ...], _Column]]
     touching: Scop
     names: Names = field(init=False)
     next_index: int = field(init=False)
@@ -129,33 +130,19 @@ class _Lanes:
         self.next_index = self.region.first_index
 
     def kernel(self) -> ExpandedKernel:
-        """The region with copies before and behind. Raises UnwritableError."""
+        """The region with copies before and after. Raises UnwritableError."""
         before: list[Statement] = []
         after: list[Statement] = []
-        for object_ in self.found:
+        for object_ in self.columns:
             before += self._copies(object_, written=False)
             if object_ in self.region.written and not is_dead(self.region, object_):
                 after += self._copies(object_, written=True)
-        kernel = self.region.kernel
-        body = with_accesses(kernel.body, self._changed)
-        own = {new: object_ for object_, (new, _) in self.places.items()}
-        return ExpandedKernel(
-            replace(
-                kernel,
-                body=replace(body, statements=(*before, *body.statements, *after)),
-                objects=(*kernel.objects, *own),
-            ),
-            own,
-            (*before, *after),
-            frozenset(one for one in self.found if is_dead(self.region, one)),
-            False,
-            tuple(self._notes()),
-            everywhere=True,
-            touching=self.touching,
-        )
+        body = with_accesses(self.region.kernel.body, self._changed)
+        lifted = {new: object_ for object_, (new, _) in self.places.items()}
+        return moved_kernel(self.region, body, lifted, before, after, tuple(self._notes()), self.touching)
 
     def _copies(self, object_: DataObject, *, written: bool) -> tuple[Statement, ...]:
-        """for (i, q, r) u_lanes[i][r][q] = u[i][P q + r], or the other way for what the region has `written`. Raises UnwritableError."""
+        """for (i, q, r) u_lanes[i][r][q] = u[i][P q + r]; the converse if `written`."""
         from tilepragma.lower.copy_loops import copy_loops, iterator
         from tilepragma.storage.lifting_maps import in_order_of_rows, lane_cells
 
@@ -165,36 +152,36 @@ class _Lanes:
         if object_ not in self.places:
             name = self.names.scalar(f"{object_.name}_lanes").name
             self.places[object_] = array_of_cells(self.region, object_, name, cells)
-        own, lowers = self.places[object_]
-        iterators = [iterator(self.names.scalar(f"{object_.name}_{place}").name) for place in range(own.rank)]
+        array, lowers = self.places[object_]
+        iterators = [iterator(self.names.scalar(f"{object_.name}_{place}").name) for place in range(array.rank)]
         values = [of_atom(access_to(iterator)) for iterator in iterators]
         *rows, lane, place = values
         column = lane * number(self.side) + place
-        held = Access(own, shifted(tuple(map(expression, (*rows, place, lane))), lowers), (), own.element)
-        users = Access(object_, tuple(map(expression, (*rows, column))), (), own.element)
+        held = Access(array, shifted(tuple(map(expression, (*rows, place, lane))), lowers), (), array.element)
+        users = Access(object_, tuple(map(expression, (*rows, column))), (), array.element)
         target, source = (users, held) if written else (held, users)
-        assignment = Assignment("=", target, source, own.element)
-        made = copy_loops(self.region.scop, in_order_of_rows(cells), iterators, assignment, (), self.next_index)
-        self.next_index = made.next_index
-        return made.block.statements
+        assignment = Assignment("=", target, source, array.element)
+        loops = copy_loops(self.region.scop, in_order_of_rows(cells), iterators, assignment, (), self.next_index)
+        self.next_index = loops.next_index
+        return loops.block.statements
 
     def _changed(self, access: Access) -> Expression:
-        """The access to the array in lanes: its column first + step * s has place first % P of lane first / P, s lanes further."""
-        columns = self.found.get(access.object)
+        """Column first + step * s is place first % P of lane first / P, s lanes further."""
+        columns = self.columns.get(access.object)
         if columns is None:
             return access
-        own, lowers = self.places[access.object]
+        array, lowers = self.places[access.object]
         column = columns[access.subscripts]
         first = typed_sum(column.first, column.iterator)
         type_ = column.iterator.element
         place = Binary("%", first, integer(self.side), type_)
         lane = Binary("/", first, integer(self.side), type_)
         moved = Binary("+" if column.step > 0 else "-", lane, access_to(column.iterator), type_)
-        return replace(access, object=own, subscripts=shifted((*access.subscripts[:-1], place, moved), lowers))
+        return replace(access, object=array, subscripts=shifted((*access.subscripts[:-1], place, moved), lowers))
 
     def _notes(self) -> Iterator[str]:
         for object_, (new, _) in self.places.items():
             yield (
-                f"lanes: '{object_.host}' is kept as '{new.name}' while the loops run, the same place of all subdomains of a row one behind the "
-                "other, so that they are computed side by side"
+                f"lanes: '{object_.host}' is kept as '{new.name}' while the loops run, the same place of all "
+                "subdomains of a row one behind the other, so that they are computed side by side"
             )

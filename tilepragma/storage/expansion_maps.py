@@ -1,13 +1,13 @@
-"""Array expansion: storage for each iteration where iterations do not hand values on through an
-array.
+"""Array expansion: a private copy for each iteration where no value flows between iterations
+through an array.
 
-References between which values go are one web:   W[j] and R[i] with { R[i] -> W[j] } not empty.
-A web may have storage of its own for each iteration of its k outermost loops where
+A web is a set of references between which values flow:   W[j] and R[i] with { R[i] -> W[j] } not
+empty. A web may have a copy for each iteration of its k outermost loops where
 
     { R[i] -> W[j] } is a subset of { R[i] -> W[j] : i_1 = j_1, ..., i_k = j_k }
 
-and every read of it sees a write of it. All dependences that those loops carry over it are then
-false, and vanish.
+and every read in it reads a value of its writes. All dependences that those loops carry over the
+web are then false, and expansion removes them.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ class Expansion:
 
     @property
     def ranges(self) -> frozenset[SourceRange]:
-        """Where the references stand in the text."""
+        """The references' places in the text."""
         return frozenset(site.reference.range for site in self.sites)
 
 
 @dataclass(frozen=True)
 class _Web:
-    """`loops` are those whose iterations hand nothing on through it."""
+    """References between which values flow, but not across iterations of `loops`."""
 
     object: DataObject
     sites: tuple[Site, ...]
     loops: tuple[Loop, ...]
 
     def has(self, loop: Loop) -> bool:
-        return any(each.index == loop.index for each in self.loops)
+        return any(web_loop.index == loop.index for web_loop in self.loops)
 
 
 def expansions(carried: Carried, flows: Iterable[ArrayFlow], rank: int) -> tuple[Expansion, ...]:
-    """The expansions that leave nothing for some loop to carry among the statements they concern.
+    """The expansions that free some loop of all dependences among the statements concerned.
 
     No array gets more dimensions than `rank`, or than one more than it has.
     """
     webs = [web for flow in flows for web in _webs(flow) if web.loops]
     free: dict[int, bool] = {}
-    found = []
+    expanded = []
     for web in webs:
-        own = {site.statement.name for site in web.sites}
+        statements = {site.statement.name for site in web.sites}
         chosen = []
         for loop in web.loops:
-            if not any(one.source.object == web.object for one in carried.by(loop, own)):
+            if not any(dependence.source.object == web.object for dependence in carried.by(loop, statements)):
                 continue
             if loop.index not in free:
                 free[loop.index] = _is_free(loop, webs, carried)
@@ -75,12 +75,12 @@ def expansions(carried: Carried, flows: Iterable[ArrayFlow], rank: int) -> tuple
                 chosen.append(loop)
         most = max(1, rank - web.object.rank)
         if chosen:
-            found.append(Expansion(web.object, web.sites, tuple(chosen[:most]), _cells(web, chosen[:most])))
-    return tuple(found)
+            expanded.append(Expansion(web.object, web.sites, tuple(chosen[:most]), _cells(web, chosen[:most])))
+    return tuple(expanded)
 
 
 def whole_expansions(flows: Iterable[ArrayFlow], rank: int) -> tuple[Expansion, ...]:
-    """Storage for each iteration of all loops that allow it, for webs of at most `rank` such loops, whatever else these loops carry."""
+    """Expansions over all possible loops, at most `rank`, whatever else these carry."""
     webs = (web for flow in flows for web in _webs(flow))
     return tuple(
         Expansion(web.object, web.sites, web.loops, _cells(web, list(web.loops)))
@@ -90,19 +90,19 @@ def whole_expansions(flows: Iterable[ArrayFlow], rank: int) -> tuple[Expansion, 
 
 
 def _is_free(loop: Loop, webs: Collection[_Web], carried: Carried) -> bool:
-    """Whether the loop carries nothing but what expansion removes, among the statements of the webs that it could have."""
+    """Whether expansion removes all that the loop carries among the statements of its webs."""
     having = [web for web in webs if web.has(loop)]
     expandable = {(site.statement.name, site.reference.range) for web in having for site in web.sites}
     statements = {site.statement.name for web in having for site in web.sites}
     return all(
-        (one.source_statement.name, one.source.range) in expandable
-        and (one.sink_statement.name, one.sink.range) in expandable
-        for one in carried.by(loop, statements)
+        (dependence.source_statement.name, dependence.source.range) in expandable
+        and (dependence.sink_statement.name, dependence.sink.range) in expandable
+        for dependence in carried.by(loop, statements)
     )
 
 
 def _webs(flow: ArrayFlow) -> list[_Web]:
-    """The webs that are written here alone, with the loops that they might have storage for."""
+    """The webs that read only their own writes, with the loops over which they may expand."""
     groups: list[set[Site]] = []
     by_name = {site.name: site for site in flow.sites}
 
@@ -111,16 +111,16 @@ def _webs(flow: ArrayFlow) -> list[_Web]:
         groups[:] = [group for group in groups if not group & sites]
         groups.append(sites.union(*meeting))
 
-    at: dict[SourceRange, set[Site]] = {}
+    by_range: dict[SourceRange, set[Site]] = {}
     for site in flow.sites:
-        at.setdefault(site.reference.range, set()).add(site)
-    for together in at.values():
+        by_range.setdefault(site.reference.range, set()).add(site)
+    for together in by_range.values():
         join(together)
     pairs = []
     for read in flow.reads:
-        for one in flow.of(flow.sources, read):
-            write = by_name[one.get_tuple_name(isl.dim_type.out)]
-            pairs.append((read, write, one))
+        for source in flow.of(flow.sources, read):
+            write = by_name[source.get_tuple_name(isl.dim_type.out)]
+            pairs.append((read, write, source))
             join({read, write})
     exposed = {read for read in flow.reads if any(True for _ in flow.of(flow.initial, read))}
     webs = []
@@ -140,8 +140,8 @@ def _shared_loops(sites: tuple[Site, ...]) -> tuple[Loop, ...]:
     loops = sites[0].statement.loops
     for site in sites[1:]:
         same = 0
-        for one, other in zip(loops, site.statement.loops, strict=False):
-            if one.index != other.index:
+        for outer, loop in zip(loops, site.statement.loops, strict=False):
+            if outer.index != loop.index:
                 break
             same += 1
         loops = loops[:same]
@@ -167,20 +167,20 @@ def _cells(web: _Web, loops: list[Loop]) -> isl.Set:
 
 
 def last_cells(expansion: Expansion, flow: ArrayFlow) -> isl.Set | None:
-    """{ [i, a] : the last write to A[a] is one of the expansion's, in iteration i of its loops }; None where there is none."""
+    """{ [i, a] : the expansion writes A[a] last, in iteration i of its loops }; None if empty."""
     sites = {site.name: site for site in expansion.sites}
-    found: list[isl.Map] = []
-    flow.last.foreach_map(found.append)
+    last_writes: list[isl.Map] = []
+    flow.last.foreach_map(last_writes.append)
     result: isl.Set | None = None
-    for one in found:
-        site = sites.get(one.get_tuple_name(isl.dim_type.out))
+    for last in last_writes:
+        site = sites.get(last.get_tuple_name(isl.dim_type.out))
         if site is None:
             continue
-        kept = {loop.index for loop in expansion.loops}
+        indices = {loop.index for loop in expansion.loops}
         for place, loop in reversed(list(enumerate(site.statement.loops))):
-            if loop.index not in kept:
-                one = one.project_out(isl.dim_type.out, place, 1)
-        part = one.reset_tuple_id(isl.dim_type.out).reset_tuple_id(isl.dim_type.in_).reverse().wrap().flatten()
+            if loop.index not in indices:
+                last = last.project_out(isl.dim_type.out, place, 1)
+        part = last.reset_tuple_id(isl.dim_type.out).reset_tuple_id(isl.dim_type.in_).reverse().wrap().flatten()
         result = part if result is None else result.union(part)
     return None if result is None or result.is_empty() else result.coalesce()
 
@@ -188,8 +188,8 @@ def last_cells(expansion: Expansion, flow: ArrayFlow) -> isl.Set | None:
 def kept_loops(site: Site, loops: Collection[Loop]) -> isl.Map:
     """{ [i] -> A[a] : R[.., i, ..] -> A[a] }, i being the iterators of `loops` alone."""
     relation = site.reference.relation
-    kept = {loop.index for loop in loops}
+    indices = {loop.index for loop in loops}
     for place, loop in reversed(list(enumerate(site.statement.loops))):
-        if loop.index not in kept:
+        if loop.index not in indices:
             relation = relation.project_out(isl.dim_type.in_, place, 1)
     return relation.reset_tuple_id(isl.dim_type.in_)

@@ -1,5 +1,5 @@
-"""The elements of rows of an array by places and lanes: element P q + r of a row has place r, 0 <=
-r < P, of lane q.
+"""The elements of an array's rows by places and lanes: element P q + r is at place r, 0 <= r < P,
+of lane q.
 
 { A[i, x] -> [i, r, q] : x = P q + r and 0 <= r < P }
 """
@@ -13,21 +13,16 @@ import islpy as isl
 from tilepragma.ir.expressions import DataObject
 from tilepragma.lower.copy_loops import CellSet
 from tilepragma.poly.footprints import shadows
-from tilepragma.poly.scop import AccessKind, Scop
+from tilepragma.poly.scop import Scop
+from tilepragma.storage.deinterleaving_maps import accessed_elements
 
 
 def lane_cells(scop: Scop, object_: DataObject, side: int, *, written: bool) -> CellSet | None:
-    """{ [i, r, q] } of what is touched, or `written` alone, and of the box around it where the
-    array has all of that; None where that is not known exactly, or is nothing.
-    """
-    found = [reference for each in scop.statements for reference in each.references if reference.object == object_]
-    if not all(one.exact for one in found) or any(one.kind is AccessKind.MAY_WRITE for one in found):
-        return None
-    parts = [one.relation.range() for one in found if one.writes or not written]
-    parts = [part for part in parts if not part.is_empty()]
+    """{ [i, r, q] } of touched (or `written`) elements, boxed if rows are alike; or None."""
+    parts = [part for part in accessed_elements(scop, object_, written=written) if not part.is_empty()]
     if not parts:
         return None
-    # Of rows that a program has for itself, the last may be shorter.
+    # Rows in a contiguous user array may end in a shorter last row.
     box = shadows(parts) if object_.rows_in is None else reduce(isl.Set.union, parts).coalesce()
     rank = box.dim(isl.dim_type.set)
     rows = "".join(f"i{place}, " for place in range(rank - 1))
@@ -36,7 +31,7 @@ def lane_cells(scop: Scop, object_: DataObject, side: int, *, written: bool) -> 
 
 
 def in_order_of_rows(cells: CellSet) -> CellSet:
-    """{ [i, q, r] : [i, r, q] in cells }, which goes through a row of the array as it lies in memory."""
+    """{ [i, q, r] : [i, r, q] in cells }, in the memory order of the array's rows."""
     rank = cells.dim(isl.dim_type.set)
     rows = "".join(f"i{place}, " for place in range(rank - 2))
     turned = isl.Map(f"{{ [{rows}r, q] -> [{rows}q, r] }}", context=cells.get_ctx())

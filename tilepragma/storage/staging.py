@@ -1,15 +1,13 @@
-"""Arrays that the gangs of device launches stage in memory of their own: which, and how the
-launch's body then looks.
+"""Staging: which arrays device launches copy to shared memory, and their bodies with copies.
 
-A launch that is one nest of rectangular loops may stage what it only reads. A tile of a gang is
-what its workers do in one round:
+A launch that is one nest of rectangular loops may stage arrays that it only reads. A gang's tile is
+what its workers compute in one round:
 
-    uniform nest { stage; barrier; body; barrier }                                              boxes of the whole body
-    uniform nest { …; for (l_tile …) { stage; barrier; for (l in the tile) …; barrier } … }     boxes of a sequential loop's tile
+    uniform nest { stage; barrier; body; barrier }
+    uniform nest { …; for (l_tile …) { stage; barrier; for (l in the tile) …; barrier } … }
 
-An array is worth it where workers that are neighbours do not read neighbouring elements, or where
-several rows of workers read one row of the array (a row of workers, a warp, meets neighbours in a
-row of the array on the same lines, which no copy makes cheaper).
+Staging pays where neighbouring workers do not read neighbouring elements, or where several rows of
+workers read one row of the array. (Within a warp, neighbours share lines already.)
 """
 
 from __future__ import annotations
@@ -65,17 +63,18 @@ from tilepragma.storage.thread_tiles import (
     worth_points,
 )
 
-#: Iterations of a sequential loop that are staged at once, the first that fits.
+#: Iterations of a sequential loop to stage together; the first that fits.
 _TILES = (32, 16, 8, 4)
 
 
 def with_staging(
     plan: KernelPlan, *, registers: bool = True, points: Mapping[str, tuple[int, int]] = MappingProxyType({})
 ) -> KernelPlan:
-    """The plan with a staged form of every device launch that gains by one; what has one keeps it.
-    Only plans that the launch checks for arrays apart have any: what is copied must not change
-    behind the copy. `registers`: sums of workers are kept in registers, and workers have several
-    points, where that is worth it: POINTS, or what `points` says of a launch by its name.
+    """The plan with a staged form of every device launch that gains by it, or has one already.
+
+    Only plans that launches check for overlap have any: no write may change the original of a copy.
+    `registers`: workers keep sums in registers and have several points where that pays: POINTS, or
+    the launch's entry of `points`.
     """
     if plan.as_written is not None or not plan.apart:
         return plan
@@ -87,12 +86,12 @@ def with_staging(
 
 
 def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int]]) -> KernelPlan:
-    """The plan whose staged launches of these names have such numbers of points a worker where that is worth it; the others stay as they are."""
+    """The plan with these `points` a worker in the named staged launches, where that pays."""
     return with_staging(replace(plan, device_steps=_plain(plan.device_steps, points)), points=points)
 
 
 def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
-    """The steps with the launches of these names as they were before they were staged."""
+    """The steps with the launches of these names unstaged."""
     return tuple(
         (without_points(replace(step, staged=None)) if step.name in names and step.staged is not None else step)
         if isinstance(step, Launch)
@@ -102,8 +101,8 @@ def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
 
 
 def _loops(plan: KernelPlan) -> Iterator[Loop]:
-    for launch in (form for one in (*plan.host, *plan.device) for form in forms(one)):
-        for node in walk(launch.body):
+    for staged_form in (form for launch in (*plan.host, *plan.device) for form in forms(launch)):
+        for node in walk(staged_form.body):
             if isinstance(node, Loop):
                 yield node
             elif isinstance(node, TileNest):
@@ -111,24 +110,24 @@ def _loops(plan: KernelPlan) -> Iterator[Loop]:
 
 
 def with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
-    """Bounds that came from the launch may now stand in its text: the scalars that they read are arguments."""
+    """Make scalars arguments whose bounds move from the launch into its staged text."""
     by_address = {argument.object for argument in plan.arrays}
     wanted = set(plan.scalars)
     for launch in plan.device:
         if launch.staged is None:
             continue
-        found = list(uses(launch.staged, plan.kernel.functions, launch=True))
-        own = by_address | set(launch.privates) | {use.object for use in found if use.writes}
+        touched = list(uses(launch.staged, plan.kernel.functions, launch=True))
+        inner = by_address | set(launch.privates) | {use.object for use in touched if use.writes}
         nests = (node for node in walk(launch.staged) if isinstance(node, TileNest))
-        own |= {tiled.loop.iterator for nest in nests for tiled in nest.loops}
-        read = {use.object for use in found if use.object.storage is Storage.SCALAR}
-        wanted |= {one for one in read - own if one.scope is not Scope.LOCAL}
+        inner |= {tiled.loop.iterator for nest in nests for tiled in nest.loops}
+        read = {use.object for use in touched if use.object.storage is Storage.SCALAR}
+        wanted |= {scalar for scalar in read - inner if scalar.scope is not Scope.LOCAL}
     return replace(plan, scalars=tuple(object_ for object_ in plan.kernel.objects if object_ in wanted))
 
 
 @dataclass
 class _Planner:
-    """`notes` are clauses on what would be worth staging and is too large."""
+    """`notes` are clauses on arrays that are worth staging but too large."""
 
     plan: KernelPlan
     next_index: int
@@ -138,8 +137,8 @@ class _Planner:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def _said(self) -> dict[Axis, int]:
-        """The numbers of workers that the user says, where they are no expressions."""
+    def _user_counts(self) -> dict[Axis, int]:
+        """The user's constant numbers of workers."""
         numbers = {Axis(count.axis, count.dimension): count.count.literal for count in self.plan.counts}
         return {axis: number for axis, number in numbers.items() if number is not None}
 
@@ -165,79 +164,79 @@ class _Planner:
             launch = retiled(launch, tile.points) if tile.points else launch
         form = self._body(tile, arrays)
         read = {use.object for use in uses(form, self.plan.kernel.functions, launch=True) if use.reads}
-        values = tuple(sorted((around & read) - set(launch.values), key=lambda one: one.name))
+        values = tuple(sorted((around & read) - set(launch.values), key=lambda object_: object_.name))
         return replace(launch, staged=form, values=(*launch.values, *values))
 
     def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> tuple[_Tile, tuple[Staged, ...]]:
-        """The tile that stages most arrays, and its boxes; of like ones that without a split loop."""
+        """The tile that stages most arrays, and these; rather one without a split loop."""
         tiles = [_Tile(nest, None, 1)]
         split = _loop_to_split(nest)
         tiles += [_Tile(split.nest, split, size) for size in _TILES] if split is not None else []
         best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
         smallest: dict[tuple[DataObject, tuple[str, ...]], Candidate] = {}
         for tile in tiles:
-            found = self._worth(launch, tile, around)
-            smallest |= {(one.staged.object, one.staged.reads): one for one in found}
-            worth = self._fitting(found)
+            candidates_of_tile = self._worth(launch, tile, around)
+            smallest |= {candidate.key: candidate for candidate in candidates_of_tile}
+            worth = self._fitting(candidates_of_tile)
             if len(worth) > len(best[1]):
                 best = (tile, worth)
         tile, worth = best
-        kept = {(one.staged.object, one.staged.reads) for one in worth}
-        self.notes += [self._too_large(launch, one) for each, one in smallest.items() if each not in kept]
-        return tile, tuple(one.staged for one in worth)
+        staged = {candidate.key for candidate in worth}
+        self.notes += [self._too_large(launch, candidate) for key, candidate in smallest.items() if key not in staged]
+        return tile, tuple(candidate.staged for candidate in worth)
 
     def _with_points(
         self, launch: Launch, tile: _Tile, arrays: tuple[Staged, ...], around: frozenset[DataObject]
     ) -> tuple[_Tile, tuple[Staged, ...]]:
-        """The tile where each worker has several points, if what is staged then fits as well; else as it is."""
+        """The tile with several points a worker if all staged arrays still fit; else unchanged."""
         assert tile.split is not None, "sums go along a sequential loop"
         wanted = self.points.get(launch.name, POINTS)
         points = worth_points(tile.nest, tile.split.loop, arrays, wanted)
         if not points:
             return tile, arrays
         for size in _TILES:
-            other = replace(tile, size=size, points=points)
-            fitting = tuple(one.staged for one in self._fitting(self._worth(launch, other, around)))
+            coarsened = replace(tile, size=size, points=points)
+            fitting = tuple(candidate.staged for candidate in self._fitting(self._worth(launch, coarsened, around)))
             if {array.reads for array in fitting} >= {array.reads for array in arrays}:
                 nest = with_points(tile.nest, points)
-                return replace(other, nest=nest, split=replace(tile.split, nest=nest)), fitting
+                return replace(coarsened, nest=nest, split=replace(tile.split, nest=nest)), fitting
         return tile, arrays
 
     def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
-        """What is worth staging, the most accesses for an element first."""
+        """The profitable array tiles, those with most accesses an element first."""
         functions = self.plan.kernel.functions
         objects = only_read(launch.body, functions) - set(self.plan.constants)
         inside = tile.split.loop.body if tile.split is not None else tile.nest.body
         read = list(readings(inside, objects))
         if tile.split is not None:
             outside = {_place(node) for node in _accesses_outside(tile.split.nest.body, tile.split.loop)}
-            read = [one for one in read if _place(one.access) not in outside]
+            read = [reading for reading in read if _place(reading.access) not in outside]
         written = {use.object for use in uses(launch.body, functions) if use.writes}
         shared = (
             {object_ for object_ in self.plan.kernel.objects if object_.storage is Storage.SCALAR}
             - written
             - set(launch.privates)
         )
-        shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_dealt(loop)}
+        shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
         shared |= {size.object for size in self.plan.sizes}
-        counts = {axis: self._said.get(axis, likely) for axis, likely in tile.counts.items()}
-        boxes = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
-        found = [box for box in boxes if box.is_worth_it]
-        return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name, one.staged.reads))
+        counts = {axis: self._user_counts.get(axis, likely) for axis, likely in tile.counts.items()}
+        array_tiles = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
+        profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
+        return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
-    def _fitting(self, found: list[Candidate]) -> list[Candidate]:
-        """Those of the candidates that fit together, the first ones first."""
-        kept, left = [], self.plan.kernel.directive.local_bytes
-        for one in found:
-            if one.bytes <= left:
-                kept.append(one)
-                left -= one.bytes
-        return kept
+    def _fitting(self, ranked: list[Candidate]) -> list[Candidate]:
+        """The candidates that fit together, in their order."""
+        fitting, left = [], self.plan.kernel.directive.local_bytes
+        for candidate in ranked:
+            if candidate.bytes <= left:
+                fitting.append(candidate)
+                left -= candidate.bytes
+        return fitting
 
-    def _too_large(self, launch: Launch, one: Candidate) -> str:
+    def _too_large(self, launch: Launch, candidate: Candidate) -> str:
         return (
-            f"what a gang of launch {launch.name} reads of '{one.staged.object.host}', {one.bytes} bytes, has no room in the "
-            f"{self.plan.kernel.directive.local_bytes} of its own memory: it is read where it is"
+            f"what a gang of launch {launch.name} reads of '{candidate.staged.object.host}', {candidate.bytes} bytes, "
+            f"does not fit in its {self.plan.kernel.directive.local_bytes} bytes of shared memory: it stays in place"
         )
 
     def _body(self, tile: _Tile, arrays: tuple[Staged, ...]) -> Block:
@@ -248,15 +247,15 @@ class _Planner:
         iterator = self.names.scalar(f"{tile.split.loop.iterator.name}_tile")
         rounds: Statement = _split(tile.split.loop, iterator, tile.size, arrays, self.next_index)
         self.next_index += 1
-        kept = buffers(sums_of(tile.split.loop), self.names) if self.registers else ()
-        rounds = PackedPanels(kept, Block((rounds,))) if kept else rounds
+        registers = buffers(sums_of(tile.split.loop), self.names) if self.registers else ()
+        rounds = PackedPanels(registers, Block((rounds,))) if registers else rounds
         place = tile.split.place
         body = Block((*statements[:place], rounds, *statements[place + 1 :]))
         return Block((replace(tile.nest, body=body, uniform=True),))
 
 
 def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ...], index: int) -> Loop:
-    """`for (t = lower; t < upper; t += size) { stage ahead; barrier; for (l = t; l < min(t + size, upper); ++l) …; barrier }`"""
+    """`for (t = lower; t < upper; t += size) { stage; barrier; the loop from t; barrier }`"""
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
     start, upper = of_atom(access_to(iterator)), ends.greatest + number(1)
@@ -283,7 +282,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
 
 @dataclass(frozen=True)
 class _Split:
-    """The sequential loop of a nest's body that may be split: statement `place` of it. `nest` is the nest with it there."""
+    """The sequential loop to split, statement `place` of the body of `nest`."""
 
     nest: TileNest
     place: int
@@ -292,36 +291,36 @@ class _Split:
 
 @dataclass(frozen=True)
 class _Tile:
-    """What a gang does between two copies: a round of the nest, or of it `size` iterations of a sequential loop."""
+    """A gang's work between copies: a round of the nest, or `size` inner iterations."""
 
     nest: TileNest
     split: _Split | None
     size: int
     points: Mapping[Axis, int] = field(default_factory=dict)
-    """How many points each worker has, by axis, where more than one."""
+    """the number of points of each worker by axis, where more than one"""
 
     @property
     def terms(self) -> dict[DataObject, Axis | int]:
         """The iterators of the tile, and how many values each takes."""
-        found: dict[DataObject, Axis | int] = {}
+        terms: dict[DataObject, Axis | int] = {}
         for tiled in self.nest.loops:
-            if _is_dealt(tiled):
+            if _is_mapped(tiled):
                 axes = [tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER]
-                found[tiled.loop.iterator] = axes[0] if axes and axes[0] is not None else 1
+                terms[tiled.loop.iterator] = axes[0] if axes and axes[0] is not None else 1
         if self.split is not None:
-            found[self.split.loop.iterator] = self.size
-        return found
+            terms[self.split.loop.iterator] = self.size
+        return terms
 
     @property
     def counts(self) -> dict[Axis, int]:
-        """The workers that are likely, by axis; with several points each counts as so many."""
+        """The likely workers by axis, times their points."""
         axes = sorted({term for term in self.terms.values() if isinstance(term, Axis)}, key=lambda axis: axis.dimension)
         likely = zip(axes, PREFERRED_WORKERS[len(axes)], strict=True)
         return {axis: count * self.points.get(axis, 1) for axis, count in likely}
 
 
 def _nest_to_stage(launch: Launch) -> TileNest | None:
-    """The one nest of a launch whose gangs have workers and whose loops are rectangular; None for others."""
+    """The launch's single rectangular nest, if its gangs have workers; else None."""
     if launch.reductions:
         return None
     body: Statement = launch.body
@@ -341,7 +340,7 @@ def _nest_to_stage(launch: Launch) -> TileNest | None:
 
 
 def _can_be_hoisted(statement: Statement) -> bool:
-    """Whether a declaration can be taken apart into one without value and an assignment."""
+    """Whether a declaration splits into one without value and an assignment."""
     if not isinstance(statement, Declaration):
         return True
     return all(
@@ -351,22 +350,22 @@ def _can_be_hoisted(statement: Statement) -> bool:
 
 
 def _is_plain(tiled: TiledLoop) -> bool:
-    """Whether a gang's workers have consecutive iterations of a loop that counts up by 1, in rounds that are the same for all."""
+    """Whether workers run consecutive iterations of a unit-step loop, in equal rounds."""
     kinds = [tile.kind for tile in tiled.tiles]
     if not tiled.launch_bounds or polynomial(tiled.loop.step).constant != 1 or tiled.loop.decreasing:
         return False
-    if not _is_dealt(tiled):
+    if not _is_mapped(tiled):
         return kinds == [TileKind.DYNAMIC]
     return kinds in ([TileKind.DYNAMIC, TileKind.GANG], [TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER])
 
 
-def _is_dealt(tiled: TiledLoop) -> bool:
+def _is_mapped(tiled: TiledLoop) -> bool:
     return any(tile.axis is not None for tile in tiled.tiles)
 
 
 def _loop_to_split(nest: TileNest) -> _Split | None:
-    """The innermost loop of the nest that is not dealt out, which then goes to the inside; else the one loop of its body."""
-    ordered = [tiled for tiled in nest.loops if not _is_dealt(tiled)]
+    """The nest's innermost unmapped loop, else its body's only loop, if it can be split."""
+    ordered = [tiled for tiled in nest.loops if not _is_mapped(tiled)]
     if ordered:
         tiled = ordered[-1]
         loop = replace(tiled.loop, body=nest.body, declares_iterator=True)
@@ -377,10 +376,12 @@ def _loop_to_split(nest: TileNest) -> _Split | None:
             body=Block((loop,)),
         )
         return _Split(rest, 0, loop) if _can_be_split(loop, nest) else None
-    found = [(place, statement) for place, statement in enumerate(nest.body.statements) if isinstance(statement, Loop)]
-    if len(found) != 1 or not _can_be_split(found[0][1], nest):
+    inner_loops = [
+        (place, statement) for place, statement in enumerate(nest.body.statements) if isinstance(statement, Loop)
+    ]
+    if len(inner_loops) != 1 or not _can_be_split(inner_loops[0][1], nest):
         return None
-    return _Split(nest, *found[0])
+    return _Split(nest, *inner_loops[0])
 
 
 def _can_be_split(loop: Loop, nest: TileNest) -> bool:
@@ -388,10 +389,10 @@ def _can_be_split(loop: Loop, nest: TileNest) -> bool:
     ends = loop_ends(loop, {})
     if ends is None:
         return False
-    varying = {tiled.loop.iterator for tiled in nest.loops if _is_dealt(tiled)}
+    varying = {tiled.loop.iterator for tiled in nest.loops if _is_mapped(tiled)}
     varying |= {use.object for use in uses(nest.body) if use.writes}
     read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
-    return not read & varying and all(one.scope is not Scope.LOCAL or one.rank == 0 for one in read)
+    return not read & varying and all(object_.scope is not Scope.LOCAL or object_.rank == 0 for object_ in read)
 
 
 def _place(access: Access) -> tuple[DataObject, str]:
@@ -399,7 +400,7 @@ def _place(access: Access) -> tuple[DataObject, str]:
 
 
 def _accesses_outside(body: Block, loop: Loop) -> Iterator[Access]:
-    """The accesses of a body that are not under one of its statements."""
+    """The accesses of a body outside one of its loops."""
     for statement in body.statements:
         if statement is not loop:
             yield from (node for node in walk(statement) if isinstance(node, Access))

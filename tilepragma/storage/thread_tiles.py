@@ -1,5 +1,4 @@
-"""Registers of a device's workers in staged launches: what a sum comes back to, and several points
-for each worker.
+"""Thread tiles of staged launches: several points for each worker, and sums in registers.
 
     uniform nest, a worker having RY x RX points, BY and BX apart {
         C_tile = C[i][j]
@@ -7,9 +6,9 @@ for each worker.
         C[i][j] = C_tile
     }
 
-What lies in shared memory is then read once for RX or RY points, and the sum goes to memory once.
-Points that are as far apart as there are workers keep neighbours neighbours: copies, loads and
-stores stay coalesced, and rows of a box are read without conflicts of banks.
+A worker then reads shared memory once for RX or RY points, and stores its sum once. The points of a
+worker are as far apart as there are workers, so that neighbours stay neighbours: copies, loads and
+stores coalesce, and rows of array tiles have no bank conflicts.
 """
 
 from __future__ import annotations
@@ -53,18 +52,18 @@ from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.summary import coarsening_tile
 
 POINTS = (4, 8)
-"""Points of a worker along the axis of neighbours, and along the next one. Of those a warp's lanes
-read elements of one row apart, of these all the same ones.
+"""Points of a worker along the axis of neighbours, and along the next one. Along the former, lanes
+of a warp read different elements of one row; along the latter the same element.
 """
 
 
 def with_points(nest: TileNest, points: Mapping[Axis, int]) -> TileNest:
-    """The nest whose workers have so many points, by their axes."""
+    """The nest whose workers have this many points, by axis."""
     changed = {tiled: _with_points(tiled, points) for tiled in nest.loops}
     tiles: dict[Tile, tuple[Tile, ...]] = {}
     for old, new in changed.items():
-        kept = [tile for tile in new.tiles if len(new.tiles) == len(old.tiles) or tile.kind is not TileKind.STATIC]
-        tiles |= {before: (after,) for before, after in zip(old.tiles, kept, strict=True)}
+        plain = [tile for tile in new.tiles if len(new.tiles) == len(old.tiles) or tile.kind is not TileKind.STATIC]
+        tiles |= {before: (after,) for before, after in zip(old.tiles, plain, strict=True)}
         if new is not old:
             tiles[old.tiles[0]] = (new.tiles[0], new.tiles[2])
     order = tuple(new for tile in nest.order for new in tiles[tile])
@@ -77,8 +76,8 @@ def _with_points(tiled: TiledLoop, points: Mapping[Axis, int]) -> TiledLoop:
     if count == 1:
         return tiled
     place = len(tiled.tiles) - 1
-    own = Tile(tiled.loop.index, place, TileKind.STATIC, ClauseExpression(str(count), NOWHERE), None)
-    return replace(tiled, tiles=(*tiled.tiles[:-1], own, replace(last, position=place + 1)))
+    coarsening = Tile(tiled.loop.index, place, TileKind.STATIC, ClauseExpression(str(count), NOWHERE), None)
+    return replace(tiled, tiles=(*tiled.tiles[:-1], coarsening, replace(last, position=place + 1)))
 
 
 def without_points(launch: Launch) -> Launch:
@@ -94,21 +93,21 @@ def _with_one_point(statement: Statement) -> Statement:
     assert isinstance(statement, TileNest), "a launch that is staged is one nest"
     tiles: dict[Tile, Tile] = {}
     for tiled in statement.loops:
-        own = coarsening_tile(tiled)
-        tiles |= zip((tile for tile in tiled.tiles if tile is not own), _without_points(tiled).tiles, strict=True)
+        added = coarsening_tile(tiled)
+        tiles |= zip((tile for tile in tiled.tiles if tile is not added), _without_points(tiled).tiles, strict=True)
     order = tuple(tiles[tile] for tile in statement.order if tile in tiles)
     return replace(statement, loops=tuple(map(_without_points, statement.loops)), order=order)
 
 
 def _without_points(tiled: TiledLoop) -> TiledLoop:
-    own = coarsening_tile(tiled)
-    if own is None:
+    coarsening = coarsening_tile(tiled)
+    if coarsening is None:
         return tiled
     return replace(tiled, tiles=(*tiled.tiles[:2], replace(tiled.tiles[3], position=2)))
 
 
 def retiled(launch: Launch, points: Mapping[Axis, int]) -> Launch:
-    """The launch, one nest, whose workers have so many points."""
+    """The launch (one nest) whose workers have these points."""
     body = _retiled(launch.body, points)
     assert isinstance(body, Block)
     return replace(launch, body=body, loops=tuple(_with_points(tiled, points) for tiled in launch.loops))
@@ -122,27 +121,27 @@ def _retiled(statement: Statement, points: Mapping[Axis, int]) -> Statement:
 
 
 def worth_points(
-    nest: TileNest, loop: Loop, boxes: tuple[Staged, ...], points: tuple[int, int] = POINTS
+    nest: TileNest, loop: Loop, array_tiles: tuple[Staged, ...], points: tuple[int, int] = POINTS
 ) -> dict[Axis, int]:
-    """The `points` that are worth it, by axis: where what is staged does not move with the axis'
-    loop, one read serves all of them. None where the sequential loop keeps nothing in registers, or
-    where scalars of a worker would be those of all its points.
+    """The `points` that pay off, by axis: one read serves all points of an axis where an array tile
+    does not depend on its loop. Empty where the sequential loop keeps nothing in registers, or
+    where a worker's points would share scalars.
     """
     iterators = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
     changed = _changed(nest.body)
-    if any(one.scope is not Scope.LOCAL and one.rank == 0 for one in changed - iterators):
+    if any(object_.scope is not Scope.LOCAL and object_.rank == 0 for object_ in changed - iterators):
         return {}
     if not sums_of(loop) and not any(scalar.scope is Scope.LOCAL for scalar in _summed_scalars(loop)):
         return {}
-    found: dict[Axis, int] = {}
+    profitable: dict[Axis, int] = {}
     for tiled in nest.loops:
         axis = next((tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER), None)
         if axis is None or axis.dimension >= len(points):
             continue
         iterator = tiled.loop.iterator
-        if any(all(term.iterator != iterator for side in box.sides for term in side.terms) for box in boxes):
-            found[axis] = points[axis.dimension]
-    return found
+        if any(all(term.iterator != iterator for side in tile.sides for term in side.terms) for tile in array_tiles):
+            profitable[axis] = points[axis.dimension]
+    return profitable
 
 
 def _changed(node: Any) -> set[DataObject]:
@@ -151,18 +150,18 @@ def _changed(node: Any) -> set[DataObject]:
 
 def _summed_scalars(loop: Loop) -> set[DataObject]:
     """The scalars declared before the loop that it updates."""
-    own = {
+    declared = {
         declarator.object
         for node in walk(loop.body)
         if isinstance(node, Declaration)
         for declarator in node.declarators
     }
-    return {one for one in _changed(loop.body) - own if one.rank == 0}
+    return {object_ for object_ in _changed(loop.body) - declared if object_.rank == 0}
 
 
 @dataclass(frozen=True)
 class Sum:
-    """An element that each iteration of a loop comes back to: `access`, after `declarations`, where all of `conditions` hold."""
+    """An element that each iteration updates, after `declarations`, under `conditions`."""
 
     access: Access
     declarations: tuple[Declaration, ...]
@@ -170,32 +169,33 @@ class Sum:
 
 
 def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Panel, ...]:
-    """A register for each of them."""
-    found = []
+    """A register for each sum."""
+    registers = []
     for sum_ in sums:
         object_ = sum_.access.object
         name = names.scalar(f"{object_.name}_tile").name
         local = DataObject(name, name, object_.element, Storage.SCALAR, Scope.LOCAL)
-        found.append(Panel(local, (), sum_.declarations, sum_.access, (), True, sum_.conditions))
-    return tuple(found)
+        registers.append(Panel(local, (), sum_.declarations, sum_.access, (), True, sum_.conditions))
+    return tuple(registers)
 
 
 def sums_of(loop: Loop) -> tuple[Sum, ...]:
     """The elements of arrays that each iteration of a sequential loop updates."""
     written = {use.object for use in uses(loop.body) if use.writes and use.object.rank > 0}
-    found = []
-    for object_ in sorted(written, key=lambda one: one.name):
-        every = _accesses(loop.body, _At((_not_empty(loop),), (), frozenset({loop.iterator})))
-        mine = [one for one in every if one.access.object == object_]
+    sums = []
+    for object_ in sorted(written, key=lambda array: array.name):
+        accesses = _accesses(loop.body, _WalkState((_not_empty(loop),), (), frozenset({loop.iterator})))
+        object_accesses = [placed for placed in accesses if placed.access.object == object_]
         plain = isinstance(object_.element, ScalarType) and not object_.volatile and object_.scope is not Scope.LOCAL
-        first = mine[0]
+        first = object_accesses[0]
         same = all(
-            (one.access.subscripts, one.declarations) == (first.access.subscripts, first.declarations) for one in mine
+            (placed.access.subscripts, placed.declarations) == (first.access.subscripts, first.declarations)
+            for placed in object_accesses
         )
         whole = not first.access.path and len(first.access.subscripts) == object_.rank
         if plain and whole and same and not first.varies:
-            found.append(Sum(first.access, first.declarations, first.conditions))
-    return tuple(found)
+            sums.append(Sum(first.access, first.declarations, first.conditions))
+    return tuple(sums)
 
 
 def _not_empty(loop: Loop) -> Expression:
@@ -203,8 +203,8 @@ def _not_empty(loop: Loop) -> Expression:
 
 
 @dataclass(frozen=True)
-class _At:
-    """Where a walk is: the conditions that hold there, the declarations in scope, and what differs between iterations."""
+class _WalkState:
+    """A walk's state: conditions that hold, declarations in scope, varying objects."""
 
     conditions: tuple[Expression, ...]
     declared: tuple[Declaration, ...]
@@ -212,46 +212,46 @@ class _At:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _PlacedAccess:
     access: Access
     declarations: tuple[Declaration, ...]
     conditions: tuple[Expression, ...]
     varies: bool
 
 
-def _accesses(node: Any, at: _At) -> Iterator[_Found]:
+def _accesses(node: Any, state: _WalkState) -> Iterator[_PlacedAccess]:
     """All accesses under a node."""
     if isinstance(node, Block):
         for statement in node.statements:
-            yield from _accesses(statement, at)
+            yield from _accesses(statement, state)
             if isinstance(statement, Declaration):
-                at = replace(at, declared=(*at.declared, statement))
+                state = replace(state, declared=(*state.declared, statement))
     elif isinstance(node, Loop):
-        inner = replace(at, conditions=(*at.conditions, _not_empty(node)), moving=at.moving | {node.iterator})
+        inner = replace(state, conditions=(*state.conditions, _not_empty(node)), moving=state.moving | {node.iterator})
         for part in (node.lower, node.upper, node.step):
-            yield from _accesses(part, at)
+            yield from _accesses(part, state)
         yield from _accesses(node.body, inner)
     elif isinstance(node, If):
-        yield from _accesses(node.condition, at)
-        yield from _accesses(node.then, replace(at, conditions=(*at.conditions, node.condition)))
-        yield from _accesses(node.otherwise, at) if node.otherwise is not None else ()
+        yield from _accesses(node.condition, state)
+        yield from _accesses(node.then, replace(state, conditions=(*state.conditions, node.condition)))
+        yield from _accesses(node.otherwise, state) if node.otherwise is not None else ()
     else:
         if isinstance(node, Access):
-            yield _found(node, at)
+            yield _placed(node, state)
         for child in children(node):
-            yield from _accesses(child, at)
+            yield from _accesses(child, state)
 
 
-def _found(access: Access, at: _At) -> _Found:
-    """The access with what it needs of the declarations, and whether it means other elements in other iterations."""
+def _placed(access: Access, state: _WalkState) -> _PlacedAccess:
+    """The access, the declarations that it needs, and whether its element varies."""
     needed: list[Declaration] = []
-    read = _read((*access.subscripts, *at.conditions))
-    for declaration in reversed(at.declared):
+    read = _read((*access.subscripts, *state.conditions))
+    for declaration in reversed(state.declared):
         if any(declarator.object in read for declarator in declaration.declarators):
             needed.insert(0, declaration)
             read |= _read(tuple(declarator.initializer for declarator in declaration.declarators))
-    return _Found(access, tuple(needed), at.conditions, bool(read & at.moving))
+    return _PlacedAccess(access, tuple(needed), state.conditions, bool(read & state.moving))
 
 
 def _read(nodes: tuple[Any, ...]) -> set[DataObject]:
-    return {one.object for node in nodes for one in walk(node) if isinstance(one, Access)}
+    return {access.object for node in nodes for access in walk(node) if isinstance(access, Access)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.evaluation import UncountableError
-from tilepragma.plan.dispatch_table import chosen_sizes, found_by_launch, sizes_on_hosts
+from tilepragma.plan.dispatch_table import bytes_and_trips, chosen_sizes, sizes_on_hosts
 from tilepragma.sizes.records import DEVICE, HOST, RecordedChoice, TunedVersion
 from tilepragma.tuning.decisions import ENOUGH, MOST, Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
@@ -208,7 +208,7 @@ def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_ho
                     sizes = _sizes(plan, target, on_host, version_, scalars)
                     seconds[sizes] = min(typical, seconds.get(sizes, typical))
                     default = sizes if version == DEFAULT else default
-            length, _ = found_by_launch(plan, scalars, with_trips=False)
+            length, _ = bytes_and_trips(plan, scalars, with_trips=False)
         except UncountableError as why:
             reason = f"{why}; --sizes should say all numbers that launches depend on"
         else:
@@ -221,7 +221,7 @@ def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_ho
 def _trips(plan: KernelPlan, scalars: Mapping[str, int]) -> int:
     """Iterations of the outermost loop; 0 if the numbers do not determine them."""
     try:
-        return found_by_launch(plan, scalars, with_trips=True)[1]
+        return bytes_and_trips(plan, scalars, with_trips=True)[1]
     except UncountableError:
         return 0
 

@@ -1,8 +1,8 @@
-"""Barriers are uniform: all workers of a gang come to each of them equally often.
+"""Barriers are uniform: all workers of a gang reach each barrier equally often.
 
-What decides the way to a barrier (conditions, bounds of loops) must be the same for all workers: it
-may read nothing that a nest dealt out to workers writes, and no worker may leave a loop around a
-barrier early.
+Conditions and loop bounds on the way to a barrier must be the same for all workers: they may read
+nothing that a worker-distributed nest writes, and no worker may leave a loop around a barrier
+early.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ def uneven_barriers(launch: Launch, functions: tuple[Function, ...]) -> Iterator
     yield from visit(launch.body, None)
 
 
-def deals_to_workers(nest: TileNest) -> bool:
+def maps_to_workers(nest: TileNest) -> bool:
     """Whether a tile of the nest belongs to workers."""
     return any(tile.kind is TileKind.WORKER for tile in nest.order)
 
 
 def _varying(launch: Launch, functions: tuple[Function, ...]) -> frozenset[DataObject]:
-    """What workers may see different values of: all that a nest dealt out to them writes, its iterators among it."""
-    nests = (node for node in walk(launch.body) if isinstance(node, TileNest) and deals_to_workers(node))
+    """Objects whose values may differ between workers: all that worker-distributed nests write."""
+    nests = (node for node in walk(launch.body) if isinstance(node, TileNest) and maps_to_workers(node))
     return frozenset(use.object for nest in nests for use in uses(nest, functions) if use.writes)
 
 
 def _uneven(node: Any, varying: frozenset[DataObject], functions: tuple[Function, ...]) -> str | None:
     """Why workers may take different ways below `node`; None where they cannot."""
-    if isinstance(node, TileNest) and deals_to_workers(node) and not node.uniform:
+    if isinstance(node, TileNest) and maps_to_workers(node) and not node.uniform:
         return "a worker-distributed loop"
     if isinstance(node, (Loop, ForLoop, While)) and leaves_early(node.body):
         return "a loop that a worker may leave early"
@@ -57,7 +57,7 @@ def _uneven(node: Any, varying: frozenset[DataObject], functions: tuple[Function
 
 
 def _decisions(node: Any) -> tuple[Any, ...]:
-    """The expressions that decide how often what is under `node` runs."""
+    """The expressions that decide how often the body of `node` runs."""
     if isinstance(node, (If, While, Switch)):
         return (node.condition,)
     if isinstance(node, ForLoop):

@@ -1,11 +1,11 @@
-"""What a device holds suffices: accesses lie in the sections, and what is read was copied in or
+"""A device's sections suffice: accesses lie in them, and each read has a value, copied in or
 written before.
 
-    accessed    { A[x] : an instance of the region touches it, and 0 <= x < the array's extent where that is known }
+    accessed    { A[x] : an instance of the region touches it, and 0 <= x < its extent, if known }
     held        { A[x] : lower_k <= x_k < lower_k + length_k }
 
-A plan that runs every instance once, dependences forward, accesses what the region accesses and
-hands on what it hands on. Dimensions that are not affine are left out.
+A plan that runs every instance once, dependences forward, has the region's accesses and live-out
+values. The check skips dimensions that are not affine.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.footprints import overwrites
 from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import AccessKind, Reference, Scop
-from tilepragma.verify.delinearised_rows import beyond_section
+from tilepragma.verify.delinearised_rows import beyond_section, half_open
 from tilepragma.verify.flat_indices import in_one_dimension, leaving_rows
-from tilepragma.verify.statement_matching import Finding
+from tilepragma.verify.statement_matching import Finding, parameter_values
 
 _SET = isl.dim_type.set
 
 
 @dataclass(frozen=True)
 class HeldArray:
-    """`section`: (lower, length) of each dimension, None where the user's own words say it.
-    `copied_in`: it holds the host's values from the start; `copied_out`: all of the section goes
-    back.
+    """An array on a device. `section`: (lower, length) of each dimension, None for the user's own
+    bounds. `copied_in`: it holds the host's values from the start; `copied_out`: the whole section
+    goes back.
     """
 
     object: DataObject
@@ -47,20 +47,20 @@ class HeldArray:
 def unheld(
     scop: Scop, dependences: Iterable[Dependence], arrays: Iterable[HeldArray], written: frozenset[DataObject]
 ) -> Iterator[Finding]:
-    """A sentence for every access that a device cannot serve, and for elements that would come back without a value."""
+    """A sentence for each access outside its section, and for results without a value."""
     frame = Frame(scop.context, (), written)
     by_name: dict[str, list[Reference]] = {}
     for statement in scop.statements:
         for reference in statement.references:
             by_name.setdefault(reference.object.name, []).append(reference)
-    known = list(dependences)
+    dependence_list = list(dependences)
     for array in arrays:
         references = by_name.get(array.object.name, [])
         if not array.copied_in:
-            yield from _without_value(array, references, known)
+            yield from _without_value(array, references, dependence_list)
         if array.object.rows_in is not None:
             yield from leaving_rows(array.object, references, frame)
-            flat = [one for each in references if (one := in_one_dimension(each)) is not None]
+            flat = [flattened for reference in references if (flattened := in_one_dimension(reference)) is not None]
             if len(flat) == len(references):
                 references, array = flat, replace(array, object=array.object.stored)
         if scop.strides_of(array.object):
@@ -89,8 +89,8 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
 
 
 def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame: Frame) -> bool:
-    """Whether { [x] } is known to lie in what is held of an array, wherever all of { [x] : the
-    region touches x } does: where it does not, the region leaves the array itself.
+    """Whether { [x] } surely lies in the array's section, wherever all of { [x] : the region
+    touches x } does; elsewhere the region itself leaves the section.
     """
     if len(array.section) != array.object.rank:
         return False
@@ -110,8 +110,8 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
 
 
 def lies_between(array: HeldArray, elements: isl.Set, touched: isl.Set) -> bool:
-    """Whether { [x] } of an array that is seen by rows lies in them, between the first and the last
-    of the elements { [x] : the region touches x }: what is held of it is one piece.
+    """Whether elements { [x] } of a delinearised array keep to their rows, between the first and
+    the last element that the region touches: its section is one piece.
     """
     rank = array.object.rank
     if len(array.section) == rank or rank < 2:
@@ -123,13 +123,13 @@ def lies_between(array: HeldArray, elements: isl.Set, touched: isl.Set) -> bool:
 
 
 def _leaves(elements: isl.Set, touched: isl.Set) -> bool:
-    """Whether an element lies before the first of those that are touched or behind the last, in lexicographic order."""
+    """Whether an element lies before the first touched one or after the last, lexicographically."""
     first, last = elements.lex_lt_set(touched.lexmin()), elements.lex_gt_set(touched.lexmax())
     return not first.is_empty() or not last.is_empty()
 
 
 def _along(elements: isl.Set, place: int, rank: int) -> isl.Set:
-    """The subscripts that they have for a dimension."""
+    """Their subscripts in one dimension."""
     kind = isl.dim_type.set
     return elements.project_out(kind, place + 1, rank - place - 1).project_out(kind, 0, place).coalesce()
 
@@ -153,7 +153,7 @@ def _outside_rows(array: HeldArray, references: list[Reference], scop: Scop, fra
 
 
 def _comparable(held: isl.Set, touched: isl.Set, frame: Frame) -> bool:
-    """Whether isl knows how the bounds relate to what is touched: an expression that it takes for a parameter must be in both."""
+    """Whether both contain each expression that isl takes for a parameter."""
     return all(isinstance(frame.parameters.get(name), Access) for name in _parameters(held) - _parameters(touched))
 
 
@@ -167,20 +167,20 @@ def _at(place: int, values: isl.Set, rank: int) -> isl.Set:
 
 
 def _bounded(touched: isl.Set, place: int) -> bool:
-    """Whether the dimension is known at all of what may be touched."""
+    """Whether the dimension of the touched elements has any bounds."""
     rank = touched.dim(_SET)
-    one = touched.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place)
-    return bool(one.dim_has_any_lower_bound(_SET, 0) and one.dim_has_any_upper_bound(_SET, 0))
+    values = touched.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place)
+    return bool(values.dim_has_any_lower_bound(_SET, 0) and values.dim_has_any_upper_bound(_SET, 0))
 
 
 def _extent(object_: DataObject, place: int, frame: Frame) -> isl.Set:
-    """{ [x] } that the dimension has, all where that is not known: the user's word, which accesses keep to, and not the planner's."""
+    """{ [x] } in the dimension's extent, all x if unknown: accesses keep to the user's word."""
     everything = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 1))
     length = object_.lengths[place]
     if length is None or object_.scope is Scope.TEMPORARY:
         return everything
     try:
-        return _range(frame.number(0), affine(length, frame))
+        return half_open(frame.number(0), affine(length, frame))
     except NotAffineError:
         return everything
 
@@ -191,24 +191,13 @@ def _between(bounds: tuple[Expression, Expression] | None, frame: Frame) -> isl.
         return None
     try:
         lower = affine(bounds[0], frame)
-        return _range(lower, lower.add(affine(bounds[1], frame)))
+        return half_open(lower, lower.add(affine(bounds[1], frame)))
     except NotAffineError:
         return None
 
 
-def _range(lower: isl.PwAff, end: isl.PwAff) -> isl.Set:
-    """{ [x] : lower <= x < end }, of functions of nothing."""
-    return _at_least(lower).subtract(_at_least(end))
-
-
-def _at_least(value: isl.PwAff) -> isl.Set:
-    """{ [x] : x >= value }, of a function of nothing."""
-    values = isl.Map.from_pw_aff(value).range()
-    return isl.Map.lex_le(values.get_space()).intersect_domain(values).range()
-
-
 def _without_value(array: HeldArray, references: list[Reference], dependences: list[Dependence]) -> Iterator[Finding]:
-    """Reads that no write surely precedes: { S[i] } minus those that a flow dependence of a must-write reaches."""
+    """Reads without a sure write before them: { S[i] } minus the sinks of flow from must-writes."""
     for reference in references:
         if reference.writes:
             continue
@@ -222,7 +211,8 @@ def _without_value(array: HeldArray, references: list[Reference], dependences: l
         unserved = reduce(isl.Set.subtract, served, reference.relation.domain())
         if not unserved.is_empty():
             text = (
-                f"'{array.object.host}' is read on line {reference.range.start.line}, column {reference.range.start.column}, but is not "
+                f"'{array.object.host}' is read on line {reference.range.start.line}, column "
+                f"{reference.range.start.column}, but is not "
                 "copied in, and nothing surely writes those elements before"
             )
             yield Finding("what is read has a value", text, reference.exact)
@@ -230,23 +220,23 @@ def _without_value(array: HeldArray, references: list[Reference], dependences: l
 
 
 def _surely_writes(source: Reference, member: str | None) -> bool:
-    """Whether the source writes all that a read of the element, or of the member, reads."""
+    """Whether the source writes all of the element, or of the member, that a read reads."""
     if source.kind is AccessKind.MUST_WRITE:
         return True
     return source.exact and source.whole and source.writes and member is not None and source.member == member
 
 
 def _all_written(array: HeldArray, references: list[Reference], frame: Frame, scop: Scop) -> bool:
-    """{ A[x] : x in the section } must all be written, since all of them go back."""
+    """Whether all { A[x] : x in the section } are written, since all of them go back."""
     if scop.strides_of(array.object) or isinstance(array.object.element, RecordType):
         section = [bounds for bounds in array.section if bounds is not None]
         return len(section) == len(array.section) and overwrites(scop, array.object, section)
     held = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))
     for bounds in array.section:
-        one = _between(bounds, frame)
-        if one is None:
+        side = _between(bounds, frame)
+        if side is None:
             return False
-        held = held.flat_product(one)
+        held = held.flat_product(side)
     written = (
         reference.relation.range().reset_tuple_id()
         for reference in references
@@ -257,9 +247,5 @@ def _all_written(array: HeldArray, references: list[Reference], frame: Frame, sc
 
 def _example(elements: isl.Set, place: int) -> str:
     point = elements.sample_point()
-    space = elements.get_space()
-    given = [
-        f"{space.get_dim_name(isl.dim_type.param, index)} = {point.get_coordinate_val(isl.dim_type.param, index)}"
-        for index in range(space.dim(isl.dim_type.param))
-    ]
-    return f"{point.get_coordinate_val(_SET, place)}" + (f" (where {', '.join(given)})" if given else "")
+    given = parameter_values(point)
+    return f"{point.get_coordinate_val(_SET, place)}" + (f" (where {given})" if given else "")

@@ -1,11 +1,12 @@
-"""Sections of arrays of one dimension that are seen through strides: `a[i*m + j]` as A[q_1, …, q_k,
-r] (delinearise).
+"""Sections of one-dimensional arrays seen through strides: `a[i*m + j]` as A[q_1, …, q_k, r]
+(delinearisation).
 
-    held      { A[q, r] : l <= (q, r) < h lexicographically },  lower = l . (s, 1),  lower + length = h . (s, 1)
+    held      { A[q, r] : l <= (q, r) < h lexicographically }
+    lower = l . (s, 1),  lower + length = h . (s, 1)
 
-where l and h have parts as elements have, 0 <= l_(j+1) < s_j / s_(j+1): the order of the parts is
-that of the places then. It proves a section for all strides. Where the ends have no such parts,
-places are compared at some strides, where all is affine.
+The parts of l and h lie in the ranges of elements' parts, 0 <= l_(j+1) < s_j / s_(j+1), so that
+their order is the order of places. This proves a section for all strides. Where the ends have no
+such parts, the check compares places at some strides, where all is affine.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ _PARAMETER = isl.dim_type.param
 #: isl's operations for the proof of one reference.
 _MOST_WORK = 400_000
 
-#: Values of the scalars that strides are made of.
+#: Trial values of the scalars that make up strides.
 _STRIDES = ((5, 7, 6, 4), (8, 5, 9, 6), (1, 2, 1, 3))
 
 Bounds = tuple[Expression, Expression]
 
 
 def beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Frame) -> str | None:
-    """Where the reference touches an element outside `[lower : length]` of its array although what
-    the Scop assumes holds, in words; None where it does not, or that is not known.
+    """Where the reference touches an element outside `[lower : length]` of its array under the
+    SCoP's assumptions, in words; None where it does not, or where that is unknown.
     """
     by, parameters = scop.strides_of(reference.object), scop.parameters
     touched = reference.relation.range().reset_tuple_id()
@@ -66,7 +67,7 @@ def beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Fram
 
 
 def _bounded(touched: isl.Set) -> bool:
-    """Whether anything is known of what may be touched."""
+    """Whether the touched elements have any bounds."""
     return all(
         touched.dim_has_any_lower_bound(_SET, place) and touched.dim_has_any_upper_bound(_SET, place)
         for place in range(touched.dim(_SET))
@@ -74,7 +75,7 @@ def _bounded(touched: isl.Set) -> bool:
 
 
 def _held(bounds: Bounds, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
-    """{ [q, r] : lower <= q . s + r < lower + length }, for the parameters `given`; None where its ends have no such parts."""
+    """{ [q, r] : lower <= q . s + r < lower + length } where `given`; None without parts."""
     first, beyond = (_point(value, by, given, frame) for value in section_ends(*bounds))
     if first is None or beyond is None:
         return None
@@ -89,7 +90,7 @@ def _held(bounds: Bounds, by: tuple[Polynomial, ...], given: isl.Set, frame: Fra
 
 
 def _point(value: Polynomial, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
-    """{ [q, r] : q . s + r = value }, its parts as those of elements."""
+    """{ [q, r] : q . s + r = value }, with parts in the ranges of elements' parts."""
     split = split_subscript(expression(value), by, frame, isl.Set.from_params(given))
     if split is None:
         return None
@@ -98,7 +99,7 @@ def _point(value: Polynomial, by: tuple[Polynomial, ...], given: isl.Set, frame:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Numbers for the scalars that strides are made of; `frame` knows them."""
+    """Trial values of the scalars that make up strides; `frame` has them as facts."""
 
     numbers: tuple[tuple[DataObject, int], ...]
     frame: Frame
@@ -111,47 +112,51 @@ class _Chosen:
     def places(
         self, touched: isl.Set, by: tuple[Polynomial, ...], parameters: Mapping[str, Expression]
     ) -> isl.Set | None:
-        """{ [q . s + r] : [q, r] in touched }; None where it is not affine with these numbers either."""
+        """{ [q . s + r] : [q, r] in touched }; None where it is not affine with these numbers."""
         try:
             for place in range(touched.dim(_PARAMETER)):
                 name = str(touched.get_dim_name(_PARAMETER, place))
                 value = affine(parameters[name], self.frame)
                 touched = touched.intersect_params(self.frame.parameter(name).eq_set(value).params())
-            strides = [affine_polynomial(one, expression(one), self.frame) for one in by]
+            strides = [affine_polynomial(stride, expression(stride), self.frame) for stride in by]
         except NotAffineError:
             return None
         if not all(stride.is_cst() for stride in strides):
             return None
         names = [f"q{place}" for place in range(len(by) + 1)]
-        terms = [f"{one.min_val()} * {name}" for one, name in zip(strides, names, strict=False)]
+        terms = [f"{stride.min_val()} * {name}" for stride, name in zip(strides, names, strict=False)]
         flat = f"{{ [{', '.join(names)}] -> [{' + '.join((*terms, names[-1]))}] }}"
         return touched.apply(isl.Map(flat, context=self.frame.context))
 
     def within(self, bounds: Bounds) -> isl.Set | None:
-        """{ [x] : lower <= x < lower + length }; None where it is not affine with these numbers either."""
+        """{ [x] : lower <= x < lower + length }; None where it is not affine with these numbers."""
         try:
             lower = affine(bounds[0], self.frame)
             end = lower.add(affine(bounds[1], self.frame))
         except NotAffineError:
             return None
-        at_least, beyond = (
-            isl.Map.lex_le(isl.Space.set_alloc(self.frame.context, 0, 1))
-            .intersect_domain(isl.Map.from_pw_aff(value).range())
-            .range()
-            for value in (lower, end)
-        )
-        return at_least.subtract(beyond)
+        return half_open(lower, end)
+
+
+def half_open(lower: isl.PwAff, end: isl.PwAff) -> isl.Set:
+    """{ [x] : lower <= x < end }, of functions without inputs."""
+    return _at_least(lower).subtract(_at_least(end))
+
+
+def _at_least(value: isl.PwAff) -> isl.Set:
+    values = isl.Map.from_pw_aff(value).range()
+    return isl.Map.lex_le(values.get_space()).intersect_domain(values).range()
 
 
 def _choices(by: tuple[Polynomial, ...], frame: Frame) -> Iterator[_Chosen]:
-    """Numbers for the scalars of strides; none where a stride is made of something else."""
+    """Trial values of the strides' scalars; none where strides contain anything else."""
     atoms = dict.fromkeys(atom for stride in by for monomial, _ in stride.terms for atom in monomial)
     objects = [atom.object for atom in atoms if isinstance(atom, Access) and atom.object.storage is Storage.SCALAR]
     if len(objects) < len(atoms):
         return
     for values in _STRIDES:
         numbers = tuple((object_, values[place % len(values)]) for place, object_ in enumerate(objects))
-        known = frame
+        chosen = frame
         for object_, value in numbers:
-            known = known.knowing(object_, frame.number(value))
-        yield _Chosen(numbers, known)
+            chosen = chosen.knowing(object_, frame.number(value))
+        yield _Chosen(numbers, chosen)

@@ -1,9 +1,8 @@
-"""Arrays that are seen by rows (`DataObject.rows_in`) are those of one dimension that the user has.
+"""Delinearised arrays (`DataObject.rows_in`) are the user's one-dimensional arrays.
 
     place      { A[q_1, …, q_k, r] -> A[q_1 s_1 + … + q_k s_k + r] }
 
-is one to one where 0 <= q_(l+1) < s_l / s_(l+1) and 0 <= r < s_k, so all that is accessed must lie
-there.
+is one to one where 0 <= q_(l+1) < s_l / s_(l+1) and 0 <= r < s_k, so all accesses must lie there.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from tilepragma.verify.statement_matching import Finding
 
 
 def leaving_rows(object_: DataObject, references: Iterable[Reference], frame: Frame) -> Iterator[Finding]:
-    """A sentence where an access to an array that is seen by rows is not known to keep to its row."""
-    # The array itself stands for the names of its subscripts: no scalar of a length equals it.
-    own = replace(frame, iterators=(object_,) * object_.rank)
-    inside = isl.Set.universe(own.space)
+    """A sentence where an access to a delinearised array is not known to keep to its row."""
+    # The array itself names its subscripts: it equals no scalar of a length.
+    row_frame = replace(frame, iterators=(object_,) * object_.rank)
+    inside = isl.Set.universe(row_frame.space)
     for place, length in enumerate(object_.lengths[1:], 1):
         assert length is not None, "rows have a length"
-        index = own.iterator(place)
-        inside = inside.intersect(index.ge_set(own.number(0))).intersect(index.lt_set(affine(length, own)))
+        index = row_frame.iterator(place)
+        inside = inside.intersect(index.ge_set(row_frame.number(0))).intersect(index.lt_set(affine(length, row_frame)))
     for reference in references:
         touched = reference.relation.range().reset_tuple_id()
         if not touched.is_subset(inside):
@@ -39,7 +38,7 @@ def leaving_rows(object_: DataObject, references: Iterable[Reference], frame: Fr
 
 
 def in_one_dimension(reference: Reference) -> Reference | None:
-    """The reference { S[i] -> A[place(i)] } to the user's array, of one to an array that is seen by rows; None where a length is no number."""
+    """{ S[i] -> A[place(i)] } for the user's array; None where a length is no constant."""
     object_, relation = reference.object, reference.relation
     strides = [stride.constant for stride in row_strides(object_)]
     if None in strides:

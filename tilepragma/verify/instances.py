@@ -1,4 +1,4 @@
-"""Every instance of every statement runs exactly once, by one instance of the launch that it is in.
+"""Every instance of every statement runs exactly once, in one instance of its launch.
 
 range of { [plan instance] -> S[i] } = domain of S, one to one over all leaves
 """
@@ -13,39 +13,39 @@ import islpy as isl
 from tilepragma.ir.expressions import Scope
 from tilepragma.ir.loop_tree import Declaration, If, Loop
 from tilepragma.poly.scop import Scop, ScopStatement
-from tilepragma.verify.launch_tree_relation import Dealt, Element, Ordered
+from tilepragma.verify.launch_tree_relation import Element, Mapped, Ordered
 from tilepragma.verify.statement_matching import Executed, Finding, instance_text, where
 
 _RULE = "every instance runs once"
 
 
 def missed_and_doubled(scop: Scop, executed: Iterable[Executed]) -> Iterator[Finding]:
-    """A sentence for every statement of which an instance is missed, run twice, or run though the region has it not."""
+    """A sentence for every statement with a missed, doubled or added instance."""
     by_name: dict[str, list[Executed]] = {}
-    for one in executed:
-        by_name.setdefault(one.statement.name, []).append(one)
+    for execution in executed:
+        by_name.setdefault(execution.statement.name, []).append(execution)
     for statement in scop.statements:
-        mine = by_name.get(statement.name, [])
+        executions = by_name.get(statement.name, [])
         if isinstance(statement.node, (If, Loop)):
-            continue  # a decision may be taken as often as is liked; who depends on it says where it is taken
-        yield from _added(statement, mine)
+            continue  # decisions may repeat; what depends on them says where they are taken
+        yield from _added(statement, executions)
         if not is_local_declaration(statement):
-            yield from _missed(statement, mine)
-            yield from _doubled(statement, mine)
-            yield from _uncovered(statement, mine)
+            yield from _missed(statement, executions)
+            yield from _doubled(statement, executions)
+            yield from _uncovered(statement, executions)
 
 
 def is_local_declaration(statement: ScopStatement) -> bool:
-    """Whether the statement declares what every round of a loop has for itself, so that copies of it do no harm."""
+    """Whether the statement declares locals of a round, so that copies are harmless."""
     writes = [reference.object.scope is Scope.LOCAL for reference in statement.references if reference.writes]
     return isinstance(statement.node, Declaration) and all(writes)
 
 
 def _added(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
-    for one in executed:
-        instances = one.relation.range()
+    for execution in executed:
+        instances = execution.relation.range()
         if instances.remove_divs().is_subset(statement.domain):
-            continue  # even of those between them: quickly shown of tiles of tiles
+            continue  # even without divisions: quick to show for tiles of tiles
         added = instances.subtract(statement.domain)
         if not added.is_empty():
             text = instance_text(added, statement)
@@ -59,57 +59,58 @@ def _missed(statement: ScopStatement, executed: list[Executed]) -> Iterator[Find
 
 
 def _in_common_loops(executed: list[Executed]) -> list[isl.Map]:
-    """{ [c] -> S[i] }, c being the iterators of the loops that all leaves have around them: what is
-    told apart only inside these loops, as the full part of a tile from the rest, is one there. One
-    relation each, as they are, where there is no such loop.
+    """{ [c] -> S[i] } over the iterators c of the loops around all leaves: one relation that joins
+    what the plan splits inside these loops, such as full tiles and the rest. Without common loops,
+    one relation for each leaf.
     """
     if len(executed) < 2:
-        return [one.relation for one in executed]
-    shared = [one for one in executed[0].leaf.path if all(one in other.leaf.path for other in executed[1:])]
+        return [execution.relation for execution in executed]
+    paths = [execution.leaf.path for execution in executed]
+    shared = [element for element in paths[0] if all(element in path for path in paths[1:])]
     common = sum(_dimensions(element) for element in shared)
     if not common:
-        return [one.relation for one in executed]
+        return [execution.relation for execution in executed]
     relations = [
-        one.relation.project_out(isl.dim_type.in_, common, one.leaf.depth - common).coalesce() for one in executed
+        execution.relation.project_out(isl.dim_type.in_, common, execution.leaf.depth - common).coalesce()
+        for execution in executed
     ]
     return [reduce(isl.Map.union, relations).coalesce()]
 
 
 def _dimensions(element: Element) -> int:
     """How many iterators an element of a path adds."""
-    return 1 if isinstance(element, Ordered) else len(element.nest.loops) if isinstance(element, Dealt) else 0
+    return 1 if isinstance(element, Ordered) else len(element.nest.loops) if isinstance(element, Mapped) else 0
 
 
 def _instances(executed: list[Executed]) -> Iterator[isl.Set]:
-    """{ S[i] } that the leaves execute, in sets that are quickly subtracted."""
+    """{ S[i] } that the leaves execute, in sets that are quick to subtract."""
     for relation in _in_common_loops(executed):
-        alone = next((one for one in executed if one.relation is relation), None)
-        # Of a relation that is one piece this is known from where it is asked whether it runs
-        # anything twice.
+        alone = next((execution for execution in executed if execution.relation is relation), None)
+        # For a relation of one piece, the check for doubled instances has computed this.
         yield _ran(relation, None if alone is None or relation.n_basic_map() != 1 else alone.is_injective)
 
 
 def _ran(relation: isl.Map, is_injective: bool | None) -> isl.Set:
-    """range of { [plan instance] -> S[i] }, with the plan instance as a function of i where it is
+    """The range of { [plan instance] -> S[i] }, with the plan instance as a function of i if it is
     one.
 
-    A set is subtracted by the constraints of its pieces; in this form these have no unknowns
-    (fdtd-2d: 0.1 s in place of 12).
+    Subtraction works on the constraints of a set's pieces, which in this form have no existential
+    variables (fdtd-2d: 0.1 s instead of 12).
     """
-    found = isl.Set.empty(relation.range().get_space())
+    instances = isl.Set.empty(relation.range().get_space())
     for piece in relation.coalesce().get_basic_maps():
         inverse = isl.Map.from_basic_map(piece).reverse()
         is_function = inverse.is_single_valued() if is_injective is None else is_injective
         ran = isl.PwMultiAff.from_map(inverse).domain() if is_function else inverse.domain()
-        found = found.union(ran)
-    return found.coalesce()
+        instances = instances.union(ran)
+    return instances.coalesce()
 
 
 def _doubled(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
     seen: isl.Set | None = None
-    for one in executed:
-        instances = one.relation.range()
-        twice = None if one.is_injective else _not_injective(one.relation)
+    for execution in executed:
+        instances = execution.relation.range()
+        twice = None if execution.is_injective else _not_injective(execution.relation)
         if twice is None and seen is not None:
             twice = seen.intersect(instances)
         if twice is not None and not twice.is_empty():
@@ -124,9 +125,9 @@ def _not_injective(relation: isl.Map) -> isl.Set:
 
 
 def _uncovered(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
-    for one in executed:
-        launch = one.leaf.launch
-        nests = [element.nest for element in one.leaf.path if isinstance(element, Dealt)]
+    for execution in executed:
+        launch = execution.leaf.launch
+        nests = [element.nest for element in execution.leaf.path if isinstance(element, Mapped)]
         axes = {tile.axis for nest in nests for tile in nest.order if tile.axis is not None}
         if launch is None or axes >= set(launch.axes):
             continue

@@ -1,4 +1,4 @@
-"""Whether the numbers that a plan computes are of the types in which they are printed: exact integers need not be."""
+"""Whether a plan's integer literals fit the types that print them; exact integers need not."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tilepragma.plan.kernel_plan import ArrayArgument, HostCondition, KernelPlan
 
 
 def numbers_fit(plan: KernelPlan) -> bool:
-    """Whether they do in what was computed for launches: sections, conditions, bounds of loops and bodies."""
+    """Whether they fit in sections, conditions, loop bounds and bodies."""
     return all(map(_section_fits, plan.arrays)) and _fit(plan.conditions) and _fit(_steps(plan))
 
 
 def with_fitting_sections(arrays: Iterable[ArrayArgument]) -> tuple[ArrayArgument, ...]:
-    """The arguments, without the sections that have other numbers."""
+    """The arguments, without the sections whose numbers do not fit."""
     return tuple(array if _section_fits(array) else replace(array, section=()) for array in arrays)
 
 

@@ -1,11 +1,10 @@
-"""A plan's steps as the emitted program runs them: every statement with its instances and its place
-in time.
+"""A plan's steps as the emitted program runs them: every statement with its instances and its
+schedule.
 
-    { [h_1, …, h_k, i_1, …, i_n] : … }    the instances of a leaf: iterators of the host's loops, then of the launch's loops
+    { [h_1, …, h_k, i_1, …, i_n] : … }    a leaf's instances: iterators of host, then launch loops
 
-All loops count by their iterators, tiled ones too: Algorithm 1 deals every iteration of a loop out
-once, whatever the numbers of its tiles are. Where a tile nest puts them in time is
-`plan_proof_order`'s to say.
+All loops count by their iterators, tiled loops too: Algorithm 1 distributes every iteration of a
+loop once, whatever its tile counts. `verify/order.py` has the order of a tile nest.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ from tilepragma.poly.extrema import Quotient, bounded, greatest, least, satisfyi
 
 @dataclass(frozen=True)
 class ProvenLaunch:
-    """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until
-    its end. Of the copied objects it needs those in `needed` from before it. `scratchpads` are arrays
-    of which each gang has a part for itself.
+    """One launch. Every instance has a private copy of the objects `owned`, and of those `reduced`
+    until its end; of copied objects it needs the values of those in `needed` from before.
+    `scratchpads` are arrays with a private part for each gang.
     """
 
     name: str
@@ -56,7 +55,7 @@ class ProvenLaunch:
     needed: frozenset[DataObject] = frozenset()
     scratchpads: tuple[Scratchpad, ...] = ()
     pipelined: bool = False
-    """the loop around goes on before all of a round is done (`plan_proof_pipelines`)"""
+    """the loop around continues before a round is complete (`verify/pipelines.py`)"""
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,12 @@ class ProvenCondition:
 ProvenStep = ProvenLaunch | ProvenLoop | ProvenCondition
 
 
-# Elements of paths are the same where they are the very same object.
+# Path elements are compared by identity.
 
 
 @dataclass(frozen=True, eq=False)
-class At:
-    """Part `index` of the sequence `sequence`, of which the parts `barriers` are (or hold) barriers for all that passes by."""
+class InSequence:
+    """Part `index` of a sequence, whose parts `barriers` contain barriers for all that pass."""
 
     sequence: int
     index: int
@@ -92,7 +91,7 @@ class At:
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """The rounds of a loop in order: dimension `dimension` grows, or shrinks where `sign` is -1."""
+    """The rounds of a loop in order: dimension `dimension` grows, or shrinks if `sign` is -1."""
 
     dimension: int
     sign: int
@@ -100,7 +99,7 @@ class Ordered:
 
 @dataclass(frozen=True, eq=False)
 class Launched:
-    """From here on inside one launch."""
+    """What follows lies inside one launch."""
 
     launch: ProvenLaunch
 
@@ -109,9 +108,9 @@ Bounds = tuple[isl.PwAff | None, isl.PwAff | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Dealt:
-    """A tile nest: its loops have the dimensions from `first` on. `bounds`: { [i] -> [lower(i)] }
-    and upper of each, if affine, over all dimensions before its own.
+class Mapped:
+    """A tile nest, whose loops have the dimensions from `first` on. `bounds`: { [i] -> [lower(i)] }
+    and upper of each loop, if affine, over all dimensions before the loop's.
     """
 
     nest: TileNest
@@ -124,15 +123,13 @@ class Dealt:
         return any(tile.kind is TileKind.WORKER for tile in self.nest.order)
 
 
-Element = At | Ordered | Launched | Dealt
+Element = InSequence | Ordered | Launched | Mapped
 
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """A condition or bound on the way that is not affine, hence missing in the domain; `part` says
-    what it decides there.
-
-    Of a loop that is left early it is all of the body.
+    """A condition or bound around a leaf that is not affine, hence missing in the domain; `part`
+    tells what it decides. For a loop left early, `decides` is the whole body.
     """
 
     part: str
@@ -142,12 +139,12 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is
-    that If or Loop; or a Stage.
+    """A statement of the tree, the evaluation of an If's condition or a Loop's bounds (`node` is
+    that If or Loop), or a Stage.
 
-    `domain`: { [i] : … }, its instances. `frame` knows what iterators and settled scalars are here.
-    `scopes` has the declaration of every local in scope. `padded`: the instances that there are
-    besides, and more, where padded conditions are left out; None where there are no such.
+    `domain`: { [i] : … }, its instances. `frame` knows the iterators and settled scalars. `scopes`
+    has the declaration of every local in scope. `padded`: the instances, and further ones without
+    padded conditions; None without such conditions.
     """
 
     node: Any
@@ -161,13 +158,8 @@ class Leaf:
 
     @property
     def evaluated(self) -> tuple[Any, ...]:
-        """The nodes that each instance evaluates: of an If or a Loop the decision alone, of a Stage nothing."""
-        node = self.node
-        if isinstance(node, If):
-            return (node.condition,)
-        if isinstance(node, Loop):
-            return (node.lower, node.upper, node.step)
-        return () if isinstance(node, Stage) else (node,)
+        """What each instance evaluates: the decision of an If or a Loop, nothing of a Stage."""
+        return () if isinstance(self.node, Stage) else evaluated_parts(self.node)
 
     @property
     def depth(self) -> int:
@@ -175,19 +167,25 @@ class Leaf:
         return len(self.frame.iterators)
 
     def value(self, object_: DataObject) -> isl.PwAff | None:
-        """{ [i] -> [object(i)] }, where it is an iterator here or known otherwise."""
+        """{ [i] -> [object(i)] } for an iterator or a known scalar."""
         return self.frame.value(object_)
+
+
+def evaluated_parts(node: Any) -> tuple[Any, ...]:
+    """The parts of a leaf's node that it evaluates: only the decision of an If or a Loop."""
+    if isinstance(node, If):
+        return (node.condition,)
+    return (node.lower, node.upper, node.step) if isinstance(node, Loop) else (node,)
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A buffer, for each instance of the statement that it stands around, the one of the first
-    `depth` dimensions.
+    """A packed panel around a statement: one for each instance of the first `depth` dimensions.
 
-    `domain`: { [i, l] : … } over these and the iterations of its loops, where its condition holds;
-    `frame` knows what iterators are there. `opaque`: some bound is not affine. `leaves` are all
-    that runs meanwhile, whose instances begin with the same dimensions. `path` leads to the
-    statement; `waits`: workers wait for each other meanwhile.
+    `domain`: { [i, l] : … } over these and the iterations of its copy loops, where its condition
+    holds; `frame` is theirs. `opaque`: some bound is not affine. `leaves` are all in its scope;
+    their instances begin with the same dimensions. `path` leads to the statement; `waits`: workers
+    wait for each other inside.
     """
 
     buffer: Panel
@@ -203,7 +201,7 @@ class Held:
 
 def leaves(steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]) -> tuple[Leaf, ...]:
     """All leaves of a tree of steps, in textual order. `frame` is the outermost one, { [] };
-    `settled` are the scalars that hold throughout their scope what their declaration gives them.
+    `settled` are the scalars that keep their declaration's value throughout their scope.
     """
     return leaves_and_buffers(steps, frame, settled)[0]
 
@@ -211,15 +209,15 @@ def leaves(steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataO
 def leaves_and_buffers(
     steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]
 ) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
-    """The leaves, and the buffers that stand around some of them."""
+    """The leaves, and the packed panels around some of them."""
     walk = _Walk(settled)
-    walk.steps(steps, _Here(frame, isl.Set.universe(frame.space)))
+    walk.steps(steps, _Place(frame, isl.Set.universe(frame.space)))
     return tuple(walk.found), tuple(walk.held)
 
 
 @dataclass(frozen=True)
 class Inside:
-    """The rounds of a loop: the frame of its body, { [i, x] : x is an iterator's value }, and what is missing in that."""
+    """The rounds of a loop: its body's frame, { [i, x] : x is an iterator's value }."""
 
     frame: Frame
     domain: isl.Set
@@ -228,12 +226,12 @@ class Inside:
 
 def inside_loop(loop: Loop, leaf: Leaf) -> Inside:
     """The rounds of a loop whose bounds the leaf evaluates."""
-    here = _Walk(())._rounds(loop, _Here(leaf.frame, leaf.domain, opaque=leaf.opaque))
-    return Inside(here.frame, here.domain, here.opaque)
+    place = _Walk(())._rounds(loop, _Place(leaf.frame, leaf.domain, opaque=leaf.opaque))
+    return Inside(place.frame, place.domain, place.opaque)
 
 
 @dataclass(frozen=True)
-class _Here:
+class _Place:
     frame: Frame
     domain: isl.Set
     path: tuple[Element, ...] = ()
@@ -242,10 +240,10 @@ class _Here:
     launch: ProvenLaunch | None = None
     padded: isl.Set | None = None
 
-    def then(self, element: Element) -> _Here:
+    def then(self, element: Element) -> _Place:
         return replace(self, path=(*self.path, element))
 
-    def hidden(self, part: str, decides: Expression | Block) -> _Here:
+    def hidden(self, part: str, decides: Expression | Block) -> _Place:
         return replace(self, opaque=(*self.opaque, Opaque(part, decides, self.frame)))
 
 
@@ -256,10 +254,10 @@ class _Walk:
     held: list[Held] = field(default_factory=list)
     sequences: Iterator[int] = field(default_factory=itertools.count)
 
-    def steps(self, steps: tuple[ProvenStep, ...], here: _Here) -> None:
+    def steps(self, steps: tuple[ProvenStep, ...], place: _Place) -> None:
         sequence = next(self.sequences)
         for index, step in enumerate(steps):
-            inside = here.then(At(sequence, index))
+            inside = place.then(InSequence(sequence, index))
             if isinstance(step, ProvenLaunch):
                 self._block(step.body, replace(inside.then(Launched(step)), launch=step))
             elif isinstance(step, ProvenLoop):
@@ -267,81 +265,81 @@ class _Walk:
             else:
                 self.steps(step.steps, self._restrict(step.condition, inside, holds=True))
 
-    def _block(self, block: Block, here: _Here) -> None:
+    def _block(self, block: Block, place: _Place) -> None:
         sequence = next(self.sequences)
         barriers = tuple(index for index, statement in enumerate(block.statements) if _waits(statement))
         for index, statement in enumerate(block.statements):
-            inside = here.then(At(sequence, index, barriers))
+            inside = place.then(InSequence(sequence, index, barriers))
             self._statement(statement, inside)
             if isinstance(statement, Declaration):
-                known = declare(statement, here.frame, self.settled)
-                scopes = {**here.scopes, **{declarator.object: self.found[-1] for declarator in statement.declarators}}
-                here = replace(here, frame=known, scopes=scopes)
+                frame = declare(statement, place.frame, self.settled)
+                scopes = {**place.scopes, **{declared.object: self.found[-1] for declared in statement.declarators}}
+                place = replace(place, frame=frame, scopes=scopes)
 
-    def _statement(self, statement: Statement, here: _Here) -> None:
+    def _statement(self, statement: Statement, place: _Place) -> None:
         if isinstance(statement, Block):
-            self._block(statement, here)
+            self._block(statement, place)
         elif isinstance(statement, Loop):
-            self._block(statement.body, self._loop(statement, here))
+            self._block(statement.body, self._loop(statement, place))
         elif isinstance(statement, TileNest):
-            self._nest(statement, here)
+            self._nest(statement, place)
         elif isinstance(statement, PackedPanels):
-            self._buffered(statement, here)
+            self._buffered(statement, place)
         elif isinstance(statement, If):
             sequence = next(self.sequences)
-            self._leaf(statement, here.then(At(sequence, 0)))
-            inside = self._restrict(statement.condition, here.then(At(sequence, 1)), holds=True)
-            self._block(statement.then, replace(inside, padded=here.domain) if statement.padded else inside)
+            self._leaf(statement, place.then(InSequence(sequence, 0)))
+            inside = self._restrict(statement.condition, place.then(InSequence(sequence, 1)), holds=True)
+            self._block(statement.then, replace(inside, padded=place.domain) if statement.padded else inside)
             if statement.otherwise is not None:
-                inside = self._restrict(statement.condition, here.then(At(sequence, 2)), holds=False)
+                inside = self._restrict(statement.condition, place.then(InSequence(sequence, 2)), holds=False)
                 self._block(statement.otherwise, inside)
         elif not isinstance(statement, Barrier):
-            self._leaf(statement, here)
+            self._leaf(statement, place)
 
-    def _buffered(self, statement: PackedPanels, here: _Here) -> None:
-        """The body as it stands: buffers change nothing of it where they are right."""
+    def _buffered(self, statement: PackedPanels, place: _Place) -> None:
+        """The body as it is: correct panels do not change it."""
         first = len(self.found)
-        self._block(statement.body, here)
+        self._block(statement.body, place)
         for buffer in statement.buffers:
-            inside = here
+            inside = place
             for loop in buffer.loops:
                 inside = self._rounds(loop, inside)
             for declaration in buffer.declarations:
                 inside = replace(inside, frame=declare(declaration, inside.frame, self.settled))
             for condition in buffer.conditions:
                 inside = self._restrict(condition, inside, holds=True)
-            opaque = len(inside.opaque) > len(here.opaque)
-            depth = len(here.frame.iterators)
+            opaque = len(inside.opaque) > len(place.opaque)
+            depth = len(place.frame.iterators)
             inner = tuple(self.found[first:])
             waits = workers_meet(statement.body)
             self.held.append(
-                Held(buffer, depth, inside.frame, inside.domain, opaque, inner, here.path, here.launch, waits)
+                Held(buffer, depth, inside.frame, inside.domain, opaque, inner, place.path, place.launch, waits)
             )
 
-    def _leaf(self, node: Any, here: _Here) -> None:
+    def _leaf(self, node: Any, place: _Place) -> None:
         self.found.append(
-            Leaf(node, here.path, here.frame, here.domain, here.opaque, here.scopes, here.launch, here.padded)
+            Leaf(node, place.path, place.frame, place.domain, place.opaque, place.scopes, place.launch, place.padded)
         )
 
-    def _restrict(self, expression: Expression, here: _Here, *, holds: bool) -> _Here:
+    def _restrict(self, expression: Expression, place: _Place, *, holds: bool) -> _Place:
         try:
-            where = satisfying(expression, here.frame).coalesce()
+            where = satisfying(expression, place.frame).coalesce()
         except NotAffineError:
-            return here.hidden("then" if holds else "else", expression)
-        domain = here.domain.intersect(where) if holds else here.domain.subtract(where)
-        return replace(here, domain=domain)
+            return place.hidden("then" if holds else "else", expression)
+        domain = place.domain.intersect(where) if holds else place.domain.subtract(where)
+        return replace(place, domain=domain)
 
-    def _loop(self, loop: Loop, here: _Here) -> _Here:
-        """Inside the loop, behind the leaf that evaluates its bounds."""
+    def _loop(self, loop: Loop, place: _Place) -> _Place:
+        """Inside the loop, after the leaf that evaluates its bounds."""
         sequence = next(self.sequences)
-        self._leaf(loop, here.then(At(sequence, 0)))
-        element = Ordered(len(here.frame.iterators), -1 if loop.decreasing else 1)
-        return self._rounds(loop, here.then(At(sequence, 1))).then(element)
+        self._leaf(loop, place.then(InSequence(sequence, 0)))
+        element = Ordered(len(place.frame.iterators), -1 if loop.decreasing else 1)
+        return self._rounds(loop, place.then(InSequence(sequence, 1))).then(element)
 
-    def _nest(self, nest: TileNest, here: _Here) -> None:
+    def _nest(self, nest: TileNest, place: _Place) -> None:
         sequence = next(self.sequences)
         bounds: list[Bounds] = []
-        inside = here
+        inside = place
         evaluated = []
         for tiled in nest.loops:
             evaluated.append((tiled.loop, inside))
@@ -353,23 +351,23 @@ class _Walk:
                 else (_affine(tiled.loop.lower, frame), _affine(tiled.loop.upper, frame))
             )
             inside = self._rounds(tiled.loop, inside)
-        element = Dealt(nest, len(here.frame.iterators), tuple(bounds))
+        element = Mapped(nest, len(place.frame.iterators), tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):
-            self._leaf(loop, around.then(element).then(At(sequence, index)))
-        self._block(nest.body, inside.then(element).then(At(sequence, len(nest.loops))))
+            self._leaf(loop, around.then(element).then(InSequence(sequence, index)))
+        self._block(nest.body, inside.then(element).then(InSequence(sequence, len(nest.loops))))
 
-    def _rounds(self, loop: Loop, here: _Here) -> _Here:
-        """{ [i, x] : x is an iterator's value }, what is not affine of it being left out."""
+    def _rounds(self, loop: Loop, place: _Place) -> _Place:
+        """{ [i, x] : x is an iterator's value }, without what is not affine."""
         if leaves_early(loop.body):
-            here = here.hidden("left early", loop.body)
-        frame = here.frame.inside(loop.iterator)
-        domain = here.domain.add_dims(isl.dim_type.set, 1)
+            place = place.hidden("left early", loop.body)
+        frame = place.frame.inside(loop.iterator)
+        domain = place.domain.add_dims(isl.dim_type.set, 1)
         limits: tuple[tuple[str, Expression, Callable[[], isl.Set]], ...] = (
-            ("lower", loop.lower, lambda: _beyond("<=" if loop.decreasing else ">=", loop.lower, here.frame, frame)),
-            ("upper", loop.upper, lambda: _beyond(loop.holds_inside, loop.upper, here.frame, frame)),
-            ("step", loop.step, lambda: _strides(loop, here.frame, frame)),
+            ("lower", loop.lower, lambda: _beyond("<=" if loop.decreasing else ">=", loop.lower, place.frame, frame)),
+            ("upper", loop.upper, lambda: _beyond(loop.holds_inside, loop.upper, place.frame, frame)),
+            ("step", loop.step, lambda: _strides(loop, place.frame, frame)),
         )
-        hidden = here
+        hidden = place
         for part, expression, limit in limits:
             try:
                 domain = domain.intersect(limit())
@@ -379,7 +377,7 @@ class _Walk:
 
 
 def _waits(statement: Statement) -> bool:
-    """Whether all workers that pass by the statement wait in it."""
+    """Whether all workers that pass the statement wait in it."""
     if isinstance(statement, Block):
         return any(_waits(inner) for inner in statement.statements)
     return isinstance(statement, Barrier)
@@ -393,7 +391,7 @@ def _affine(expression: Expression, frame: Frame) -> isl.PwAff | None:
 
 
 def _beyond(operator: str, bound: Expression, outside: Frame, inside: Frame) -> isl.Set:
-    """{ [i, x] : x operator bound(i) }, the bound being evaluated outside the loop."""
+    """{ [i, x] : x operator bound(i) }, with the bound evaluated outside the loop."""
     parts = least(bound, outside) if operator in ("<", "<=") else greatest(bound, outside)
     lifted = tuple(Quotient(part.dividend.add_dims(isl.dim_type.in_, 1), part.divisor) for part in parts)
     return bounded(inside.iterator(len(outside.iterators)), operator, lifted, inside)

@@ -1,18 +1,17 @@
-"""Proof that a region whose arrays lie elsewhere while it runs, each element in one place, computes
-what the original computes.
+"""Proof that a region on arrays with other layouts, one place an element, computes the same.
 
 The two are the same text but for the storage that accesses name, and for copies B[k] = A[x] before
-all else and A[x] = B[k] behind it. With
+and A[x] = B[k] after everything else. Let
 
-    phi = { B[k] -> A[x] }   what the copies before bring where
+    phi = { B[k] -> A[x] }   the elements that the copies before bring to places
 
-injective, and no element in two places, each access of the changed region touches the place of what
-the original touches:
+be injective, with no element in two places. Then each access of the changed region must touch the
+place of the element that the original touches:
 
     { R[i] -> B[k] } . phi  =  { R[i] -> A[x] }
 
-so that places have the values of their elements at all times. Copies back are of places to their
-elements, and of all that was written.
+so that places always hold the values of their elements. Copies back must copy places to their
+elements, and all that was written.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, 
 from tilepragma.poly.scop import Reference, Scop
 from tilepragma.verify.storage import (
     Copy,
-    OwnStorage,
+    StorageMap,
     Version,
     added_copies,
     added_nodes,
@@ -41,17 +40,16 @@ from tilepragma.verify.storage import (
 )
 
 
-def layout_fault(original: Version, changed: Version, own: OwnStorage, touching: Scop | None = None) -> str | None:
-    """Why the two are not proven to compute the same, a clause; None where they are. `touching` is
-    of statements that surely touch what copies may touch: those of the original where none are
-    given.
+def layout_fault(original: Version, changed: Version, storage: StorageMap, touching: Scop | None = None) -> str | None:
+    """Why the two are not proven to compute the same, a clause; None where they are. `touching` has
+    statements that surely touch what copies may touch; the original's by default.
     """
-    added = added_nodes(own)
-    if not same_text(without(original.statements, set()), without(changed.statements, added), own.instead):
+    added = added_nodes(storage)
+    if not same_text(without(original.statements, set()), without(changed.statements, added), storage.instead):
         return "the text differs in more than storage"
     try:
         with operation_limit(changed.scop.context, DEFAULT_LIMIT, "proving that arrays lie elsewhere"):
-            return _fault(original, changed, own, added, touching or original.scop)
+            return _fault(original, changed, storage, added, touching or original.scop)
     except OperationLimitError as unknown:
         return str(unknown).rstrip(".")
 
@@ -59,17 +57,14 @@ def layout_fault(original: Version, changed: Version, own: OwnStorage, touching:
 def moved_dependences(
     original: Scop, dependences: Sequence[Dependence], changed: Scop, instead: Mapping[DataObject, DataObject]
 ) -> tuple[Dependence, ...] | None:
-    """The dependences of statements whose arrays lie elsewhere, where `layout_fault` found nothing
-    wrong with that: those of the original ones, as two accesses touch one place where they touched
-    one element. None where they are not the same statements.
+    """The dependences of statements on moved arrays for which `layout_fault` is None: those of the
+    original, since accesses share a place where they shared an element. None for other statements.
     """
     pairs = list(zip(original.statements, changed.statements, strict=False))
     if len(original.statements) != len(changed.statements) or not all(is_twin(*pair, instead) for pair in pairs):
         return None
-    statements = {one.name: twin for one, twin in pairs if one.name == twin.name}
-    references = {
-        id(mine): theirs for one, twin in pairs for mine, theirs in zip(one.references, twin.references, strict=True)
-    }
+    statements = {statement.name: twin for statement, twin in pairs if statement.name == twin.name}
+    references = {id(old): new for pair in pairs for old, new in zip(*(part.references for part in pair), strict=True)}
     if len(statements) < len(pairs):
         return None
     return tuple(
@@ -84,39 +79,42 @@ def moved_dependences(
     )
 
 
-def _fault(original: Version, changed: Version, own: OwnStorage, added: frozenset[int], touching: Scop) -> str | None:
-    found = tuple(added_copies(changed.scop, added))
-    copies = [one for one in found if one is not None]
-    if len(copies) < len(found):
+def _fault(
+    original: Version, changed: Version, storage: StorageMap, added: frozenset[int], touching: Scop
+) -> str | None:
+    added_statements = tuple(added_copies(changed.scop, added))
+    copies = [copy for copy in added_statements if copy is not None]
+    if len(copies) < len(added_statements):
         return "what is added is more than a copy"
-    before = [copy for copy in copies if copy.target.reference.object in own.instead]
-    after = [copy for copy in copies if copy.source.reference.object in own.instead]
-    if len(before) + len(after) != len(copies) or not all(_is_of_its_array(copy, own) for copy in copies):
+    before = [copy for copy in copies if copy.target.reference.object in storage.instead]
+    after = [copy for copy in copies if copy.source.reference.object in storage.instead]
+    if len(before) + len(after) != len(copies) or not all(_is_of_its_array(copy, storage) for copy in copies):
         return "a copy touches other arrays"
-    if not _surround(changed, own, before):
+    if not _surround(changed, storage, before):
         return "copies do not stand before and behind all else"
     if not all(is_touched(site, touching) for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches elements that the region does not, which need not be there"
     places = {
-        new: _united([_moved(one) for one in before if one.target.reference.object == new]) for new in own.instead
+        new: _united([_moved(fill) for fill in before if fill.target.reference.object == new])
+        for new in storage.instead
     }
     return (
-        _misplaced(places, own)
-        or _other_accesses(original.scop, changed.scop, places, own, added)
-        or _lost(original.scop, after, places, own)
+        _misplaced(places, storage)
+        or _other_accesses(original.scop, changed.scop, places, storage, added)
+        or _lost(original.scop, after, places, storage)
     )
 
 
-def _is_of_its_array(copy: Copy, own: OwnStorage) -> bool:
-    """Whether it goes between a new object and the one whose values that holds, and is exact."""
+def _is_of_its_array(copy: Copy, storage: StorageMap) -> bool:
+    """Whether it copies between a new object and its original, and is exact."""
     source, target = copy.source.reference, copy.target.reference
-    pair = (target.object, source.object) if target.object in own.instead else (source.object, target.object)
-    return own.instead.get(pair[0]) == pair[1] and source.exact and target.exact
+    pair = (target.object, source.object) if target.object in storage.instead else (source.object, target.object)
+    return storage.instead.get(pair[0]) == pair[1] and source.exact and target.exact
 
 
-def _surround(changed: Version, own: OwnStorage, before: Sequence[Copy]) -> bool:
-    """Whether the added statements are the first and the last of the region, those first that bring values to new objects."""
-    marks = {id(copy) for copy in own.copies}
+def _surround(changed: Version, storage: StorageMap, before: Sequence[Copy]) -> bool:
+    """Whether the added statements are the first ones, which fill new objects, or last."""
+    marks = {id(copy) for copy in storage.copies}
     first = {id(copy.target.statement.node) for copy in before}
     kinds = []
     for statement in changed.statements:
@@ -130,7 +128,7 @@ def _surround(changed: Version, own: OwnStorage, before: Sequence[Copy]) -> bool
 
 
 def _leaves(changed: Version, inside: set[int]) -> set[int]:
-    """The identities of the Scop's statements among those nodes."""
+    """The identities of the SCoP's statements among those nodes."""
     return {id(statement.node) for statement in changed.scop.statements if id(statement.node) in inside}
 
 
@@ -143,7 +141,7 @@ def _united(relations: Sequence[isl.Map]) -> isl.Map | None:
     return reduce(isl.Map.union, relations).coalesce() if relations else None
 
 
-def _misplaced(places: Mapping[DataObject, isl.Map | None], own: OwnStorage) -> str | None:
+def _misplaced(places: Mapping[DataObject, isl.Map | None], storage: StorageMap) -> str | None:
     """Whether some element has two places, or a place two elements."""
     taken: dict[DataObject, isl.Set] = {}
     for new, phi in places.items():
@@ -151,7 +149,7 @@ def _misplaced(places: Mapping[DataObject, isl.Map | None], own: OwnStorage) -> 
             return f"nothing is copied to '{new.name}'"
         if not phi.is_single_valued() or not phi.is_injective():
             return f"a place in '{new.name}' is not that of one element"
-        elements, old = phi.range(), own.instead[new]
+        elements, old = phi.range(), storage.instead[new]
         if old in taken and not taken[old].is_disjoint(elements):
             return f"an element of '{old.host}' has two places"
         taken[old] = taken[old].union(elements) if old in taken else elements
@@ -159,45 +157,49 @@ def _misplaced(places: Mapping[DataObject, isl.Map | None], own: OwnStorage) -> 
 
 
 def _other_accesses(
-    original: Scop, changed: Scop, places: Mapping[DataObject, isl.Map | None], own: OwnStorage, added: frozenset[int]
+    original: Scop,
+    changed: Scop,
+    places: Mapping[DataObject, isl.Map | None],
+    storage: StorageMap,
+    added: frozenset[int],
 ) -> str | None:
     """Whether an access touches another place than that of its element."""
     twins = [statement for statement in changed.statements if id(statement.node) not in added]
     if len(twins) != len(original.statements):
         return "statements are missing"
-    kept = frozenset(own.instead.values())
-    for one, twin in zip(original.statements, twins, strict=True):
-        if not is_twin(one, twin, own.instead):
+    moved_arrays = frozenset(storage.instead.values())
+    for old, twin in zip(original.statements, twins, strict=True):
+        if not is_twin(old, twin, storage.instead):
             return "a statement runs at other times, or touches other things"
-        for mine, theirs in zip(one.references, twin.references, strict=True):
-            if mine.object in kept and not _is_at_its_place(mine, theirs, places.get(theirs.object)):
-                return f"an access to '{mine.object.host}' does not touch the place of its element"
+        for reference, moved in zip(old.references, twin.references, strict=True):
+            if reference.object in moved_arrays and not _is_at_its_place(reference, moved, places.get(moved.object)):
+                return f"an access to '{reference.object.host}' does not touch the place of its element"
     return None
 
 
-def _is_at_its_place(mine: Reference, theirs: Reference, phi: isl.Map | None) -> bool:
-    if phi is None or not mine.exact or not theirs.exact or mine.member != theirs.member:
+def _is_at_its_place(reference: Reference, moved: Reference, phi: isl.Map | None) -> bool:
+    if phi is None or not reference.exact or not moved.exact or reference.member != moved.member:
         return False
-    name = mine.relation.get_tuple_name(isl.dim_type.in_)
-    return bool(theirs.relation.apply_range(phi).set_tuple_name(isl.dim_type.in_, name).is_equal(mine.relation))
+    name = reference.relation.get_tuple_name(isl.dim_type.in_)
+    return bool(moved.relation.apply_range(phi).set_tuple_name(isl.dim_type.in_, name).is_equal(reference.relation))
 
 
 def _lost(
-    original: Scop, after: Sequence[Copy], places: Mapping[DataObject, isl.Map | None], own: OwnStorage
+    original: Scop, after: Sequence[Copy], places: Mapping[DataObject, isl.Map | None], storage: StorageMap
 ) -> str | None:
-    """Whether something that was written does not come back, or comes back to another element."""
+    """Whether a written element does not come back, or comes back to another element."""
     for copy in after:
         phi = places[copy.source.reference.object]
         if phi is None or not _moved(copy).reverse().is_subset(phi):
             return "a copy brings a value to another element"
-    for old in dict.fromkeys(own.instead.values()):
-        if old in own.dead:
+    for old in dict.fromkeys(storage.instead.values()):
+        if old in storage.dead:
             continue
-        back = [one.target.reference.relation.range() for one in after if one.target.reference.object == old]
+        back = [copy.target.reference.relation.range() for copy in after if copy.target.reference.object == old]
         wanted = [
             reference.relation.range()
-            for each in original.statements
-            for reference in each.references
+            for statement in original.statements
+            for reference in statement.references
             if reference.object == old and reference.writes
         ]
         if wanted and not (back and reduce(isl.Set.union, wanted).is_subset(reduce(isl.Set.union, back))):

@@ -1,6 +1,4 @@
-"""Locals are those of the iteration that the user declared them in: the declaration in scope is the
-very one, and lies in the same iterations of its loops.
-"""
+"""Locals belong to their iteration: each use is in the scope of its own declaration."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ from tilepragma.verify.statement_matching import Executed, Finding, Sources, nam
 
 def broken_scopes(executed: Iterable[Executed], sources: Sources) -> Iterator[Finding]:
     """A sentence for every statement that uses a local of another iteration."""
-    for one in executed:
-        for object_ in {reference.object for reference in one.statement.references}:
-            if object_.scope is not Scope.LOCAL or _declares(one.statement.node, object_):
+    for execution in executed:
+        for object_ in {reference.object for reference in execution.statement.references}:
+            if object_.scope is not Scope.LOCAL or _declares(execution.statement.node, object_):
                 continue
-            if not _of_this_iteration(object_, one, sources):
-                text = f"'{object_.host}' in the {where(one.statement)} is not that of its iteration"
+            if not _of_this_iteration(object_, execution, sources):
+                text = f"'{object_.host}' in the {where(execution.statement)} is not that of its iteration"
                 yield Finding("locals belong to their iteration", text, False)
 
 
@@ -28,18 +26,18 @@ def _declares(node: Statement, object_: DataObject) -> bool:
     return isinstance(node, Declaration) and any(declarator.object == object_ for declarator in node.declarators)
 
 
-def _of_this_iteration(object_: DataObject, one: Executed, sources: Sources) -> bool:
-    declaration = one.leaf.scopes.get(object_)
-    found = sources.of(declaration) if declaration is not None else None
-    if declaration is None or found is None:
+def _of_this_iteration(object_: DataObject, execution: Executed, sources: Sources) -> bool:
+    declaration = execution.leaf.scopes.get(object_)
+    match = sources.of(declaration) if declaration is not None else None
+    if declaration is None or match is None:
         return False
-    source, places = found
+    source, places = match
     for iterator in source.leaf.frame.iterators:
         then = declaration.value(name_of(iterator, declaration, places))
-        now = one.leaf.value(name_of(iterator, one.leaf, one.places))
+        now = execution.leaf.value(name_of(iterator, execution.leaf, execution.places))
         if then is None or now is None:
             return False
-        then = then.add_dims(isl.dim_type.in_, one.leaf.depth - declaration.depth)
-        if not (then.plain_is_equal(now) or one.leaf.domain.is_subset(then.eq_set(now))):
+        then = then.add_dims(isl.dim_type.in_, execution.leaf.depth - declaration.depth)
+        if not (then.plain_is_equal(now) or execution.leaf.domain.is_subset(then.eq_set(now))):
             return False
     return True

@@ -1,12 +1,13 @@
-"""Proof that a region whose loops count their iterations does what the region with steps does.
+"""Proof that a region with normalised loops does what the region with steps does.
 
 The two are the same text, but that a loop over i may be one over x, with value(x) = lower + step x
-in the place of i, where
+in place of i, where
 
-    { [o, lower + step x] : 0 <= x < upper' }  =  { [o, i] : lower <= i < upper, (i - lower) mod |step| = 0 }
+    { [o, lower + step x] : 0 <= x < upper' }
+    =  { [o, i] : lower <= i < upper, (i - lower) mod |step| = 0 }
 
-for all values o of the loops around (and so for other comparisons). Step by step the iterations of
-one are then those of the other, in order.
+for all values o of the loops around (likewise for other comparisons). The iterations of one are
+then those of the other, in order.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _OUT, _SET = isl.dim_type.out, isl.dim_type.set
 
 
 def unit_step_fault(stepped: Block, unit: Block, written: frozenset[DataObject]) -> str | None:
-    """Why the two, which change the objects `written`, are not proven to do the same, a clause; None where they are."""
+    """Why the two, which write `written`, are not proven to do the same; None where they are."""
     context = isl.Context()
     old = set(_objects(stepped))
     try:
@@ -43,7 +44,7 @@ def unit_step_fault(stepped: Block, unit: Block, written: frozenset[DataObject])
 
 
 class _DifferentError(Exception):
-    """What is not the same, a clause."""
+    """How the regions differ, a clause."""
 
 
 def _objects(body: Block) -> Iterator[DataObject]:
@@ -56,89 +57,89 @@ def _objects(body: Block) -> Iterator[DataObject]:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """`values`: what stands for each iterator of the region with steps that the other one does without. `known` are the former's objects."""
+    """`values` replace iterators of the region with steps, whose objects are `known`."""
 
     frame: Frame
     values: Mapping[DataObject, Polynomial]
     known: frozenset[DataObject]
 
-    def same(self, one: Any, other: Any) -> None:
-        """Raises _DifferentError unless the other is the one, with these values."""
-        if isinstance(one, Access) and one.object in self.values:
-            if polynomial(other) != self.values[one.object] or other.type != one.type:
-                raise _DifferentError(f"'{one.object.host}' has another value in some iteration")
-        elif isinstance(one, Loop) and isinstance(other, Loop):
-            self._loops(one, other)
-        elif isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
-            for part, twin in zip(one, other, strict=True):
+    def same(self, old: Any, new: Any) -> None:
+        """Raises _DifferentError unless `new` is `old` with these values."""
+        if isinstance(old, Access) and old.object in self.values:
+            if polynomial(new) != self.values[old.object] or new.type != old.type:
+                raise _DifferentError(f"'{old.object.host}' has another value in some iteration")
+        elif isinstance(old, Loop) and isinstance(new, Loop):
+            self._loops(old, new)
+        elif isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
+            for part, twin in zip(old, new, strict=True):
                 self.same(part, twin)
         elif (
-            not dataclasses.is_dataclass(one)
-            or isinstance(one, (DataObject, SourceRange))
-            or type(one) is not type(other)
+            not dataclasses.is_dataclass(old)
+            or isinstance(old, (DataObject, SourceRange))
+            or type(old) is not type(new)
         ):
-            if one != other:
+            if old != new:
                 raise _DifferentError("the text differs in more than steps")
         else:
-            for field in dataclasses.fields(one):
+            for field in dataclasses.fields(old):
                 if field.compare:
-                    mine, theirs = getattr(one, field.name), getattr(other, field.name)
-                    (self._subscripts if isinstance(one, Access) and field.name == "subscripts" else self.same)(
-                        mine, theirs
+                    old_field, new_field = getattr(old, field.name), getattr(new, field.name)
+                    (self._subscripts if isinstance(old, Access) and field.name == "subscripts" else self.same)(
+                        old_field, new_field
                     )
 
-    def _subscripts(self, one: tuple[Expression, ...], other: tuple[Expression, ...]) -> None:
-        """Sums may be collected in another way."""
-        if len(one) != len(other):
+    def _subscripts(self, old: tuple[Expression, ...], new: tuple[Expression, ...]) -> None:
+        """Subscripts may collect their sums in another way."""
+        if len(old) != len(new):
             raise _DifferentError("the text differs in more than steps")
-        for mine, theirs in zip(one, other, strict=True):
+        for old_part, new_part in zip(old, new, strict=True):
             try:
-                self.same(mine, theirs)
+                self.same(old_part, new_part)
             except _DifferentError:
-                if self._value(mine) != polynomial(theirs):
+                if self._value(old_part) != polynomial(new_part):
                     raise
 
-    def _value(self, one: Expression) -> Polynomial:
-        value = polynomial(one)
+    def _value(self, old: Expression) -> Polynomial:
+        value = polynomial(old)
         for iterator, instead in self.values.items():
             value = value.substitute(access_to(iterator), instead)
         return value
 
-    def _loops(self, one: Loop, other: Loop) -> None:
-        values = {iterator: value for iterator, value in self.values.items() if iterator != one.iterator}
-        inside = dataclasses.replace(self, frame=self.frame.inside(other.iterator), values=values)
-        if one.iterator == other.iterator:
+    def _loops(self, old: Loop, new: Loop) -> None:
+        values = {iterator: value for iterator, value in self.values.items() if iterator != old.iterator}
+        inside = dataclasses.replace(self, frame=self.frame.inside(new.iterator), values=values)
+        if old.iterator == new.iterator:
             for name in ("declares_iterator", "comparison", "decreasing", "lower", "upper", "step", "directive"):
-                self.same(getattr(one, name), getattr(other, name))
+                self.same(getattr(old, name), getattr(new, name))
         else:
-            self._counts(one, other, inside.frame)
-            value = self._value(one.lower) + of_atom(access_to(other.iterator)) * polynomial(one.step)
-            inside = dataclasses.replace(inside, values={**values, one.iterator: value})
-        inside.same(one.body, other.body)
+            self._counts(old, new, inside.frame)
+            value = self._value(old.lower) + of_atom(access_to(new.iterator)) * polynomial(old.step)
+            inside = dataclasses.replace(inside, values={**values, old.iterator: value})
+        inside.same(old.body, new.body)
 
-    def _counts(self, one: Loop, other: Loop, frame: Frame) -> None:
+    def _counts(self, old: Loop, new: Loop, frame: Frame) -> None:
         """The equation above."""
-        index, step = other.iterator, polynomial(one.step).constant
-        plain = (polynomial(other.lower).constant, polynomial(other.step).constant, other.comparison, other.decreasing)
-        if plain != (0, 1, "<", False) or not other.declares_iterator or other.directive != one.directive:
+        index, step = new.iterator, polynomial(old.step).constant
+        plain = (polynomial(new.lower).constant, polynomial(new.step).constant, new.comparison, new.decreasing)
+        if plain != (0, 1, "<", False) or not new.declares_iterator or new.directive != old.directive:
             raise _DifferentError(f"the loop over '{index.host}' does not count from 0")
-        if index in self.known or index.scope is not Scope.LOCAL or index.element != one.iterator.element:
+        if index in self.known or index.scope is not Scope.LOCAL or index.element != old.iterator.element:
             raise _DifferentError(f"'{index.host}' is no iterator of its own")
-        if not step or one.decreasing != (step < 0) or one.comparison == "!=":
-            raise _DifferentError(f"the loop over '{one.iterator.host}' has no constant step")
+        if not step or old.decreasing != (step < 0) or old.comparison == "!=":
+            raise _DifferentError(f"the loop over '{old.iterator.host}' has no constant step")
         last = len(frame.iterators) - 1
         place = frame.iterator(last)
-        start, end = (affine(self._substituted(bound), frame) for bound in (one.lower, one.upper))
+        start, end = (affine(self._substituted(bound), frame) for bound in (old.lower, old.upper))
         size = whole_number(frame.context, abs(step))
-        wanted = compare(place, "<=" if one.decreasing else ">=", start) & compare(place, one.comparison, end)
+        wanted = compare(place, "<=" if old.decreasing else ">=", start) & compare(place, old.comparison, end)
         wanted &= place.sub(start).mod_val(size).eq_set(frame.number(0))
-        counted = compare(place, ">=", frame.number(0)) & compare(place, "<", affine(other.upper, frame))
+        counted = compare(place, ">=", frame.number(0)) & compare(place, "<", affine(new.upper, frame))
         value = start.add(place.mul(frame.number(step)))
-        kept = isl.Map.identity(counted.get_space().map_from_set()).project_out(_OUT, last, 1)
-        found = counted.apply(kept.flat_range_product(isl.Map.from_pw_aff(value)))
-        if not found.is_equal(wanted):
+        outer = isl.Map.identity(counted.get_space().map_from_set()).project_out(_OUT, last, 1)
+        iterations = counted.apply(outer.flat_range_product(isl.Map.from_pw_aff(value)))
+        if not iterations.is_equal(wanted):
             raise _DifferentError(
-                f"the loop over '{index.host}' has other iterations than that over '{one.iterator.host}'"
+                f"the loop over '{index.host}' has other iterations than that over '{old.iterator.host}'"
             )
 
     def _substituted(self, bound: Expression) -> Expression:

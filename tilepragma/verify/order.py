@@ -1,13 +1,13 @@
-"""Whether a plan runs dependences forward: { A[i] -> B[j] } between instances of two leaves, A's
-being needed first.
+"""Whether a plan runs dependences forward: { A[i] -> B[j] } between instances of two leaves, where
+A's must run first.
 
-An instance is earlier than another where a sequential loop or the text puts it first (launches
-among them), both being run by one worker, or by workers of one gang with a barrier between. Gangs
-and threads of one launch never wait for each other.
+An instance is earlier than another where a sequential loop or the text (launches included) puts it
+first, if one worker runs both, or workers of one gang with a barrier between them. Gangs and
+threads of one launch never wait for each other.
 
-Tiles are proven for all their sizes at once: the tiles of a loop hold the digits of the iteration's
-number, of which the first that differs between two iterations differs as they do, and those after
-it in any way (as in `poly/tile_legality`).
+Tiles are proven for all sizes together: the tiles of a loop hold the digits of the iteration's
+number. The first digit that differs between two iterations differs as they do, later digits in any
+way (as in `poly/tile_legality`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Axis
-from tilepragma.verify.launch_tree_relation import At, Dealt, Element, Launched, Leaf, Ordered
+from tilepragma.verify.launch_tree_relation import Element, InSequence, Launched, Leaf, Mapped, Ordered
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -31,36 +31,34 @@ class Broken:
 
 
 def out_of_order(first: Leaf, second: Leaf, pairs: isl.Map, *, alone: bool = False) -> Broken | None:
-    """What of `pairs`, { A[i] -> B[j] : i must run before j } over the leaves' dimensions, does
-    not; None where all does.
+    """The part of `pairs`, { A[i] -> B[j] : i must run before j } over the leaves' dimensions, that
+    does not run in order; None without any.
 
-    `alone`: every instance has a copy of its own of what the pairs are about, so that only the
-    order in one instance matters.
+    `alone`: every instance has a private copy of the object of the pairs, so that only the order in
+    one instance matters.
     """
     return None if pairs.is_empty() else _Order(first, second, pairs, alone).find()
 
 
 def text_orders(first: Leaf, second: Leaf) -> bool:
-    """Whether all of A runs before all of B because it stands before it and no loop or launch is
-    around both: then `out_of_order` is None for any pairs.
-    """
-    for one, other in zip(first.path, second.path, strict=False):
-        if not isinstance(one, At) or not isinstance(other, At):
+    """Whether A runs before B by the text alone; `out_of_order` is then None for any pairs."""
+    for element, counterpart in zip(first.path, second.path, strict=False):
+        if not isinstance(element, InSequence) or not isinstance(counterpart, InSequence):
             return False
-        if one is not other:
-            return one.index < other.index
+        if element is not counterpart:
+            return element.index < counterpart.index
     return False
 
 
 def by_two_workers(first: Leaf, second: Leaf, pairs: isl.Map) -> isl.Map:
-    """What of `pairs`, { A[i] -> B[j] } of one gang, two workers may run, or one in different rounds of the loops that are dealt out."""
+    """The `pairs` of one gang that two workers, or different rounds of mapped loops, run."""
     axes = () if first.launch is None else first.launch.axes
     apart = _Order(first, second, pairs, alone=False).apart([axis for axis in axes if axis.kind is AxisKind.WORKER])
     return pairs if apart is None else pairs.intersect(apart)
 
 
 class _Order:
-    """One walk down the common path; `pairs` are those that all before leaves at the same time."""
+    """One walk down the common path; earlier elements leave `pairs` simultaneous."""
 
     def __init__(self, first: Leaf, second: Leaf, pairs: isl.Map, alone: bool) -> None:
         self.first = first
@@ -71,33 +69,32 @@ class _Order:
         """{ A[i] -> B[j] } that two workers of a gang may run"""
 
     def find(self) -> Broken | None:
-        for place, (one, other) in enumerate(zip(self.first.path, self.second.path, strict=False)):
+        for place, (element, counterpart) in enumerate(zip(self.first.path, self.second.path, strict=False)):
             before = self.pairs
-            if one is not other:
-                return self._in_text(one, other, place)
-            if isinstance(one, Ordered):
-                broken = self._round(one.dimension, one.sign, place)
-            elif isinstance(one, Launched):
-                broken = self._launch(one)
-            elif isinstance(one, Dealt):
-                broken = self._nest(one, place)
+            if element is not counterpart:
+                return self._in_text(element, counterpart, place)
+            if isinstance(element, Ordered):
+                broken = self._round(element.dimension, element.sign, place)
+            elif isinstance(element, Launched):
+                broken = self._launch(element)
+            elif isinstance(element, Mapped):
+                broken = self._nest(element, place)
             else:
                 continue
-            # None are left only if some were taken away: whether a set is empty is what takes
-            # longest here.
+            # Test only changed sets for emptiness: that takes longest.
             if broken is not None or (self.pairs is not before and self.pairs.is_empty()):
                 return broken
         return Broken(self.pairs, "are the same instance in the plan")
 
-    def _in_text(self, one: Element, other: Element, place: int) -> Broken | None:
-        assert isinstance(one, At) and isinstance(other, At)
-        if one.index > other.index:
+    def _in_text(self, element: Element, counterpart: Element, place: int) -> Broken | None:
+        assert isinstance(element, InSequence) and isinstance(counterpart, InSequence)
+        if element.index > counterpart.index:
             return Broken(self.pairs, "run in the opposite order")
-        between = any(one.index < barrier < other.index for barrier in one.barriers)
+        between = any(element.index < barrier < counterpart.index for barrier in element.barriers)
         return None if between else self._waits(self.pairs, place)
 
     def _waits(self, pairs: isl.Map, place: int) -> Broken | None:
-        """Whether workers wait between instances that differ at `place`."""
+        """The pairs that two workers may run without a wait between, parting at `place`."""
         if self._never_waits(place):
             return None
         assert self.workers is not None
@@ -105,12 +102,12 @@ class _Order:
         return None if apart.is_empty() else Broken(apart, "may be run by two workers with no barrier between")
 
     def _never_waits(self, place: int) -> bool:
-        """Whether nobody has to be waited for between any instances that differ at `place`: one worker runs them, or all wait there."""
+        """Whether instances that differ at `place` need no wait, or all wait there."""
         return self.workers is None or self._barrier_below(place)
 
     def _barrier_below(self, place: int) -> bool:
-        after = any(barrier > at.index for at in _passed(self.first, place) for barrier in at.barriers)
-        return after or any(barrier < at.index for at in _passed(self.second, place) for barrier in at.barriers)
+        after = any(barrier > part.index for part in _passed(self.first, place) for barrier in part.barriers)
+        return after or any(barrier < part.index for part in _passed(self.second, place) for barrier in part.barriers)
 
     def _round(self, dimension: int, sign: int, place: int) -> Broken | None:
         broken = self._forward(dimension, sign, place)
@@ -118,7 +115,7 @@ class _Order:
         return broken
 
     def _forward(self, dimension: int, sign: int, place: int, *, leading: bool = True) -> Broken | None:
-        """Pairs that a dimension, or a digit of it, tells apart: the first instance must have the earlier round."""
+        """Pairs that a dimension, or a digit of it, splits: the first must be earlier."""
         forward = isl.Map.order_lt if sign > 0 else isl.Map.order_gt
         back = isl.Map.order_gt if sign > 0 else isl.Map.order_lt
         backward = back(self.pairs, _IN, dimension, _OUT, dimension)
@@ -143,8 +140,8 @@ class _Order:
         self.workers = self.apart([axis for axis in axes if axis.kind is AxisKind.WORKER])
         return None
 
-    def _nest(self, element: Dealt, place: int) -> Broken | None:
-        """The tiles that are no axes, in their order; instances of workers are one and the same below."""
+    def _nest(self, element: Mapped, place: int) -> Broken | None:
+        """The unmapped tiles in order; below the nest, one worker runs all of an instance."""
         if element.to_workers:
             broken = self._waits(self.pairs, len(self.first.path))
             if broken is not None:
@@ -155,7 +152,8 @@ class _Order:
         for tile in element.nest.order:
             dimension, tiled = loops[tile.loop]
             if any(tile.axis is not None for tile in tiled.tiles):
-                # Told apart above, hence equal here, or about different copies.
+                # Pairs that differ there are done above; these are equal, or about different
+                # copies.
                 self.pairs = self.pairs.equate(_IN, dimension, _OUT, dimension) if self.alone else self.pairs
                 continue
             if dimension >= min(self.first.depth, self.second.depth):
@@ -171,50 +169,52 @@ class _Order:
         return None
 
     def apart(self, axes: list[Axis]) -> isl.Map | None:
-        """{ A[i] -> B[j] } that may have different indices of one of the axes; None where none may."""
+        """{ A[i] -> B[j] } that may differ in the index of one of the axes; None if none may."""
         apart = None
         for axis in axes:
-            one, other = _dealt(self.first, axis), _dealt(self.second, axis)
-            if one is None or other is None or not _alike(one, other):
+            first, second = _mapping(self.first, axis), _mapping(self.second, axis)
+            if first is None or second is None or not _alike(first, second):
                 return isl.Map.universe(self.pairs.get_space())
-            differ = self._differ(one, other)
+            differ = self._differ(first, second)
             apart = differ if apart is None else apart.union(differ)
         return apart
 
-    def _differ(self, one: tuple[Dealt, int], other: tuple[Dealt, int]) -> isl.Map:
-        """Two loops dealt out alike: different iterations, or any where the loops' bounds differ."""
-        (first, place), (second, there) = one, other
+    def _differ(self, first_mapping: tuple[Mapped, int], second_mapping: tuple[Mapped, int]) -> isl.Map:
+        """Different iterations of equally mapped loops, or any where their bounds differ."""
+        (first, place), (second, there) = first_mapping, second_mapping
         everything = isl.Map.universe(self.pairs.get_space())
-        mine, theirs = first.first + place, second.first + there
-        differ = everything.order_lt(_IN, mine, _OUT, theirs).union(everything.order_gt(_IN, mine, _OUT, theirs))
+        first_dimension, second_dimension = first.first + place, second.first + there
+        differ = everything.order_lt(_IN, first_dimension, _OUT, second_dimension).union(
+            everything.order_gt(_IN, first_dimension, _OUT, second_dimension)
+        )
         if first.nest.loops[place].launch_bounds:
             return differ
-        for bound, its in zip(first.bounds[place], second.bounds[there], strict=True):
-            if bound is None or its is None:
+        for bound, counterpart in zip(first.bounds[place], second.bounds[there], strict=True):
+            if bound is None or counterpart is None:
                 return everything
             values = [
                 isl.Map.from_pw_aff(value.add_dims(_IN, leaf.depth - value.dim(_IN)))
-                for value, leaf in ((bound, self.first), (its, self.second))
+                for value, leaf in ((bound, self.first), (counterpart, self.second))
             ]
             differ = differ.union(everything.subtract(values[0].apply_range(values[1].reverse())))
         return differ
 
 
-def _passed(leaf: Leaf, place: int) -> list[At]:
-    """The sequences below `place` on the way to the leaf, up to where workers part."""
-    found = []
+def _passed(leaf: Leaf, place: int) -> list[InSequence]:
+    """The sequence parts below `place` on the way to the leaf, up to where workers part."""
+    parts = []
     for element in leaf.path[place + 1 :]:
-        if isinstance(element, Dealt) and element.to_workers:
+        if isinstance(element, Mapped) and element.to_workers:
             break
-        if isinstance(element, At):
-            found.append(element)
-    return found
+        if isinstance(element, InSequence):
+            parts.append(element)
+    return parts
 
 
-def _dealt(leaf: Leaf, axis: Axis) -> tuple[Dealt, int] | None:
-    """The nest that deals a loop out over the axis on the way to the leaf, and the loop's place in it."""
+def _mapping(leaf: Leaf, axis: Axis) -> tuple[Mapped, int] | None:
+    """The nest that maps a loop to the axis on the way to the leaf, and the loop's place in it."""
     for element in leaf.path:
-        if isinstance(element, Dealt):
+        if isinstance(element, Mapped):
             for place, tiled in enumerate(element.nest.loops):
                 reached = element.first + place < leaf.depth
                 if reached and any(tile.axis == axis for tile in tiled.tiles):
@@ -222,9 +222,9 @@ def _dealt(leaf: Leaf, axis: Axis) -> tuple[Dealt, int] | None:
     return None
 
 
-def _alike(one: tuple[Dealt, int], other: tuple[Dealt, int]) -> bool:
-    """Whether two loops are dealt out in the same way wherever their bounds are the same."""
-    if one[0] is other[0] and one[1] == other[1]:
+def _alike(first_mapping: tuple[Mapped, int], second_mapping: tuple[Mapped, int]) -> bool:
+    """Whether two loops are mapped in the same way wherever their bounds are the same."""
+    if first_mapping[0] is second_mapping[0] and first_mapping[1] == second_mapping[1]:
         return True
-    first, second = one[0].nest.loops[one[1]], other[0].nest.loops[other[1]]
+    first, second = first_mapping[0].nest.loops[first_mapping[1]], second_mapping[0].nest.loops[second_mapping[1]]
     return first.distribution_key == second.distribution_key

@@ -1,35 +1,35 @@
-"""Launches whose tiles overlap, each gang computing in scratchpads of its own, leave every array as the
-region does.
+"""Launches with overlapped tiles, each in its scratchpads, leave every array as the region does.
 
-    s = [h, l]               a step of the host: round h of its one loop, if there is one, launch l in it; b = [s, g] is a tile g of it
-    Q_S : { b -> S[i] }      the instances that a tile executes; T_S : { S[i] -> s } the step that executes them
-    W : { s -> x }           what the region writes of an array in the instances of a step
-    F, K : { b -> x }        what a tile fills its scratchpad with, and what it stores of it, each from or to some array Y
+    s = [h, l]             a step of the host: round h of its loop, if any, and launch l in it
+    b = [s, g]             tile g of a step
+    Q_S : { b -> S[i] }    the instances that a tile executes
+    T_S : { S[i] -> s }    the step that executes an instance
+    W : { s -> x }         what the region writes of an array in the instances of a step
+    F, K : { b -> x }      what a tile copies to and from its scratchpad, each with some array Y
 
-A tile's instances run in the region's order, in memory of its own, so that each reads what it reads
-in the region if the instances it depends on are the tile's too or of earlier steps, and the
-latter's results are what the scratchpad was filled with:
+A tile's instances run in the region's order on scratchpads. So each instance reads what it reads in
+the region, if its sources belong to the tile, or to earlier steps whose results the fill brings:
 
     every instance in one step; dependences never to an earlier step; inside a tile in order
-    Q_T . flow^-1, of one step, is in Q_S                         tiles have all that their instances read of the same step
+    Q_T . flow^-1, of one step, is in Q_S
     what Q reads without a source in its step is in F
-    x in F(s) from Y, x in W(p), p < s:  some q, p <= q < s, stores x to Y;  of an array that is the plan's own, some q < s does at all
-    x in K(b), S[i] writes x in the step: S[i] is in Q_S(b);   x in K(b) is in F(b), or the tile writes it
-    x in W(p) of the user's array:       some q >= p stores x to it;   nothing else of the user's is stored
-    what a tile stores no other tile of its step fills a scratchpad from; each element is stored once a step
+    x in F(s) from Y, x in W(p), p < s:  some q, p <= q < s, stores x to Y
+    x in F(s) from a temporary:          some q < s stores x to it
+    x in K(b), S[i] writes x in the step: S[i] is in Q_S(b)
+    x in K(b):                           x is in F(b), or the tile writes it
+    x in W(p) of the user's array:       some q >= p stores x to it;  nothing else is stored there
+    a tile stores nothing that others of its step fill from; each element is stored once a step
 
-Instances may run in many tiles of one step: all compute the same.
+Many tiles of a step may run the same instance: all compute the same.
 
-A scratchpad that is a ring of R planes along a dimension has one place for x and for all that differ
-from it by multiples of R there. It is as good as one with a place for each, if all that touches an
-element has been done before something touches one that is R or more beyond it:
+A circular scratchpad of R planes along a dimension has one place for all x that differ there by
+multiples of R. That suffices if all accesses to an element precede those R or more beyond it:
 
-    { A[i] -> B[j] : of one tile, A[i] touches x, B[j] touches y, y_k >= x_k + R }     A[i] runs before B[j]
+    { A[i] -> B[j] : of one tile, A[i] touches x, B[j] touches y, y_k >= x_k + R }: A before B
 
-What a worker reads of a scratchpad in registers, where it put all that it wrote there, is what the
-scratchpad has, if nobody else wrote it:
+What a worker reads in registers is current if the worker, and no other, wrote it there:
 
-    { A[i] -> B[j] : of one tile, A[i] writes x, B[j] reads x in registers }           A[i] and B[j] are one worker's, in one round of its loops
+    { A[i] -> B[j] : of one tile, A[i] writes x, B[j] reads x in registers }: one worker and round
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ _RULE = "overlapped tiles leave what the region leaves"
 
 
 def has_scratchpads(steps: Iterable[ProvenStep]) -> bool:
-    """Whether some launch keeps arrays in scratchpads."""
+    """Whether some launch has scratchpads."""
     return any(
         bool(step.scratchpads) if isinstance(step, ProvenLaunch) else has_scratchpads(step.steps) for step in steps
     )
 
 
 def wrong_scratchpads(
-    region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...], held: Mapping[DataObject, HeldArray]
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], leaves: tuple[Leaf, ...], held: Mapping[DataObject, HeldArray]
 ) -> Iterator[Finding]:
-    """A sentence for what keeps steps with scratchpads from being the region; `found` are their leaves, `held` the arrays that a device has."""
-    mine = _Region(region.scop, region.dependences, region.written, held, region.touching or region.scop)
+    """Why steps with scratchpads, whose `leaves` these are, are not the region: sentences."""
+    facts = _Region(region.scop, region.dependences, region.written, held, region.touching or region.scop)
     try:
-        tiles = scratchpad_tiles(region, steps, found)
+        tiles = scratchpad_tiles(region, steps, leaves)
         for check in (
             _each_in_a_step,
             _in_order,
@@ -85,8 +85,8 @@ def wrong_scratchpads(
             _final,
             _inside,
         ):
-            check(mine, tiles)
-        yield from broken_scopes((one.executed for one in tiles.computed), region.sources)
+            check(facts, tiles)
+        yield from broken_scopes((computed.executed for computed in tiles.computed), region.sources)
     except WrongError as error:
         yield Finding(_RULE, str(error), False)
     except NotAffineError as error:
@@ -101,7 +101,7 @@ class _Region:
     held: Mapping[DataObject, HeldArray]
     touching: Scop
     self_sufficient: dict[DataObject, bool] = field(default_factory=dict, compare=False, repr=False)
-    """answers of `_each_stores_its_own`, by the array"""
+    """results of `_each_stores_its_own`, by array"""
 
     @property
     def flow(self) -> list[Dependence]:
@@ -112,15 +112,15 @@ class _Region:
 
 
 def _each_in_a_step(region: _Region, tiles: Tiles) -> None:
-    """Every instance, and no other, in one step; once in each of its tiles."""
+    """Every instance, and no other, runs in one step, once in each of its tiles."""
     seen: set[tuple[str, int]] = set()
-    for one in tiles.computed:
-        name = one.executed.statement.name
-        if (name, one.place) in seen:
-            raise WrongError(f"the {where(one.executed.statement)} stands twice in a launch")
-        seen.add((name, one.place))
-        if not _once_a_tile(one.executed.relation, tiles.depth):
-            raise WrongError(f"the {where(one.executed.statement)} runs twice in a tile")
+    for computed in tiles.computed:
+        name = computed.executed.statement.name
+        if (name, computed.place) in seen:
+            raise WrongError(f"the {where(computed.executed.statement)} stands twice in a launch")
+        seen.add((name, computed.place))
+        if not _once_a_tile(computed.executed.relation, tiles.depth):
+            raise WrongError(f"the {where(computed.executed.statement)} runs twice in a tile")
     for statement in region.scop.statements:
         steps = tiles.step_of.get(statement.name)
         if steps is None or not statement.domain.is_subset(steps.domain()):
@@ -146,15 +146,15 @@ def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
 def _in_order(region: _Region, tiles: Tiles) -> None:
     """No dependence goes to an earlier step, and inside a tile all run forward."""
     for group in _by_ends(region.dependences):
-        every = together(group)
+        union = together(group)
         for first in tiles.computed:
             for second in tiles.computed:
                 if (first.executed.statement.name, second.executed.statement.name) == group[0].ends:
-                    _check_dependences(first, second, group, every, tiles)
+                    _check_dependences(first, second, group, union, tiles)
 
 
 def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
-    """Those between the same two statements together."""
+    """The dependences grouped by their two statements."""
     groups: dict[tuple[str, str], list[Dependence]] = {}
     for dependence in dependences:
         groups.setdefault(dependence.ends, []).append(dependence)
@@ -162,19 +162,19 @@ def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
 
 
 def _check_dependences(
-    first: Computed, second: Computed, group: list[Dependence], every: isl.Map, tiles: Tiles
+    first: Computed, second: Computed, group: list[Dependence], union: isl.Map, tiles: Tiles
 ) -> None:
-    """Whether dependences, whose relations together are `every`, are kept: each by itself only if not all together are."""
-    if _why_broken(first, second, every, tiles) is None:
+    """Check the dependences of a group, one by one only if their `union` fails."""
+    if _why_broken(first, second, union, tiles) is None:
         return
-    for one in group:
-        why = _why_broken(first, second, one.relation, tiles)
+    for dependence in group:
+        why = _why_broken(first, second, dependence.relation, tiles)
         if why is not None:
-            raise WrongError(f"the {one.kind.value} dependence of '{one.source.object.host}' {why}")
+            raise WrongError(f"the {dependence.kind.value} dependence of '{dependence.source.object.host}' {why}")
 
 
 def _why_broken(first: Computed, second: Computed, relation: isl.Map, tiles: Tiles) -> str | None:
-    """What a dependence { S[i] -> T[j] } does between instances of S and T that are executed there, if it is not kept."""
+    """What breaks a dependence { S[i] -> T[j] } between executed instances, if anything."""
     pairs = first.executed.relation.apply_range(relation).apply_range(second.executed.relation.reverse())
     if not _to_earlier_steps(pairs, first, second, tiles.rounds).is_empty():
         return "goes to an earlier step of the host"
@@ -189,7 +189,7 @@ def _why_broken(first: Computed, second: Computed, relation: isl.Map, tiles: Til
 
 
 def _to_earlier_steps(pairs: isl.Map, first: Computed, second: Computed, rounds: int) -> isl.Map:
-    """Of pairs of instances those whose second one is of an earlier step."""
+    """The pairs whose second instance belongs to an earlier step."""
     earlier = isl.Map.empty(pairs.get_space()) if first.place <= second.place else pairs
     for outer in reversed(range(rounds)):
         earlier = earlier.equate(_IN, outer, _OUT, outer).union(pairs.order_gt(_IN, outer, _OUT, outer))
@@ -197,7 +197,7 @@ def _to_earlier_steps(pairs: isl.Map, first: Computed, second: Computed, rounds:
 
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
-    """Of pairs of instances in one tile."""
+    """Check pairs of instances in one tile."""
     broken = out_of_order(first, second, _of_one_tile(pairs, depth))
     if broken is not None:
         raise WrongError(f"{what} is broken in a tile: its instances {broken.reason}")
@@ -210,24 +210,25 @@ def _of_one_tile(pairs: isl.Map, depth: int) -> isl.Map:
 
 
 def _closed(region: _Region, tiles: Tiles) -> None:
-    """{ b -> S[i] : b has an instance that S[i] of its step hands a value } is in Q_S."""
-    for one in region.flow:
-        source, sink = one.source_statement.name, one.sink_statement.name
-        needed = tiles.of[sink].apply_range(one.relation.reverse())
+    """{ b -> S[i] : b has an instance that S[i] of its step gives a value } lies in Q_S."""
+    for dependence in region.flow:
+        source, sink = dependence.source_statement.name, dependence.sink_statement.name
+        needed = tiles.of[sink].apply_range(dependence.relation.reverse())
         if not needed.intersect(tiles.same_step[source]).is_subset(tiles.of[source]):
             raise WrongError(
-                f"a tile lacks instances of the {where(one.source_statement)} that it reads '{one.source.object.host}' from"
+                f"a tile lacks instances of the {where(dependence.source_statement)} that it reads "
+                f"'{dependence.source.object.host}' from"
             )
 
 
 def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
-    """Scratchpads are filled before, and stored after, all that computes in them."""
+    """A tile fills scratchpads before, and stores them after, all computation in them."""
     for fill in tiles.fills:
         what = f"filling the scratchpad of '{fill.array.host}'"
-        for one in _computing(tiles, fill):
-            for reference in _unordered(fill.leaf, one.executed.leaf, fill.array, one, tiles):
-                pairs = fill.places.apply_range(_accessed(one, reference).reverse())
-                _check_order(fill.leaf, one.executed.leaf, pairs, tiles.depth, what)
+        for computed in _computing(tiles, fill):
+            for reference in _unordered(fill.leaf, computed.executed.leaf, fill.array, computed, tiles):
+                pairs = fill.places.apply_range(_accessed(computed, reference).reverse())
+                _check_order(fill.leaf, computed.executed.leaf, pairs, tiles.depth, what)
         for store in tiles.stores:
             together = store.place == fill.place and store.array == fill.array
             if together and not _all_before(fill.leaf, store.leaf, tiles.depth):
@@ -235,17 +236,17 @@ def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
                 _check_order(fill.leaf, store.leaf, pairs, tiles.depth, what)
     for store in tiles.stores:
         what = f"storing the scratchpad of '{store.array.host}'"
-        for one in _computing(tiles, store):
-            for reference in _unordered(one.executed.leaf, store.leaf, store.array, one, tiles):
+        for computed in _computing(tiles, store):
+            for reference in _unordered(computed.executed.leaf, store.leaf, store.array, computed, tiles):
                 if reference.writes:
-                    pairs = _accessed(one, reference).apply_range(store.places.reverse())
-                    _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+                    pairs = _accessed(computed, reference).apply_range(store.places.reverse())
+                    _check_order(computed.executed.leaf, store.leaf, pairs, tiles.depth, what)
 
 
 def _unordered(first: Leaf, second: Leaf, array: DataObject, computed: Computed, tiles: Tiles) -> Iterator[Reference]:
-    """The accesses to an array of what is computed, if it matters which: where a tile does not do all of one leaf before all of the other."""
-    mine = [reference for reference in computed.executed.statement.references if reference.object == array]
-    yield from () if not mine or _all_before(first, second, tiles.depth) else mine
+    """A computed statement's accesses to an array, unless a tile runs all of one leaf first."""
+    references = [reference for reference in computed.executed.statement.references if reference.object == array]
+    yield from () if not references or _all_before(first, second, tiles.depth) else references
 
 
 def _accessed(computed: Computed, reference: Reference) -> isl.Map:
@@ -254,14 +255,14 @@ def _accessed(computed: Computed, reference: Reference) -> isl.Map:
 
 
 def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
-    """Whether whatever a leaf does in a tile runs before whatever another one does there: mostly the text says so, which is soon seen."""
+    """Whether a leaf runs before another in each tile: mostly the text tells."""
     anything = isl.Map.universe(isl.Space.alloc(first.frame.context, 0, first.depth, second.depth))
     everything = isl.Map.from_domain_and_range(first.domain, second.domain)
     return any(out_of_order(first, second, _of_one_tile(pairs, depth)) is None for pairs in (anything, everything))
 
 
 def _in_columns(region: _Region, tiles: Tiles) -> None:
-    """Where tiles of several wavefronts may run at once, those wait for each other of which one stores what the other copies."""
+    """Where wavefronts overlap, tiles that store what others copy wait for each other."""
     for store in tiles.stores:
         for copy in (*tiles.fills, *tiles.stores):
             if copy.other == store.other and store.leaf.launch is not None and store.leaf.launch.pipelined:
@@ -278,7 +279,7 @@ def _check_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> None:
 
 
 def _rings(region: _Region, tiles: Tiles) -> None:
-    """No place of a ring is taken for another element while someone still wants the one that it has."""
+    """No place of a ring is reused while an instance still needs its element."""
     for uses in tiles.rings:
         for first in uses:
             beyond = isl.Map(f"{{ [x] -> [y] : y >= x + {first.planes} }}", context=region.scop.context)
@@ -290,7 +291,7 @@ def _rings(region: _Region, tiles: Tiles) -> None:
 
 
 def _columns(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
-    """What is read in registers was written by the worker that reads it."""
+    """A worker itself wrote what it reads in registers."""
     for uses in tiles.columns:
         for first in uses:
             for second in uses:
@@ -299,13 +300,14 @@ def _columns(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
                 pairs = _of_one_tile(first.elements.apply_range(second.elements.reverse()), tiles.depth)
                 if not by_two_workers(first.leaf, second.leaf, pairs).is_empty():
                     raise WrongError(
-                        f"a worker reads elements of '{first.scratchpad.array.host}' in registers that another one writes"
+                        f"a worker reads elements of '{first.scratchpad.array.host}' in registers that another one "
+                        "writes"
                     )
 
 
 def _computing(tiles: Tiles, copy: Copied) -> Iterator[Computed]:
     """What a launch computes where that copy is made."""
-    return (one for one in tiles.computed if one.place == copy.place)
+    return (computed for computed in tiles.computed if computed.place == copy.place)
 
 
 def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
@@ -313,7 +315,7 @@ def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
 
 
 def _filled(region: _Region, tiles: Tiles) -> None:
-    """What is read from before the step is in the scratchpad, with the value that it has there."""
+    """What an instance reads from before the step is in the scratchpad, with its current value."""
     arrays = _arrays(region) | tiles.kept
     for name, all_tiles in tiles.of.items():
         statement = next(statement for statement in region.scop.statements if statement.name == name)
@@ -321,16 +323,16 @@ def _filled(region: _Region, tiles: Tiles) -> None:
         for reference in statement.references:
             if reference.writes or reference.object not in arrays - whole:
                 continue
-            mine = _union(
+            filled = _union(
                 (fill.tiles for fill in tiles.fills if fill.array == reference.object), _read(all_tiles, reference)
             )
             left = statement.domain
-            for one in region.flow:
-                if one.sink is reference and one.source.kind is AccessKind.MUST_WRITE:
-                    steps = tiles.step_of[one.source_statement.name]
+            for dependence in region.flow:
+                if dependence.sink is reference and dependence.source.kind is AccessKind.MUST_WRITE:
+                    steps = tiles.step_of[dependence.source_statement.name]
                     same = steps.apply_range(tiles.step_of[name].reverse())
-                    left = left.subtract(one.relation.intersect(same).range())
-            if not _read(all_tiles.intersect_range(left), reference).is_subset(mine):
+                    left = left.subtract(dependence.relation.intersect(same).range())
+            if not _read(all_tiles.intersect_range(left), reference).is_subset(filled):
                 raise WrongError(
                     f"a scratchpad lacks elements of '{reference.object.host}' that are read from before the step"
                 )
@@ -344,9 +346,7 @@ def _filled(region: _Region, tiles: Tiles) -> None:
 
 
 def _all_filled(tiles: Tiles, statement: ScopStatement, all_tiles: isl.Map, array: DataObject) -> bool:
-    """Whether scratchpads have all that the statement reads of the array, whatever it is from: that
-    takes less to see than what of it is from before the step.
-    """
+    """Whether scratchpads hold all that the statement reads of the array: a quick test."""
     read = [
         _read(all_tiles, reference)
         for reference in statement.references
@@ -362,7 +362,7 @@ def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
 
 
 def _meet(fill: Copied, store: Copied) -> bool:
-    """Whether two tiles of a step copy an element, one in and one out: { b -> b' : b fills x, b' stores x } has b != b' of one step."""
+    """Whether one tile of a step fills an element that another tile stores."""
     pairs = fill.tiles.apply_range(store.tiles.reverse())
     for dimension in range(STEP):
         pairs = pairs.equate(_IN, dimension, _OUT, dimension)
@@ -370,31 +370,31 @@ def _meet(fill: Copied, store: Copied) -> bool:
 
 
 def _arrays(region: _Region) -> frozenset[DataObject]:
-    return frozenset(one for one in region.written if one.rank)
+    return frozenset(array for array in region.written if array.rank)
 
 
 def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
-    """Other copies of the same launch between the same two."""
-    mine = (copy.place, copy.array)
-    return [one for one in copies if one is not copy and (one.place, one.array) == mine]
+    """Other copies of the same launch between the same two arrays."""
+    key = (copy.place, copy.array)
+    return [candidate for candidate in copies if candidate is not copy and (candidate.place, candidate.array) == key]
 
 
 def _written(region: _Region, tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x : S[i], of step s, writes x }"""
-    found = [
+    relations = [
         tiles.step_of[statement.name].reverse().apply_range(reference.relation.reset_tuple_id(_OUT))
         for statement in region.scop.statements
         for reference in statement.references
         if reference.object == array and reference.writes
     ]
-    return _union(found, like)
+    return _union(relations, like)
 
 
 def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
-    """What a scratchpad is filled with is what the region has left there before the step."""
+    """What fills a scratchpad is what the region left there before the step."""
     _check_copy_of(tiles, fill)
     if fill.other == fill.array and _each_stores_its_own(region, tiles, fill.array):
-        # Whatever an earlier step has written it has stored there.
+        # An earlier step has stored there whatever it wrote.
         return
     stored = _stored_to(tiles, fill.other, fill.steps)
     written = _written(region, tiles, fill.array, fill.steps)
@@ -404,7 +404,8 @@ def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
     earlier = _pairs(filled, written).intersect(_before(rank, filled.get_ctx()))
     if not earlier.is_subset(_answered(filled, stored, rank)):
         raise WrongError(
-            f"a scratchpad is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the latest"
+            f"a scratchpad is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the "
+            "latest"
         )
     if fill.other != fill.array:
         holding = _pairs(filled, stored).intersect(_before(rank, filled.get_ctx())).domain()
@@ -413,24 +414,25 @@ def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
 
 
 def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
-    """What is no array of the user's holds values of one array alone; one of the user's those of itself."""
+    """A temporary holds values of one array alone, an array of the user's those of itself."""
     if copy.other == copy.array:
         return
     if copy.other.scope is not Scope.TEMPORARY:
         raise WrongError(f"'{copy.other.host}' holds values of '{copy.array.host}'")
-    if any(one.other == copy.other and one.array != copy.array for one in (*tiles.fills, *tiles.stores)):
+    copies = (*tiles.fills, *tiles.stores)
+    if any(candidate.other == copy.other and candidate.array != copy.array for candidate in copies):
         raise WrongError(f"'{copy.other.host}' holds values of several arrays")
 
 
-def _stored_to(tiles: Tiles, other: DataObject, like: isl.Map) -> isl.Map:
+def _stored_to(tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x } that is stored to an array"""
-    return _union((store.steps for store in tiles.stores if store.other == other), like)
+    return _union((store.steps for store in tiles.stores if store.other == array), like)
 
 
 def _pairs(filled: isl.Set, steps: isl.Map) -> isl.Map:
     """{ [s, x] -> p : [s, x] is filled, p -> x is in `steps` }"""
-    every = isl.Map.identity(filled.get_space().map_from_set())
-    return every.project_out(_OUT, 0, STEP).apply_range(steps.reverse()).intersect_domain(filled)
+    identity = isl.Map.identity(filled.get_space().map_from_set())
+    return identity.project_out(_OUT, 0, STEP).apply_range(steps.reverse()).intersect_domain(filled)
 
 
 def _before(rank: int, context: isl.Context) -> isl.Map:
@@ -451,16 +453,18 @@ def _answered(filled: isl.Set, stored: isl.Map, rank: int) -> isl.Map:
 
 
 def _stored(region: _Region, tiles: Tiles) -> None:
-    """What is stored is what the region has left there after the step; once."""
+    """What a step stores is what the region left there after it, stored once."""
     for store in tiles.stores:
         name = store.array.host
         _check_copy_of(tiles, store)
         together = [
-            one for one in tiles.stores if one is not store and (one.place, one.other) == (store.place, store.other)
+            candidate
+            for candidate in tiles.stores
+            if candidate is not store and (candidate.place, candidate.other) == (store.place, store.other)
         ]
         if together or not _once_a_tile(store.places, tiles.rounds):
             raise WrongError(f"elements of '{store.other.host}' are stored twice in a step")
-        kept = [fill.tiles for fill in tiles.fills if (fill.place, fill.array) == (store.place, store.array)]
+        available = [fill.tiles for fill in tiles.fills if (fill.place, fill.array) == (store.place, store.array)]
         for statement in region.scop.statements:
             for reference in statement.references:
                 if reference.object != store.array or not reference.writes:
@@ -469,8 +473,8 @@ def _stored(region: _Region, tiles: Tiles) -> None:
                 writers = store.tiles.apply_range(elements.reverse())
                 if not writers.intersect(tiles.same_step[statement.name]).is_subset(tiles.of[statement.name]):
                     raise WrongError(f"a tile stores elements of '{name}' that another tile computes")
-                kept.append(tiles.of[statement.name].apply_range(elements))
-        if not store.tiles.is_subset(_union(kept, store.tiles)):
+                available.append(tiles.of[statement.name].apply_range(elements))
+        if not store.tiles.is_subset(_union(available, store.tiles)):
             raise WrongError(f"a tile stores elements of '{name}' that it neither has nor computes")
 
 
@@ -489,9 +493,10 @@ def _final(region: _Region, tiles: Tiles) -> None:
 
 
 def _each_stores_its_own(region: _Region, tiles: Tiles, array: DataObject) -> bool:
-    """Whether every tile stores to the array itself just what it writes of it: { b -> x } is the
-    same for both. Asked first, since steps and elements without their tiles are sets that take long
-    to compare. It is asked of each fill, and of all in the end: once for an array.
+    """Whether every tile stores to the array just what it writes of it: { b -> x } is the same for
+    both.
+
+    A quick sufficient test: sets of steps and elements take long to compare. The result is cached.
     """
     if array not in region.self_sufficient:
         region.self_sufficient[array] = _stores_as_it_writes(region, tiles, array)
@@ -512,7 +517,7 @@ def _stores_as_it_writes(region: _Region, tiles: Tiles, array: DataObject) -> bo
 
 
 def _inside(region: _Region, tiles: Tiles) -> None:
-    """What is copied lies in what a device has of the arrays."""
+    """Copied elements lie in the device's sections of the arrays."""
     frame = Frame(region.scop.context, (), region.written)
     for copy in (*tiles.fills, *tiles.stores):
         held = region.held.get(copy.other)
@@ -528,7 +533,7 @@ def _inside(region: _Region, tiles: Tiles) -> None:
             ),
         )
         copied = copy.tiles.range()
-        # Without divisions these are more, and mostly no more than there is.
+        # Without divisions the set is larger, but mostly still inside.
         if lies_in_section(held, copied.remove_divs().coalesce(), touched, frame):
             continue
         if not lies_in_section(held, copied, touched, frame) and not lies_between(held, copied, touched):

@@ -1,4 +1,4 @@
-"""Divisions of launches among several devices are right as far as their numbers say: nothing is left out, and no row has two writers."""
+"""Partitions of launches over devices are right: complete uses, and one writer a row."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def _wrong_division(plan: KernelPlan, launch: Launch, division: Division) -> Ite
         yield f"launch {launch.name} is divided, and its parts cannot be put together"
     arrays = {argument.object for argument in plan.arrays}
     for use in uses(launch.body, plan.kernel.functions, launch=True):
-        own = [one for one in division.uses if one.object == use.object]
+        row_uses = [row_use for row_use in division.uses if row_use.object == use.object]
         if use.object in arrays and not (
-            any(one.reads for one in own) >= use.reads and any(one.writes for one in own) >= use.writes
+            any(row_use.reads for row_use in row_uses) >= use.reads
+            and any(row_use.writes for row_use in row_uses) >= use.writes
         ):
             yield f"the division of launch {launch.name} leaves out what it does to '{use.object.host}'"
     for written in (use for use in division.uses if use.writes):

@@ -1,9 +1,9 @@
-"""A plan's steps proven against the region's mathematics, for all values of its parameters at given
-sizes of tiles.
+"""A plan's steps proven against the polyhedral model of the region, for all values of its
+parameters at given tile sizes.
 
-    every instance once       { [plan instance] -> S[i] } is a bijection onto the domain of S, over all leaves that are S
-    buffers hold what they are for (`plan_proof_buffers`)
-    dependences forward       { S[i] -> T[j] } of the region, taken to plan instances, runs forward (`plan_proof_order`)
+    every instance once      { [plan instance] -> S[i] } of all leaves: a bijection onto S's domain
+    panels hold their data   `verify/panels.py`
+    dependences forward      { S[i] -> T[j] } forward between plan instances (`verify/order.py`)
 
 Nothing here knows how plans are made. What cannot be expressed is a finding too: it is not proven.
 """
@@ -40,27 +40,27 @@ def proven_region(
     dependences: tuple[Dependence, ...],
     touching: Scop | None = None,
 ) -> ProvenRegion:
-    """The region of these statements, `scop` being theirs."""
+    """The region of these statements, whose SCoP is `scop`."""
     settled = declared_once(body, functions)
-    declared = frozenset(node.object for one in body for node in walk(one) if isinstance(node, Declarator))
-    found = leaves((ProvenLaunch("", Block(body)),), Frame(scop.context, (), written), settled)
-    return ProvenRegion(scop, dependences, written, Sources(scop, found), declared, settled, touching)
+    declared = frozenset(node.object for statement in body for node in walk(statement) if isinstance(node, Declarator))
+    original_leaves = leaves((ProvenLaunch("", Block(body)),), Frame(scop.context, (), written), settled)
+    return ProvenRegion(scop, dependences, written, Sources(scop, original_leaves), declared, settled, touching)
 
 
 @dataclass(frozen=True)
 class StepsProof:
-    """What keeps steps from being the region. `asked` are the sizes of tiles that were looked at on
-    the way.
+    """Why steps are not proven to be the region. `asked` are the tile sizes that the proof has
+    read.
 
-    A proof sees sizes only through `Frame.value`, which notes what is asked for: at sizes that are
-    the same where it looked, it would go the same way.
+    A proof reads sizes only through `Frame.value`, which notes them: with the same values of these,
+    it would be the same.
     """
 
     findings: tuple[Finding, ...]
     asked: Mapping[DataObject, int]
 
     def is_at(self, sizes: Mapping[DataObject, int]) -> bool:
-        """Whether it is the proof at these sizes too: of all sizes where none was asked for, as where tiles only deal out iterations."""
+        """Whether it is the proof at these sizes too: at all sizes if it has read none."""
         return all(sizes.get(object_) == size for object_, size in self.asked.items())
 
 
@@ -72,16 +72,16 @@ def prove_steps(
     vouched: bool,
     held: Iterable[HeldArray] = (),
 ) -> StepsProof:
-    """What keeps the steps from being the region with tiles of these sizes. `vouched`: the user
-    says that instances of one launch are independent. `held` is what a device has of the arrays.
+    """Why the steps are not proven to be the region at these tile sizes. `vouched`: the user
+    declares instances of one launch independent. `held` are the arrays of a device.
     """
     frame = _frame(region, sizes)
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "proving the plan"):
-            found = tuple(_findings(region, steps, frame, vouched, {one.object: one for one in held}))
+            findings = tuple(_findings(region, steps, frame, vouched, {array.object: array for array in held}))
     except OperationLimitError as error:
-        found = (Finding("the proof ends", str(error), False),)
-    return StepsProof(found, {object_: size for object_, size in sizes.items() if object_ in frame.asked})
+        findings = (Finding("the proof ends", str(error), False),)
+    return StepsProof(findings, {object_: size for object_, size in sizes.items() if object_ in frame.asked})
 
 
 def _findings(
@@ -91,33 +91,35 @@ def _findings(
     vouched: bool,
     arrays: Mapping[DataObject, HeldArray],
 ) -> Iterator[Finding]:
-    found, held = _leaves(region, steps, frame)
+    step_leaves, held = _leaves(region, steps, frame)
     try:
         if has_scratchpads(steps):
-            yield from wrong_scratchpads(region, steps, found, arrays)
-            yield from broken_buffers(held, region.scop, found)
-            yield from wrong_boxes(found)
+            yield from wrong_scratchpads(region, steps, step_leaves, arrays)
+            yield from broken_buffers(held, region.scop, step_leaves)
+            yield from wrong_boxes(step_leaves)
             return
-        executed = tuple(one for leaf in found for one in _executed(leaf, region))
+        executed = tuple(execution for leaf in step_leaves for execution in _executed(leaf, region))
     except Unmatched as unmatched:
         yield Finding("every instance runs once", str(unmatched), unmatched.certain)
         return
     yield from missed_and_doubled(region.scop, executed)
     yield from broken_scopes(executed, region.sources)
-    yield from wrong_boxes(found)
+    yield from wrong_boxes(step_leaves)
     yield from broken_dependences(region.dependences, executed, vouched=vouched)
-    yield from broken_buffers(held, region.scop, found)
+    yield from broken_buffers(held, region.scop, step_leaves)
 
 
 def executed_by(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
 ) -> tuple[Executed, ...]:
-    """Which statements the leaves of the steps execute, with tiles of these sizes. Raises Unmatched."""
-    return tuple(one for leaf in _leaves(region, steps, _frame(region, sizes))[0] for one in _executed(leaf, region))
+    """The statements that the leaves of the steps execute at these tile sizes. Raises Unmatched."""
+    return tuple(
+        execution for leaf in _leaves(region, steps, _frame(region, sizes))[0] for execution in _executed(leaf, region)
+    )
 
 
 def _frame(region: ProvenRegion, sizes: Mapping[DataObject, int]) -> Frame:
-    """The outermost frame, { [] }, where sizes of tiles are known."""
+    """The outermost frame, { [] }, with the tile sizes as facts."""
     frame = Frame(region.scop.context, (), region.written)
     for object_, size in sizes.items():
         frame = frame.knowing(object_, frame.number(size))
@@ -149,7 +151,7 @@ def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
 
 
 def _made(steps: Iterable[ProvenStep], declared: frozenset[DataObject]) -> frozenset[DataObject]:
-    """Scalars that the plan declares, not the user, and that nothing else writes: they hold iterators of the user's."""
+    """Scalars that only the plan declares and nothing else writes: user iterators."""
     made: set[DataObject] = set()
     changed: set[DataObject] = set()
     for step in steps:

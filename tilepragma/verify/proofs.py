@@ -1,4 +1,4 @@
-"""Plans proven against the mathematics of their region, whoever made them: the bridge to `verify/plan_proof`."""
+"""Plans proven against the polyhedral model of their region, by `verify/plan_proof.py`."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ if TYPE_CHECKING:
     from tilepragma.verify.plan_proof import StepsProof
     from tilepragma.verify.statement_matching import ProvenRegion
 
-#: Sizes of tiles at which plans are proven besides those in use: each symbol has another one, so
-#: that none stands for another unnoticed.
+#: Tile sizes at which plans are proven besides those in use; they differ, so that no symbol can
+#: replace another unnoticed.
 _ODD = ((1, 2, 3, 5, 7), (5, 3, 7, 2, 1))
 
-#: A size of tiles that is cut down to what scratchpads hold.
+#: A tile size that is clipped to what scratchpads hold.
 _BEYOND = 1 << 20
 
 
 @dataclass(frozen=True)
 class Original:
-    """What is known of a region as the user wrote it: the Scop of its statements (without the
-    plan's prologue) and their memory-based dependences. A planner that has them hands them on; else
-    they are found anew.
+    """The user's region: the SCoP of its statements (without the plan's prologue) and their
+    memory-based dependences. A planner that has computed them passes them on.
     """
 
     scop: Scop
@@ -47,7 +46,7 @@ class Original:
 
 @dataclass(frozen=True)
 class Fault:
-    """`message` says what is wrong, or could not be proven, in a sentence; `certain` where it is surely wrong for some run."""
+    """A fault, or a failed proof, in a sentence; `certain`: the plan is wrong in some run."""
 
     rule: str
     message: str
@@ -56,35 +55,32 @@ class Fault:
 
 @dataclass(frozen=True)
 class Proof:
-    """What `prove` found of a plan, so that it need not be found again; `proof_of` makes it."""
+    """The faults that `prove` found in a plan, to be found only once; `proof_of` makes it."""
 
     plan: KernelPlan
     faults: tuple[Fault, ...]
 
     def is_of(self, plan: KernelPlan) -> bool:
-        """Whether it is the proof of this very plan, whatever reports say of what was rejected
-        before it, of where it comes from and of registers, and whichever of its tile sizes a launch
-        chooses: none but the defaults are among those at which plans are proven.
+        """Whether it is the proof of this plan, up to notes on rejected candidates, origin and
+        registers, and up to the tile sizes that a launch chooses: only the defaults are proven.
         """
-        mine = self.plan
-        plan = replace(plan, rejected=mine.rejected, obstacles=mine.obstacles, choices=mine.choices)
-        plan = replace(plan, device_choices=mine.device_choices, versions=mine.versions)
-        plan = replace(plan, processor_choices=mine.processor_choices)
-        plan = replace(plan, measured=mine.measured, kept=mine.kept)
-        return replace(plan, storage=mine.storage, source=mine.source, registers=mine.registers) == mine
+        proven = self.plan
+        plan = replace(plan, rejected=proven.rejected, obstacles=proven.obstacles, choices=proven.choices)
+        plan = replace(plan, device_choices=proven.device_choices, versions=proven.versions)
+        plan = replace(plan, processor_choices=proven.processor_choices)
+        plan = replace(plan, measured=proven.measured, kept=proven.kept)
+        return replace(plan, storage=proven.storage, source=proven.source, registers=proven.registers) == proven
 
 
 def proof_of(plan: KernelPlan, original: Original | None = None) -> Proof:
-    """The plan with everything that keeps it from being proven right."""
+    """The plan with its faults."""
     return Proof(plan, prove(plan, original))
 
 
 def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ...]:
-    """Everything that keeps the plan from being proven right; a planner refuses what it made itself
-    if there is any fault.
+    """Why the plan is not proven right; a planner rejects its own plans with any fault.
 
-    A region that runs as written has nothing to prove. What the user vouches for is taken as
-    proven.
+    A region that runs as written needs no proof. What the user vouches for counts as proven.
     """
     if plan.as_written is not None:
         return ()
@@ -92,11 +88,11 @@ def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ..
 
 
 def prove_staged(plan: KernelPlan, original: Original, plain: KernelPlan) -> tuple[Fault, ...]:
-    """What keeps the staged forms of a plan's launches from being proven right, and the launches
-    where they are not those of the `plain` plan, which is proven.
+    """Why the staged forms of a plan's launches are not proven right, or the launches where they
+    differ from those of the `plain` plan, which is proven.
     """
-    kept = _without_staged_forms(plan.device_steps)
-    again = () if kept == plain.device_steps else _at_sizes(plan, kept)
+    launches = _without_staged_forms(plan.device_steps)
+    again = () if launches == plain.device_steps else _at_sizes(plan, launches)
     return tuple(_in_steps(plan, original, (*_staged_runs(plan), *again)))
 
 
@@ -113,8 +109,8 @@ def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
 
 
 def faults_of_text(plan: KernelPlan) -> Iterator[Fault]:
-    """What is wrong with a plan whatever depends on what."""
-    for launch in dict.fromkeys(form for one in (*plan.host, *plan.device) for form in forms(one)):
+    """The faults of a plan that do not depend on dependences."""
+    for launch in dict.fromkeys(form for written in (*plan.host, *plan.device) for form in forms(written)):
         for message in uneven_barriers(launch, plan.kernel.functions):
             yield Fault("barriers are uniform", message, True)
         for message in wrong_copies(plan, launch):
@@ -124,7 +120,7 @@ def faults_of_text(plan: KernelPlan) -> Iterator[Fault]:
 
 
 def unit_step_faults(plan: KernelPlan) -> Iterator[Fault]:
-    """Loops that count iterations in the place of the user's steps must do what these do."""
+    """Normalised loops must do what the user's loops with steps do."""
     if plan.stepped is not None:
         from tilepragma.verify.normalised_loops import unit_step_fault
 
@@ -135,7 +131,7 @@ def unit_step_faults(plan: KernelPlan) -> Iterator[Fault]:
 
 
 def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
-    """What iterators are given after the region must be what the last of their loops leaves."""
+    """The final values of iterators must be what the last of their loops leaves."""
     for value in plan.final_values:
         if isinstance(value, LastValue):
             from tilepragma.poly.live_out_iterators import LoopEnd, is_loop_end
@@ -162,7 +158,7 @@ def original_of(plan: KernelPlan) -> Original:
 
 
 def region_without_dependences(plan: KernelPlan) -> ProvenRegion:
-    """The region that the plan's launches execute, for those who ask what they touch, not in which order. Raises OperationLimitError."""
+    """The region of the plan's launches, to ask for accesses. Raises OperationLimitError."""
     from tilepragma.verify.plan_proof import proven_region
 
     scop, written = _scop(plan), written_objects(plan.kernel)
@@ -177,8 +173,8 @@ def _scop(plan: KernelPlan) -> Scop:
 
 
 def _statements(plan: KernelPlan) -> tuple[Statement, ...]:
-    """What the launches execute: the region without the declarations that the host makes."""
-    return tuple(_without(plan.kernel.body, {id(one) for one in plan.prologue}))
+    """The statements of the launches: the region without the host's declarations."""
+    return tuple(_without(plan.kernel.body, {id(declaration) for declaration in plan.prologue}))
 
 
 def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
@@ -192,43 +188,42 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
 def faults_of_part(
     plan: KernelPlan,
     part: tuple[Statement, Loop | None],
-    known: Original,
+    original: Original,
     trees: tuple[tuple[Step, ...], ...],
     touching: Scop | None = None,
 ) -> Iterator[Fault]:
-    """What keeps trees of steps from being proven to do what a nest of the region does, for any
-    value of the iterator of a loop around it. `touching` is of statements that touch no more than
-    the region does, if not this nest.
+    """Why trees of steps are not proven to do what a nest of the region does, for any value of the
+    iterator of the loop around. `touching` has statements that touch no more than the region.
     """
-    yield from _bounds(plan, known)
-    yield from _in_steps(plan, known, ((steps, {}) for steps in trees), part, touching)
+    yield from _bounds(plan, original)
+    yield from _in_steps(plan, original, ((steps, {}) for steps in trees), part, touching)
 
 
 def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
     from tilepragma.poly.operation_limit import OperationLimitError
 
     try:
-        known = original if original is not None else original_of(plan)
+        original = original if original is not None else original_of(plan)
     except OperationLimitError as error:
         yield Fault("the proof ends", str(error), False)
         return
-    yield from _bounds(plan, known)
-    yield from _in_steps(plan, known, (*_runs(plan), *_staged_runs(plan)))
+    yield from _bounds(plan, original)
+    yield from _in_steps(plan, original, (*_runs(plan), *_staged_runs(plan)))
 
 
-def _bounds(plan: KernelPlan, known: Original) -> Iterator[Fault]:
-    """What is wrong with the sections of arrays, and with what is tested at launch."""
+def _bounds(plan: KernelPlan, original: Original) -> Iterator[Fault]:
+    """Faults of array sections, and of launch checks."""
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
     from tilepragma.verify.bounds import unheld
 
     try:
-        with operation_limit(known.scop.context, DEFAULT_LIMIT, "proving the sections"):
-            findings = tuple(unheld(known.scop, known.dependences, _held(plan), written_objects(plan.kernel)))
+        with operation_limit(original.scop.context, DEFAULT_LIMIT, "proving the sections"):
+            findings = tuple(unheld(original.scop, original.dependences, _held(plan), written_objects(plan.kernel)))
     except OperationLimitError as error:
         yield Fault("the proof ends", str(error), False)
         return
     yield from (Fault(finding.rule, finding.message, finding.certain) for finding in findings)
-    for assumption in known.scop.assumptions:
+    for assumption in original.scop.assumptions:
         if assumption not in plan.conditions:
             yield Fault(
                 "what is assumed is tested at launch", f"nothing tests '{plain_text(assumption)}' at launch", False
@@ -240,12 +235,12 @@ Runs = Iterable[tuple[tuple[Step, ...], dict[DataObject, int]]]
 
 def _in_steps(
     plan: KernelPlan,
-    known: Original,
+    original: Original,
     runs: Runs,
     part: tuple[Statement, Loop | None] | None = None,
     touching: Scop | None = None,
 ) -> Iterator[Fault]:
-    """What is wrong with trees of steps, each at sizes of its tiles, against the region, or a nest of it and the loop around."""
+    """Faults of trees of steps at tile sizes, against the region or one of its nests."""
     from tilepragma.verify.plan_proof import prove_steps, proven_region
 
     written = written_objects(plan.kernel)
@@ -253,7 +248,7 @@ def _in_steps(
     if part is not None:
         nest, loop = part
         body, written = (nest,), written if loop is None else written - {loop.iterator}
-    region = proven_region(body, plan.kernel.functions, written, known.scop, known.dependences, touching)
+    region = proven_region(body, plan.kernel.functions, written, original.scop, original.dependences, touching)
     vouched = _vouched(plan)
     held = _held(plan)
     done: list[tuple[tuple[Step, ...], StepsProof]] = []
@@ -266,7 +261,7 @@ def _in_steps(
 
 
 def _staged_runs(plan: KernelPlan) -> Runs:
-    """The steps of devices where every launch stages what it may, at the sizes in use and odd ones."""
+    """Device steps with all staged forms, at the sizes in use and odd ones."""
     staged = with_staged_forms(plan.device_steps)
     if staged == plan.device_steps:
         return
@@ -274,14 +269,14 @@ def _staged_runs(plan: KernelPlan) -> Runs:
 
 
 def _at_sizes(plan: KernelPlan, steps: tuple[Step, ...]) -> Runs:
-    """Steps of devices at the sizes in use and odd ones."""
+    """Device steps at the sizes in use and odd ones."""
     yield steps, {size.object: size.device for size in plan.sizes}
     for odd in _ODD if plan.sizes else ():
         yield steps, {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
 
 
 def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject, int]]]:
-    """Every tree of steps with the sizes of tiles at which it is proven: those in use, and odd ones."""
+    """Every tree of steps with its tile sizes: those in use, and odd ones."""
     host = {size.object: size.host for size in plan.sizes}
     device = {size.object: size.device for size in plan.sizes}
     same = plan.host_steps == plan.device_steps
@@ -290,9 +285,9 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
     if not same or device != host:
         yield device_steps, device
     if any(launch.scratchpads for launch in plan.device):
-        # The least tiles, and the greatest: scratchpads have an end.
+        # The least tiles, and the greatest: scratchpads clip them.
         for size in (1, _BEYOND):
-            yield device_steps, {one.object: size for one in plan.sizes}
+            yield device_steps, {tile_size.object: size for tile_size in plan.sizes}
     for odd in _ODD if plan.sizes else ():
         sizes = {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
         yield plan.host_steps, sizes
@@ -301,7 +296,7 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
 
 
 def with_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps where every launch runs its staged form, if it has one."""
+    """The steps with staged forms in place of launches that have one."""
     return tuple(
         forms(step)[-1] if isinstance(step, Launch) else replace(step, steps=with_staged_forms(step.steps))
         for step in steps
@@ -309,13 +304,14 @@ def with_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _held(plan: KernelPlan) -> list[HeldArray]:
-    """The arrays as a device holds them; what the user says of one is the user's to answer for. Of
-    one that may be smaller than its section no element counts as held: nothing may be read of it
-    that the region does not read.
+    """The arrays as a device holds them; the user answers for the user's sections. An array with
+    assumed extents holds no element for certain: launches may read only what the region reads.
     """
     from tilepragma.verify.bounds import HeldArray
 
-    said = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
+    user_sections = {
+        "".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections
+    }
     result = []
     for argument in plan.arrays:
         section = tuple(
@@ -326,7 +322,7 @@ def _held(plan: KernelPlan) -> list[HeldArray]:
             else (bound.lower, bound.length)
             for bound in argument.section
         )
-        trusted = argument.present or "".join(argument.object.host.split()) in said
+        trusted = argument.present or "".join(argument.object.host.split()) in user_sections
         # The region's own arrays have no value before it but that of their initializers.
         trusted = trusted or argument.object.scope is not Scope.EXTERNAL
         result.append(HeldArray(argument.object, section, argument.copy_in or trusted, argument.copy_out))
@@ -334,19 +330,19 @@ def _held(plan: KernelPlan) -> list[HeldArray]:
 
 
 def is_automatic(plan: KernelPlan) -> bool:
-    """Whether the user neither said tiles nor vouched for anything, so that all of the plan is ours to prove."""
+    """Whether the user wrote no tiles and vouched for nothing, so that all must be proven."""
     return not any(directive.tiles for directive in loop_directives(plan.kernel.body)) and not _vouched(plan)
 
 
 def _vouched(plan: KernelPlan) -> bool:
-    """Whether the user says that iterations are independent."""
+    """Whether the user declares iterations independent."""
     return plan.kernel.directive.independent or any(
         directive.independent for directive in loop_directives(plan.kernel.body)
     )
 
 
 def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
-    """The steps as the proof sees them."""
+    """The steps in the proof's form."""
     from tilepragma.verify.launch_tree_relation import ProvenCondition, ProvenLaunch, ProvenLoop
 
     result: list[ProvenStep] = []

@@ -1,4 +1,4 @@
-"""Independent checks of a finished KernelPlan: a table of named rules. A broken rule is an internal fault, never a user's error."""
+"""Independent checks of a finished KernelPlan: named rules that only planner bugs break."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SEAL = object()
 
 @dataclass(frozen=True)
 class Proven:
-    """A plan that `verify` let pass, which alone makes them: what may be emitted."""
+    """A plan that `verify` accepted, which alone creates these: what may be emitted."""
 
     plan: KernelPlan
     seal: InitVar[object]
@@ -50,23 +50,22 @@ class Proven:
 
 
 def verify(plan: KernelPlan, proof: Proof | None = None) -> Proven:
-    """The plan, for emission. Raises PlanFault if it breaks any rule of RULES, or is proven wrong
-    against its region.
+    """The plan, for emission. Raises PlanFault if it breaks any rule of RULES, or the proof against
+    its region fails.
 
-    What we decided ourselves must be proven right; of what the user said, legality is the judge,
-    and it must not be proven wrong. A planner that had to prove the plan hands its `proof` on; one
-    of another plan counts for nothing.
+    What the planner decided must be proven right; the user's decisions must not be proven wrong. A
+    planner that has proven the plan passes its `proof`; the proof of another plan is ignored.
     """
     verify_rules(plan)
-    known = proof if proof is not None and proof.is_of(plan) else proof_of(plan)
-    for fault in known.faults:
+    checked = proof if proof is not None and proof.is_of(plan) else proof_of(plan)
+    for fault in checked.faults:
         if fault.certain or is_automatic(plan):
             raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")
     return Proven(plan, _SEAL)
 
 
 def verify_rules(plan: KernelPlan) -> None:
-    """Raise PlanFault if `plan` breaks any rule of RULES: what can be said without the mathematics."""
+    """Raise PlanFault if `plan` breaks any rule of RULES, which need no polyhedral proof."""
     for name, rule in RULES:
         for complaint in rule(plan):
             raise PlanFault(f"plan of kernel '{plan.kernel.name}': {name}: {complaint}")
@@ -121,7 +120,7 @@ def _order_is_permutation(plan: KernelPlan) -> Iterator[str]:
 
 
 def _inner_bounds_known(plan: KernelPlan) -> Iterator[str]:
-    """Tiles of a loop whose bounds depend on an iterator of the nest stand inside that iterator's point loop."""
+    """Tiles whose bounds depend on an iterator of the nest stand inside its point loop."""
     for launch in _launches(plan):
         for nest in _nests(launch):
             for place, tiled in enumerate(nest.loops):
@@ -165,7 +164,7 @@ def _values_complete(plan: KernelPlan) -> Iterator[str]:
 def _with_iterators(
     steps: tuple[Step, ...], around: frozenset[DataObject] = frozenset()
 ) -> Iterator[tuple[Launch, frozenset[DataObject]]]:
-    """Every launch with the iterators of the host's loops around it."""
+    """Every launch with the iterators of the host loops around it."""
     for step in steps:
         if isinstance(step, Launch):
             yield step, around
@@ -225,12 +224,12 @@ def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
     for launch in _forms(plan):
         iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
         iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
-        known = by_address | set(plan.scalars) | set(launch.privates) | iterators
-        known |= {name for scratchpad in launch.scratchpads for name in scratchpad.names} | set(plan.constants)
+        accessible = by_address | set(plan.scalars) | set(launch.privates) | iterators
+        accessible |= {name for scratchpad in launch.scratchpads for name in scratchpad.names} | set(plan.constants)
         for use in _body_uses(plan, launch):
             if use.object.scope is Scope.LOCAL:
                 continue
-            if use.object not in known:
+            if use.object not in accessible:
                 yield f"'{use.object.name}' is used in launch {launch.name} but is no argument of it"
             elif use.writes and use.object in plan.scalars and use.object not in launch.privates:
                 yield f"'{use.object.name}' is written in launch {launch.name} but is passed by value"
@@ -265,7 +264,7 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
 
 
 def _constants_sound(plan: KernelPlan) -> Iterator[str]:
-    """Tables that are no arguments have values that the translation knows and nobody changes, fit the constant memory and are read alike."""
+    """Constant tables are known, never change, fit constant memory and are read alike."""
     arguments = {argument.object for argument in plan.arrays}
     for table in plan.constants:
         if table in arguments or not is_constant(table):
@@ -277,7 +276,7 @@ def _constants_sound(plan: KernelPlan) -> Iterator[str]:
 
 
 def _results_go_back(plan: KernelPlan) -> Iterator[str]:
-    """What is written goes back, unless the user says that it is not wanted, or nobody can read it after the region."""
+    """Written arrays are copied out, unless the user says no or they are dead afterwards."""
     unwanted = set(plan.kernel.dead_arrays)
     for clause in plan.kernel.directive.data:
         if clause.live in (Live.IN, Live.NOT):
@@ -319,7 +318,7 @@ def _stages_sound(plan: KernelPlan) -> Iterator[str]:
 
 
 def _scratchpads_sound(plan: KernelPlan) -> Iterator[str]:
-    """Scratchpads are in memory of gangs, each for itself, and fit it."""
+    """Scratchpads are in shared memory, one for each gang, and fit it."""
     for launch in plan.host:
         if launch.scratchpads:
             yield f"launch {launch.name} of the host has scratchpads"
@@ -327,14 +326,14 @@ def _scratchpads_sound(plan: KernelPlan) -> Iterator[str]:
         objects = [name for scratchpad in launch.scratchpads for name in scratchpad.names]
         used = {use.object for use in _body_uses(plan, launch) if use.object.scope is Scope.GANG}
         if len(set(objects)) != len(objects) or used - set(objects):
-            yield f"launch {launch.name} uses memory of its gangs that is not one scratchpad's"
+            yield f"launch {launch.name} uses shared memory that is not one scratchpad's"
         yield from _columns_sound(launch)
         room = 0
         for scratchpad in launch.scratchpads:
             name, object_ = scratchpad.object.name, scratchpad.object
             lengths = [length.value for length in object_.lengths if isinstance(length, IntegerLiteral)]
             if object_.scope is not Scope.GANG or not isinstance(object_.element, ScalarType):
-                yield f"the scratchpad '{name}' is no array of numbers in memory of a gang"
+                yield f"the scratchpad '{name}' is no array of numbers in shared memory"
             elif len(lengths) != scratchpad.array.rank or len(scratchpad.origin) != scratchpad.array.rank:
                 yield f"the scratchpad '{name}' has not the dimensions of its array"
             else:
@@ -344,7 +343,7 @@ def _scratchpads_sound(plan: KernelPlan) -> Iterator[str]:
 
 
 def _columns_sound(launch: Launch) -> Iterator[str]:
-    """What workers have of a scratchpad in registers moves on by one plane with each round of one loop."""
+    """A register queue moves on by one plane with each round of one loop."""
     for scratchpad in launch.scratchpads:
         column = scratchpad.column
         if column is None:

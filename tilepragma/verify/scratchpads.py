@@ -1,9 +1,9 @@
-"""What launches with scratchpads do: the instances that their tiles execute, and what tiles copy in and out (see plan_proof_scratchpads)."""
+"""The tiles of launches with scratchpads: executed instances, and copies (see overlapped_tiles)."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -37,8 +37,8 @@ from tilepragma.ir.traversal import walk
 from tilepragma.poly.affine import affine, affine_tuple
 from tilepragma.poly.scop import AccessKind
 from tilepragma.verify.launch_tree_relation import (
-    Dealt,
     Leaf,
+    Mapped,
     Ordered,
     ProvenCondition,
     ProvenLaunch,
@@ -49,12 +49,12 @@ from tilepragma.verify.statement_matching import Executed, ProvenRegion, Sources
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
-#: Dimensions of a step of the host: the round of its loop (0 where there is none), and the launch.
+#: Dimensions of a host step: the round of its loop (0 without a loop), and the launch.
 STEP = 2
 
 
 class WrongError(Exception):
-    """What keeps a plan with scratchpads from being proven; the text is a sentence."""
+    """Why the plan's scratchpads cannot be proven; the text is a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Computed:
 
 @dataclass(frozen=True, eq=False)
 class Copied:
-    """A leaf that copies elements of `array` between its scratchpad and `other`; `places` is { [plan instance] -> x }, `tiles` { b -> x }."""
+    """A copy of `array`'s scratchpad: { [plan instance] -> x }, and { b -> x } for `tiles`."""
 
     leaf: Leaf
     place: int
@@ -85,8 +85,8 @@ class Copied:
 
 @dataclass(frozen=True, eq=False)
 class RingUse:
-    """A leaf that touches elements of a scratchpad that is a ring of so many `planes` along a
-    dimension; `elements` is { [plan instance] -> [x] }, their subscripts there.
+    """A leaf that touches elements of a circular scratchpad with `planes` planes along a dimension;
+    `elements` is { [plan instance] -> [x] }, their subscripts there.
     """
 
     leaf: Leaf
@@ -97,9 +97,7 @@ class RingUse:
 
 @dataclass(frozen=True, eq=False)
 class RegisterQueueUse:
-    """A leaf that writes elements of a scratchpad of which workers have columns in registers, or reads
-    them there; `elements` is { [plan instance] -> x }.
-    """
+    """A leaf's `elements` { [plan instance] -> x } of a register queue, written or read."""
 
     leaf: Leaf
     scratchpad: Scratchpad
@@ -109,10 +107,10 @@ class RegisterQueueUse:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """`depth` is that of a tile in the dimensions of its leaves, `rounds` that of the host's loop
-    around, if there is one. `rings`: of each ring all that touches it, by launch and dimension;
-    `columns`: of each scratchpad that has columns in registers all that writes it or reads them, by
-    launch. `kept` are the arrays that have scratchpads.
+    """The tiles of steps. `depth` counts a tile's dimensions among those of its leaves, `rounds`
+    those of the host loop around (0 or 1). `rings`: for each circular scratchpad, all that touches
+    it, by launch and dimension; `columns`: for each scratchpad with a register queue, all that
+    writes it or reads the queue, by launch. `kept` are the arrays with scratchpads.
     """
 
     computed: tuple[Computed, ...]
@@ -127,28 +125,28 @@ class Tiles:
     @cached_property
     def step_of(self) -> dict[str, isl.Map]:
         """{ S[i] -> s }, by the statement's name"""
-        found: dict[str, isl.Map] = {}
-        for one in self.computed:
-            name, steps = one.executed.statement.name, _of_steps(one.tiles).reverse()
-            found[name] = steps.union(found[name]).coalesce() if name in found else steps
-        return found
+        return _united((computed, _of_steps(computed.tiles).reverse()) for computed in self.computed)
 
     @cached_property
     def of(self) -> dict[str, isl.Map]:
         """{ b -> S[i] }, by the statement's name"""
-        found: dict[str, isl.Map] = {}
-        for one in self.computed:
-            name = one.executed.statement.name
-            found[name] = one.tiles.union(found[name]).coalesce() if name in found else one.tiles
-        return found
+        return _united((computed, computed.tiles) for computed in self.computed)
 
     @cached_property
     def same_step(self) -> dict[str, isl.Map]:
         """{ b -> S[i] : S[i] is of b's step }, by the statement's name"""
-        some = next(iter(self.of.values()))
-        every = isl.Map.identity(some.domain().get_space().map_from_set())
-        of_tile = every.project_out(_OUT, STEP, every.dim(_OUT) - STEP)
+        tiles = next(iter(self.of.values()))
+        identity = isl.Map.identity(tiles.domain().get_space().map_from_set())
+        of_tile = identity.project_out(_OUT, STEP, identity.dim(_OUT) - STEP)
         return {name: of_tile.apply_range(steps.reverse()) for name, steps in self.step_of.items()}
+
+
+def _united(pairs: Iterable[tuple[Computed, isl.Map]]) -> dict[str, isl.Map]:
+    relations: dict[str, isl.Map] = {}
+    for computed, relation in pairs:
+        name = computed.executed.statement.name
+        relations[name] = relation.union(relations[name]).coalesce() if name in relations else relation
+    return relations
 
 
 def _of_steps(tiles: isl.Map) -> isl.Map:
@@ -159,8 +157,8 @@ def _of_steps(tiles: isl.Map) -> isl.Map:
 # -- what the leaves are
 
 
-def scratchpad_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...]) -> Tiles:
-    """Raises WrongError where the steps are of another form, Unmatched where a statement is none of the region's."""
+def scratchpad_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], leaves: tuple[Leaf, ...]) -> Tiles:
+    """Raises WrongError for steps of another form, Unmatched for statements not in the region."""
     while len(steps) == 1 and isinstance(steps[0], ProvenCondition):
         steps = steps[0].steps
     rounds = 0
@@ -172,7 +170,7 @@ def scratchpad_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found:
     if len(launches) != len(steps):
         raise WrongError("launches with scratchpads do not follow each other, alone or in one loop of the host")
     tiled = [_tile_nest(launch) for launch in launches]
-    if len({len(one.loops) for one in tiled}) != 1:
+    if len({len(nest.loops) for nest in tiled}) != 1:
         raise WrongError("launches have tiles of different dimensions")
     depth = rounds + len(tiled[0].loops)
     computed: list[Computed] = []
@@ -180,7 +178,7 @@ def scratchpad_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found:
     stores: list[Copied] = []
     rings: dict[tuple[int, DataObject, int], list[RingUse]] = {}
     columns: dict[tuple[int, DataObject], list[RegisterQueueUse]] = {}
-    for leaf in found:
+    for leaf in leaves:
         if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
             continue
         place = next(index for index, launch in enumerate(launches) if launch is leaf.launch)
@@ -194,26 +192,27 @@ def scratchpad_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found:
             computed += reader.computed(region.sources)
         for dimension, use in reader.rings():
             rings.setdefault((place, use.scratchpad.object, dimension), []).append(use)
-        for own in reader.columns():
-            columns.setdefault((place, own.scratchpad.object), []).append(own)
+        for queue_use in reader.columns():
+            columns.setdefault((place, queue_use.scratchpad.object), []).append(queue_use)
     by_ring, by_column = tuple(map(tuple, rings.values())), tuple(map(tuple, columns.values()))
-    kept = frozenset(scratchpad.array for launch in launches for scratchpad in launch.scratchpads)
-    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, rounds, by_ring, by_column, kept)
+    arrays = frozenset(scratchpad.array for launch in launches for scratchpad in launch.scratchpads)
+    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, rounds, by_ring, by_column, arrays)
 
 
 def _tile_nest(launch: ProvenLaunch) -> TileNest:
-    """The tiles of a launch: all of it, dealt out to gangs, with a barrier at the end of each."""
+    """The tiles of a launch: all of it, mapped to gangs, each with a barrier at its end."""
     statements = launch.body.statements
     nest = statements[0] if len(statements) == 1 else None
     if not isinstance(nest, TileNest) or not nest.body.statements:
         raise WrongError(f"launch {launch.name} is not one nest of tiles")
     if any(tile.kind not in (TileKind.DYNAMIC, TileKind.GANG) for tile in nest.order) or nest.uniform:
-        raise WrongError(f"tiles of launch {launch.name} are not dealt out to gangs")
+        raise WrongError(f"tiles of launch {launch.name} are not mapped to gangs")
     if any(tiled.loop.decreasing for tiled in nest.loops):
         raise WrongError(f"tiles of launch {launch.name} count down")
     if not isinstance(nest.body.statements[-1], Barrier):
         raise WrongError(
-            f"no barrier ends the tiles of launch {launch.name}, so that a scratchpad may be filled while it is still read"
+            f"no barrier ends the tiles of launch {launch.name}, so that a scratchpad may be filled while it is "
+            "still read"
         )
     return nest
 
@@ -229,7 +228,7 @@ class _Reader:
     rounds: int
     region: ProvenRegion
     _lying: set[tuple[DataObject, Binary, int]] = field(default_factory=set, compare=False, repr=False)
-    """scratchpads, and indices of their dimensions that were shown to lie in them at this leaf"""
+    """indices proven to lie in a dimension of a scratchpad at this leaf"""
 
     @property
     def scratchpads(self) -> dict[DataObject, Scratchpad]:
@@ -241,7 +240,7 @@ class _Reader:
         )
 
     def copy(self) -> tuple[Copied, bool] | None:
-        """The copy of an element that the leaf makes, and whether it goes out of the scratchpad; None where it is a statement of the region."""
+        """The leaf's copy of an element, and whether it is a store; None for statements."""
         node = self.leaf.node
         if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
             raise WrongError("a tile has a statement that is no assignment")
@@ -275,8 +274,8 @@ class _Reader:
         return Copied(self.leaf, self.place, scratchpad.array, outer.object, places, tiles), out
 
     def computed(self, sources: Sources) -> Iterator[Computed]:
-        meant = self._meant
-        source = sources.of(meant)
+        original = self._meant
+        source = sources.of(original)
         if source is None:
             raise WrongError("a tile has a statement that the region has not")
         arrays = {scratchpad.array for scratchpad in self.scratchpads.values()}
@@ -289,23 +288,28 @@ class _Reader:
                 raise WrongError(f"'{node.object.host}' is written and has no scratchpad")
         if self.leaf.opaque:
             raise WrongError("a condition or bound that is not affine decides what a tile computes")
-        for execution in executions(meant, *source):
-            if any(each.kind is AccessKind.MAY_WRITE or not each.exact for each in execution.statement.references):
+        for execution in executions(original, *source):
+            references = execution.statement.references
+            if any(reference.kind is AccessKind.MAY_WRITE or not reference.exact for reference in references):
                 raise WrongError(f"the {where(execution.statement)} does not surely access what it names")
-            if any(each.writes and each.object not in arrays for each in execution.statement.references):
+            if any(reference.writes and reference.object not in arrays for reference in references):
                 raise WrongError(
-                    f"the {where(execution.statement)}, which may run again and again, writes something without a scratchpad"
+                    f"the {where(execution.statement)}, which may run again and again, writes something without a "
+                    "scratchpad"
                 )
             yield Computed(replace(execution, leaf=self.leaf), self.place, self._of_tiles(execution.relation))
 
     @cached_property
     def _meant(self) -> Leaf:
-        """The leaf with the elements that it means in place of those in scratchpads."""
-        node = with_accesses(self.leaf.node, lambda one: self._element(one) if one.object in self.scratchpads else one)
-        return replace(self.leaf, node=node)
+        """The leaf with scratchpad elements replaced by the array elements that they hold."""
+
+        def element(access: Access) -> Access:
+            return self._element(access) if access.object in self.scratchpads else access
+
+        return replace(self.leaf, node=with_accesses(self.leaf.node, element))
 
     def _element(self, access: Access) -> Access:
-        """The element of the array that an access to its scratchpad means, which must lie in the scratchpad."""
+        """The array element of an access to its scratchpad; it must lie in the scratchpad."""
         scratchpad = self.scratchpads[access.object]
         if scratchpad.object.element != scratchpad.array.element or scratchpad.array.volatile:
             raise WrongError(f"the scratchpad of '{scratchpad.array.host}' has not its elements")
@@ -322,7 +326,7 @@ class _Reader:
         return replace(access, object=scratchpad.array, subscripts=tuple(subscripts))
 
     def _check_origin(self, origin: DataObject) -> None:
-        """It is declared in the tile, for all of it."""
+        """The origin is declared in the tile, for all of it."""
         declaration = self.leaf.scopes.get(origin)
         if declaration is None or declaration.depth != self.depth or declaration.launch is not self.leaf.launch:
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
@@ -330,26 +334,26 @@ class _Reader:
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
     def _check_place(self, scratchpad: Scratchpad, index: Binary, place: int) -> None:
-        """That the index lies in the scratchpad. Neighbours have most of their indices in common: each is asked about once."""
+        """Check that the index lies in the scratchpad; each index is proven once."""
         if (scratchpad.object, index, place) in self._lying:
             return
         frame, ring = self.leaf.frame, scratchpad.origin[place] is None
-        # The lowest bits of what is not negative are the remainder of a power of two.
+        # The lowest bits of a nonnegative number are its remainder by a power of two.
         value = affine(index.left if ring else index, frame)
         good = value.ge_set(frame.number(0))
         if not ring:
             length = scratchpad.object.lengths[place]
             if length is None:
                 raise WrongError(f"the scratchpad of '{scratchpad.array.host}' has a length that is no number")
-            # Sizes of tiles are numbers that the frame knows.
+            # The frame knows the sizes of tiles.
             good = good.intersect(value.lt_set(affine(length, frame)))
         if not (_around(self.leaf).is_subset(good) or self.leaf.domain.is_subset(good)):
             raise WrongError(f"the scratchpad of '{scratchpad.array.host}' is too small")
         self._lying.add((scratchpad.object, index, place))
 
     def rings(self) -> Iterator[tuple[int, RingUse]]:
-        """What the leaf, which means elements of scratchpads alone, touches of rings, with the dimension."""
-        found: dict[tuple[DataObject, int], isl.Map] = {}
+        """The elements of rings that the leaf touches, which accesses only scratchpads."""
+        touched: dict[tuple[DataObject, int], isl.Map] = {}
         for node in walk(self.leaf.node):
             scratchpad = self.scratchpads.get(node.object) if isinstance(node, Access) else None
             for dimension, origin in enumerate(scratchpad.origin if scratchpad is not None else ()):
@@ -359,13 +363,13 @@ class _Reader:
                         (scratchpad.object, dimension),
                         affine_tuple((index.left,), self.leaf.frame).intersect_domain(self.leaf.domain),
                     )
-                    found[place] = elements.union(found[place]) if place in found else elements
-        for (object_, dimension), elements in found.items():
+                    touched[place] = elements.union(touched[place]) if place in touched else elements
+        for (object_, dimension), elements in touched.items():
             scratchpad = self.scratchpads[object_]
             yield dimension, RingUse(self.leaf, scratchpad, length_of(scratchpad, dimension), elements.coalesce())
 
     def columns(self) -> Iterator[RegisterQueueUse]:
-        """What the leaf, which means elements of scratchpads alone, writes of scratchpads with columns in registers, and reads of these."""
+        """The leaf's writes of scratchpads with register queues, and its reads of the queues."""
         expression = self.leaf.node.expression if isinstance(self.leaf.node, ExpressionStatement) else None
         target = expression.target if isinstance(expression, Assignment) else None
         for node in walk(self.leaf.node):
@@ -381,13 +385,14 @@ class _Reader:
             yield RegisterQueueUse(self.leaf, scratchpad, node is target, elements)
 
     def _check_planes(self, column: RegisterQueue, plane: Expression) -> None:
-        """The plane is one of those that registers have at the position: 0 <= position - plane < planes."""
-        at = self.leaf.value(column.position)
-        around = list(itertools.takewhile(lambda one: not (isinstance(one, Dealt) and one.to_workers), self.leaf.path))
-        rounds = [one for one in around if isinstance(one, Ordered) and one.dimension >= self.depth and one.sign > 0]
-        if at is None or all(self.leaf.frame.iterators[round_.dimension] != column.position for round_ in rounds):
+        """Registers hold the plane at the position: 0 <= position - plane < planes."""
+        position = self.leaf.value(column.position)
+        around = itertools.takewhile(lambda step: not (isinstance(step, Mapped) and step.to_workers), self.leaf.path)
+        loops = (element for element in around if isinstance(element, Ordered) and element.dimension >= self.depth)
+        rounds = [loop for loop in loops if loop.sign > 0]
+        if position is None or all(self.leaf.frame.iterators[round_.dimension] != column.position for round_ in rounds):
             raise WrongError(f"'{column.position.host}' is no position of a walk through planes")
-        behind = at.sub(affine(plane, self.leaf.frame))
+        behind = position.sub(affine(plane, self.leaf.frame))
         frame = self.leaf.frame
         good = behind.ge_set(frame.number(0)).intersect(behind.lt_set(frame.number(column.planes)))
         if not self.leaf.domain.is_subset(good):
@@ -404,12 +409,12 @@ class _Reader:
 
 @once
 def _around(leaf: Leaf) -> isl.Set:
-    """A convex set with all of the leaf's instances: what holds there is sooner seen."""
+    """A convex superset of the leaf's instances: quicker to prove facts for."""
     return isl.Set.from_basic_set(leaf.domain.simple_hull())
 
 
 def length_of(scratchpad: Scratchpad, dimension: int) -> int:
-    """The scratchpad's length along a dimension. Raises WrongError where it is no number."""
+    """The scratchpad's length along a dimension. Raises WrongError where it is no constant."""
     length = scratchpad.object.lengths[dimension]
     if not isinstance(length, IntegerLiteral):
         raise WrongError(f"the scratchpad of '{scratchpad.array.host}' has a length that is no number")
@@ -417,7 +422,7 @@ def length_of(scratchpad: Scratchpad, dimension: int) -> int:
 
 
 def _spells_place(scratchpad: Scratchpad, dimension: int, index: Binary) -> bool:
-    """Whether `index` is `x - origin`, or of a ring `x & (length - 1)`, the length being a power of two."""
+    """Whether `index` is `x - origin`, or `x & (length - 1)` for a ring of 2**k planes."""
     origin = scratchpad.origin[dimension]
     if origin is not None:
         return index.operator == "-" and index.right == access_to(origin)

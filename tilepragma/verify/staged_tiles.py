@@ -1,16 +1,17 @@
-"""Boxes that a plan stages hold what is read of them, and nothing that nobody reads.
+"""Staged array tiles hold what is read of them, and no element without a reader.
 
-Of a side with the terms c * i, `least` m and `width` w, s(i) being the subscript of an access in
-one iteration i of the plan:
+For a side with the terms c * i, `least` m and `width` w, and an access with subscript s(i) in one
+iteration i of the plan:
 
-    covered    { [i] : 0 <= s(i) - m(i) - sum c i <= w }   holds all iterations of the access, hence of every tile of them
-    attained   for every iteration of the loops that the box is of, some access surely is at m + sum c i, and some at m + sum c i + w
+    covered    { [i] : 0 <= s(i) - m(i) - sum c i <= w }   contains all iterations of the access
+    attained   in every iteration of the tile's loops, some access surely is at m + sum c i,
+               and some at m + sum c i + w
 
-The second makes the ends of a box, in whatever tile, indices of accesses; and arrays hold boxes
-where they hold their ends. The rows of an array that is seen by rows need not all be there: both
-are proven of its elements' order in the user's array too, from `before` behind the first of the box
-to `after` before its last, and what lies beyond is not copied. That order is the lexicographic one,
-since no access leaves its row.
+The second makes the ends of an array tile, whatever its position, indices of accesses; arrays that
+contain these ends contain the tile. A delinearised array need not have all rows: both are also
+proven in the order of the user's elements, from `before` after the tile's first element to `after`
+before its last; the copy skips the rest. That order is lexicographic, since no access leaves its
+row.
 """
 
 from __future__ import annotations
@@ -30,36 +31,36 @@ from tilepragma.verify.launch_tree_relation import Leaf, inside_loop
 from tilepragma.verify.statement_matching import Finding
 
 _SET = isl.dim_type.set
-_RULE = "boxes hold what is read"
+_RULE = "array tiles hold what is read"
 
 
 def wrong_boxes(leaves: Iterable[Leaf]) -> Iterator[Finding]:
-    """A sentence for every box that does not hold an access, or ends where nobody reads."""
-    found = list(leaves)
-    for stage in found:
+    """A sentence for every array tile that misses an access, or ends without a reader."""
+    all_leaves = list(leaves)
+    for stage in all_leaves:
         if isinstance(stage.node, Stage):
             for staged in stage.node.arrays:
-                inside = [leaf for leaf in found if leaf.launch is stage.launch]
-                yield from _wrong_box(stage, staged, inside)
+                inside = [leaf for leaf in all_leaves if leaf.launch is stage.launch]
+                yield from _wrong_array_tile(stage, staged, inside)
 
 
 @dataclass(frozen=True)
 class _Tile:
-    """The iterations that a box is of: those at the stage, then those of loops behind it whose iterators the box has."""
+    """An array tile's iterations: the stage's, then those of its loops after the stage."""
 
     iterators: tuple[DataObject, ...]
     domain: isl.Set
     exact: bool
 
 
-def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Finding]:
+def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Finding]:
     name = staged.object.host
     uses_ = [(leaf, use) for leaf in leaves for use in _uses(leaf) if use.object == staged.object]
     accesses = [(leaf, use) for leaf, use in uses_ if subscripts_text(use.subscripts) in staged.reads]
     try:
         tile = _tile(stage, staged, leaves)
         if tile is None:
-            yield Finding(_RULE, f"the tile that '{name}' is staged for is longer than its box", True)
+            yield Finding(_RULE, f"the tile that '{name}' is staged for is longer than its array tile", True)
             return
         for what, measure in _measures(staged):
             ends: list[isl.Set | None] = [None, None]
@@ -72,24 +73,23 @@ def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Find
                 if use.conditional or leaf.opaque or leaf.frame.iterators[: len(tile.iterators)] != tile.iterators:
                     continue
                 for place, end in enumerate(reached):
-                    at = leaf.domain.intersect(end)
-                    at = at.project_out(_SET, len(tile.iterators), leaf.depth - len(tile.iterators))
-                    known = ends[place]
-                    ends[place] = at if known is None else known.union(at)
+                    iterations = leaf.domain.intersect(end)
+                    iterations = iterations.project_out(_SET, len(tile.iterators), leaf.depth - len(tile.iterators))
+                    attained = ends[place]
+                    ends[place] = iterations if attained is None else attained.union(iterations)
             if not tile.exact or not all(end is not None and tile.domain.is_subset(end) for end in ends):
-                yield Finding(_RULE, f"{what} of what is staged of '{name}' may end where nobody reads", False)
+                yield Finding(_RULE, f"{what} of what is staged of '{name}' may end without a reader", False)
                 return
     except NotAffineError as error:
         yield Finding(_RULE, f"a subscript of '{name}' {error}", False)
 
 
-#: Of an access { [i] : it is not beyond the ends }, { [i] : it is at the first }, { [i] : it is at
-#: the last }
+#: For an access: { [i] : inside the ends }, { [i] : at the first }, { [i] : at the last }
 Measured = tuple[isl.Set, isl.Set, isl.Set]
 
 
 def _measures(staged: Staged) -> Iterator[tuple[str, Callable[[Leaf, Use], Measured]]]:
-    """What is proven of the box: its ends in each dimension, and of an array that is seen by rows, the first and the last element read."""
+    """The ends of the tile in each dimension, and in the order of a delinearised array."""
     for dimension, side in enumerate(staged.sides):
         yield f"dimension {dimension}", partial(_in_dimension, dimension, side)
     if staged.object.rows_in is not None:
@@ -108,7 +108,7 @@ def _in_dimension(dimension: int, side: StagedSide, leaf: Leaf, use: Use) -> Mea
 
 
 def _in_rows(staged: Staged, leaf: Leaf, use: Use) -> Measured:
-    """before <= (o_1, …, o_n) <= width - after, lexicographically: the order of the elements in the user's array. Raises NotAffineError."""
+    """before <= (o_1, …, o_n) <= width - after, lexicographically. Raises NotAffineError."""
     nothing = (0,) * len(staged.sides)
     before, after = staged.before or nothing, staged.after or nothing
     beyond = isl.Set.empty(leaf.frame.space)
@@ -128,7 +128,7 @@ def _uses(leaf: Leaf) -> Iterator[Use]:
 
 
 def _tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> _Tile | None:
-    """The tile of a box; None where a loop behind the stage is longer than the box says."""
+    """An array tile's iterations; None where a loop after the stage exceeds its extent."""
     iterators, domain, exact = stage.frame.iterators, stage.domain, not stage.opaque
     wanted = {
         term.iterator: term.extent for side in staged.sides for term in side.terms if term.iterator not in iterators

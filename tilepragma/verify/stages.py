@@ -1,8 +1,8 @@
-"""Stages are sound: what can be said of them without the mathematics. That boxes hold what is read
-is `verify/staged_tiles`'s.
+"""Stages are sound, as far as no polyhedral proof is needed (see `verify/staged_tiles.py` for
+that).
 
-What a launch stages it must not write; the copies stand between the stage and the last use of them,
-barriers at both ends; and all workers of a gang come to every stage with the same box.
+A launch must not write what it stages; all uses of a copy follow its stage, between two barriers;
+and all workers of a gang reach each stage with the same array tile.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from tilepragma.ir.traversal import walk, workers_meet
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
-#: The tiles of a loop of a uniform nest behind the rounds.
-_DEALT: tuple[list[TileKind], ...] = (
+#: The tile kinds of a uniform nest's loop after its rounds.
+_MAPPED: tuple[list[TileKind], ...] = (
     [],
     [TileKind.GANG],
     [TileKind.GANG, TileKind.WORKER],
@@ -42,14 +42,14 @@ _DEALT: tuple[list[TileKind], ...] = (
 
 
 def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
-    """A sentence for everything that is wrong with the stages of a launch."""
+    """A sentence for every fault of a launch's stages."""
     if any(isinstance(node, Stage) or (isinstance(node, TileNest) and node.uniform) for node in walk(launch.body)):
         yield f"launch {launch.name} has stages outside its staged form"
     if launch.staged is None:
         return
     parts = launch.staged.statements
     if launch.staged_scratchpads:
-        yield from _wrong_boxes(launch)
+        yield from _wrong_scratchpads(launch)
         return
     if len(parts) != 1 or not isinstance(parts[0], TileNest) or not parts[0].uniform:
         yield f"the staged form of launch {launch.name} is not one uniform nest"
@@ -59,19 +59,19 @@ def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
     yield from _wrong_arrays(plan, launch, parts[0])
 
 
-def _wrong_boxes(launch: Launch) -> Iterator[str]:
-    """A staged form in scratchpads has the gangs' loops of the launch, whose numbers come from there, and scratchpads for itself."""
+def _wrong_scratchpads(launch: Launch) -> Iterator[str]:
+    """A staged form in scratchpads has the launch's gang loops, and private scratchpads."""
     plain, staged = (
-        one.statements[0] if len(one.statements) == 1 else None
-        for one in (launch.body, launch.staged)
-        if one is not None
+        body.statements[0] if len(body.statements) == 1 else None
+        for body in (launch.body, launch.staged)
+        if body is not None
     )
     if (
         not isinstance(plain, TileNest)
         or not isinstance(staged, TileNest)
         or (plain.loops, plain.order) != (staged.loops, staged.order)
     ):
-        yield f"the staged form of launch {launch.name} deals its tiles out otherwise"
+        yield f"the staged form of launch {launch.name} maps its tiles otherwise"
         return
     nests = (node for node in walk(staged.body) if isinstance(node, TileNest))
     for tiled in (loop for nest in nests for loop in nest.loops):
@@ -84,11 +84,11 @@ def _wrong_boxes(launch: Launch) -> Iterator[str]:
     if len(set(objects)) != len(objects) or {
         access.object for access in accesses if access.object.scope is Scope.GANG
     } - set(objects):
-        yield f"the staged form of launch {launch.name} uses memory of its gangs that is not one scratchpad's"
+        yield f"the staged form of launch {launch.name} uses shared memory that is not one scratchpad's"
     for scratchpad in launch.staged_scratchpads:
         number = isinstance(scratchpad.object.element, ScalarType) and scratchpad.object.scope is Scope.GANG
         if not number or scratchpad.column is not None or None in scratchpad.origin:
-            yield f"the scratchpad '{scratchpad.object.name}' is no box of numbers in memory of a gang"
+            yield f"the scratchpad '{scratchpad.object.name}' is no array of numbers in shared memory"
         if not len(scratchpad.object.lengths) == len(scratchpad.origin) == scratchpad.array.rank:
             yield f"the scratchpad '{scratchpad.object.name}' has not the dimensions of its array"
 
@@ -98,9 +98,9 @@ def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
         if tiled not in launch.loops:
             yield f"loop {tiled.symbol} of the staged form is none of the launch"
         kinds = [tile.kind for tile in tiled.tiles]
-        if kinds[0] is not TileKind.DYNAMIC or kinds[1:] not in _DEALT:
+        if kinds[0] is not TileKind.DYNAMIC or kinds[1:] not in _MAPPED:
             yield f"the tiles of loop {tiled.symbol} are not those of a uniform nest"
-        elif kinds[1:] == _DEALT[-1] and points_of(tiled) < 1:
+        elif kinds[1:] == _MAPPED[-1] and points_of(tiled) < 1:
             yield f"the points that a worker has of loop {tiled.symbol} are no number"
         if polynomial(tiled.loop.step).constant != 1 or tiled.loop.decreasing or not tiled.launch_bounds:
             yield f"loop {tiled.symbol} of a uniform nest does not count up by 1 between bounds of the launch"
@@ -114,7 +114,7 @@ def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
 
 
 def _shared_scalars(launch: Launch, nest: TileNest) -> Iterator[str]:
-    """What is declared outside of the nest a worker has once, for all of its points."""
+    """A worker has one copy of what is declared outside of the nest, for all of its points."""
     changed = {node.target.object for node in walk(nest.body) if isinstance(node, (Assignment, Increment, AddressOf))}
     for object_ in changed:
         if object_.scope is not Scope.LOCAL and object_.rank == 0:
@@ -122,7 +122,7 @@ def _shared_scalars(launch: Launch, nest: TileNest) -> Iterator[str]:
 
 
 def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
-    """Barriers and stages stand in blocks and loops alone, and what is declared beside them can be declared for all workers."""
+    """Barriers and stages stand only in blocks and loops, beside simple declarations."""
     meets = any(workers_meet(statement) for statement in block.statements)
     for statement in block.statements:
         if isinstance(statement, (Barrier, Stage)):
@@ -149,10 +149,10 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
     stages = list(_stages(nest.body, ()))
     objects = list(dict.fromkeys(array.object for _, _, stage, _ in stages for array in stage.arrays))
     served = [(array.object, text) for _, _, stage, _ in stages for array in stage.arrays for text in array.reads]
-    for object_, text in dict.fromkeys(one for one in served if served.count(one) > 1):
-        yield f"'{object_.host}{text}' is read in two boxes of launch {launch.name}"
-    known = {loop.loop.iterator for loop in nest.loops if all(tile.axis is None for tile in loop.tiles)}
-    known |= (
+    for object_, text in dict.fromkeys(access for access in served if served.count(access) > 1):
+        yield f"'{object_.host}{text}' is read in two array tiles of launch {launch.name}"
+    uniform = {loop.loop.iterator for loop in nest.loops if all(tile.axis is None for tile in loop.tiles)}
+    uniform |= (
         set(plan.scalars) - written - set(launch.privates) | set(launch.values) | {size.object for size in plan.sizes}
     )
     if not plan.apart:
@@ -166,15 +166,14 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
     for block, place, stage, around in stages:
         for staged in stage.arrays:
             yield from _wrong_uses(nest, block, place, staged)
-            yield from _wrong_sides(nest, staged, known | set(around), block.statements[place + 1 :])
+            yield from _wrong_sides(nest, staged, uniform | set(around), block.statements[place + 1 :])
         if stage.ahead:
-            yield from _wrong_order(launch, nest, block, place, known | set(around[:-1]))
+            yield from _wrong_order(launch, nest, block, place, uniform | set(around[:-1]))
 
 
-def _wrong_order(launch: Launch, nest: TileNest, block: Block, place: int, known: set[DataObject]) -> Iterator[str]:
-    """What is copied an iteration ahead is known then, and no other barrier or stage is passed
-    meanwhile: the loop's bounds are the same for all workers, and its body is a stage, a barrier,
-    what each does alone, and a barrier.
+def _wrong_order(launch: Launch, nest: TileNest, block: Block, place: int, uniform: set[DataObject]) -> Iterator[str]:
+    """A stage may copy an iteration ahead where the loop's bounds are the same for all workers, and
+    its body is the stage, a barrier, work without barriers or stages, and a barrier.
     """
     name = f"launch {launch.name} copies ahead"
     loop = next((node for node in walk(nest.body) if isinstance(node, Loop) and node.body is block), None)
@@ -183,14 +182,14 @@ def _wrong_order(launch: Launch, nest: TileNest, block: Block, place: int, known
         return
     read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
     step = polynomial(loop.step).constant
-    if loop.decreasing or loop.comparison != "<" or not loop.declares_iterator or step is None or not read <= known:
+    if loop.decreasing or loop.comparison != "<" or not loop.declares_iterator or step is None or not read <= uniform:
         yield f"{name} in a loop over '{loop.iterator.name}' that workers may see otherwise"
-    *others, last = block.statements
-    middle = others[place + 2 :]
-    meets = any(workers_meet(one) for one in middle)
-    if place != 0 or len(others) < 2 or not isinstance(others[1], Barrier) or not isinstance(last, Barrier) or meets:
+    *initial, last = block.statements
+    middle = initial[place + 2 :]
+    meets = any(workers_meet(statement) for statement in middle)
+    if place != 0 or len(initial) < 2 or not isinstance(initial[1], Barrier) or not isinstance(last, Barrier) or meets:
         yield f"{name} where more is done than to compute between two barriers"
-    if any(use.object == loop.iterator and use.writes for one in middle for use in uses(one, ())):
+    if any(use.object == loop.iterator and use.writes for statement in middle for use in uses(statement, ())):
         yield f"{name}, and the iterator '{loop.iterator.name}' changes meanwhile"
 
 
@@ -206,12 +205,12 @@ def _stages(block: Block, around: tuple[DataObject, ...]) -> Iterator[tuple[Bloc
 
 
 def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Iterator[str]:
-    """The accesses to a box stand behind the stage in its block, a barrier before the first of them and one after the last."""
+    """The accesses to an array tile follow its stage in the block, between two barriers."""
     name, object_ = staged.object.host, staged.object
-    using = [at for at, statement in enumerate(block.statements) if _accesses(statement, staged)]
-    barriers = [at for at, statement in enumerate(block.statements) if isinstance(statement, Barrier)]
+    using = [index for index, statement in enumerate(block.statements) if _accesses(statement, staged)]
+    barriers = [index for index, statement in enumerate(block.statements) if isinstance(statement, Barrier)]
     inside = sum(len(_accesses(statement, staged)) for statement in block.statements)
-    if inside != len(_accesses(nest.body, staged)) or any(at < place for at in using):
+    if inside != len(_accesses(nest.body, staged)) or any(index < place for index in using):
         yield f"'{name}' is read before it is staged, or elsewhere"
         return
     if any(len(access.subscripts) != object_.rank for access in _accesses(nest.body, staged)):
@@ -219,50 +218,50 @@ def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Ite
     if not using:
         yield f"'{name}' is staged and never read"
         return
-    if not any(place < at < using[0] for at in barriers):
+    if not any(place < index < using[0] for index in barriers):
         yield f"no barrier stands between the copy of '{name}' and its first use"
-    if not any(at > using[-1] for at in barriers):
+    if not any(index > using[-1] for index in barriers):
         yield f"no barrier stands between the last use of '{name}' and its next copy"
 
 
 def _accesses(node: Any, staged: Staged) -> list[Access]:
-    """The accesses to the box."""
-    found = (node for node in walk(node) if isinstance(node, Access) and node.object == staged.object)
-    return [one for one in found if subscripts_text(one.subscripts) in staged.reads]
+    """The accesses to the array tile."""
+    accesses = (node for node in walk(node) if isinstance(node, Access) and node.object == staged.object)
+    return [access for access in accesses if subscripts_text(access.subscripts) in staged.reads]
 
 
-def _wrong_sides(nest: TileNest, staged: Staged, known: set[DataObject], rest: tuple[Any, ...]) -> Iterator[str]:
-    """Boxes begin where all workers say they do, and are as long as their iterators take values."""
+def _wrong_sides(nest: TileNest, staged: Staged, uniform: set[DataObject], rest: tuple[Any, ...]) -> Iterator[str]:
+    """Array tiles begin at the same place for all workers, and fit their iterators' ranges."""
     name = staged.object.host
     for left_out in (staged.before, staged.after):
         if left_out and (staged.object.rows_in is None or len(left_out) != len(staged.sides) or min(left_out) < 0):
-            yield f"the box of '{name}' leaves elements out of which it has none"
+            yield f"the array tile of '{name}' leaves elements out of which it has none"
     if len(staged.sides) != staged.object.rank:
-        yield f"the box of '{name}' has {len(staged.sides)} sides"
-    dealt = {tiled.loop.iterator: tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
-    loops = {one.iterator: one for one in rest if isinstance(one, Loop)}
+        yield f"the array tile of '{name}' has {len(staged.sides)} sides"
+    mapped = {tiled.loop.iterator: tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
+    loops = {loop.iterator: loop for loop in rest if isinstance(loop, Loop)}
     for side in staged.sides:
-        strange = {node.object for node in walk(side.least) if isinstance(node, Access)} - known
-        for object_ in sorted(one.name for one in strange):
-            yield f"the box of '{name}' begins at '{object_}', which is not the same for all workers"
+        strange = {node.object for node in walk(side.least) if isinstance(node, Access)} - uniform
+        for object_ in sorted(object_.name for object_ in strange):
+            yield f"the array tile of '{name}' begins at '{object_}', which is not the same for all workers"
         if side.width < 0:
-            yield f"the box of '{name}' has a side without elements"
+            yield f"the array tile of '{name}' has a side without elements"
         for term in side.terms:
-            tiled, loop = dealt.get(term.iterator), loops.get(term.iterator)
-            if tiled is None and loop is not None and not _is_same_for_all(loop, known):
+            tiled, loop = mapped.get(term.iterator), loops.get(term.iterator)
+            if tiled is None and loop is not None and not _is_same_for_all(loop, uniform):
                 yield f"the loop over '{term.iterator.name}' behind the copy of '{name}' differs between workers"
             if tiled is None and (loop is None or not isinstance(term.extent, int)):
-                yield f"'{term.iterator.name}' is no iterator of the tile that the box of '{name}' is of"
+                yield f"'{term.iterator.name}' is no iterator of the tile of the array tile of '{name}'"
             if tiled is not None and (term.extent, term.points) != (_extent(tiled), points_of(tiled)):
-                yield f"the box of '{name}' has another extent along '{term.iterator.name}' than the gang's tile"
+                yield f"the array tile of '{name}' has another extent along '{term.iterator.name}' than the gang's tile"
 
 
-def _is_same_for_all(loop: Loop, known: set[DataObject]) -> bool:
+def _is_same_for_all(loop: Loop, uniform: set[DataObject]) -> bool:
     read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
     counts_up = polynomial(loop.step).constant == 1 and not loop.decreasing and loop.comparison == "<"
-    return counts_up and read <= known
+    return counts_up and read <= uniform
 
 
 def _extent(tiled: TiledLoop) -> object:
-    """How many values a gang's tile has for each point of a worker: as many as the axis of the loop's workers, else one."""
+    """The extent of a gang's tile for each point of a worker: the worker axis, else 1."""
     return next((tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER), 1)

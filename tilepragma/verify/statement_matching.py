@@ -1,7 +1,6 @@
-"""Which statement of the region a leaf of a plan is, and which of its instances each instance of
-the leaf executes.
+"""Which statement of the region a leaf of a plan executes, and in which instances.
 
-Planners keep the user's statements, or give their iterators other names: then all else is the same.
+Planners keep the user's statements, or rename their iterators and nothing else.
 
     { [plan instance] -> S[i] }
 """
@@ -22,16 +21,16 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.poly.affine import product_of
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.scop import Scop, ScopStatement
-from tilepragma.verify.launch_tree_relation import Leaf
+from tilepragma.verify.launch_tree_relation import Leaf, evaluated_parts
 
-#: Pieces of a relation up to which it is asked whether they are one: to subtract many takes long.
+#: Relations with more pieces are not tested for convexity: subtraction takes long.
 _MOST_PIECES = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Executed:
-    """A leaf that executes a statement: `relation` is { [plan instance] -> S[i] }. `places` has the
-    objects of the plan for those of the region that have another name there.
+    """A leaf that executes a statement: `relation` is { [plan instance] -> S[i] }. `places` maps
+    the region's objects to the plan's where the plan renames them.
     """
 
     leaf: Leaf
@@ -41,18 +40,18 @@ class Executed:
 
     @cached_property
     def iterations(self) -> str:
-        """The relation without the statement's name, as isl writes it: texts that are alike mean the same, and are compared at once."""
+        """The relation without the statement's name as text: equal texts mean equal relations."""
         return str(self.relation.reset_tuple_id(isl.dim_type.out))
 
     @cached_property
     def is_injective(self) -> bool:
-        """Whether each instance executes another one of the statement's."""
+        """Whether each instance executes another instance of the statement."""
         return bool(self.relation.is_injective())
 
 
 @dataclass(frozen=True)
 class Source:
-    """A statement of the region with the leaf that it is in the region's own tree."""
+    """A statement of the region with its leaf in the region's own tree."""
 
     leaf: Leaf
     statements: tuple[ScopStatement, ...]
@@ -60,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Finding:
-    """What is not right with a plan, or not proven: a sentence. `certain` where it is surely wrong for some run."""
+    """A fault of a plan, or a failed proof; `certain`: the plan is wrong in some run."""
 
     rule: str
     message: str
@@ -68,7 +67,7 @@ class Finding:
 
 
 class Unmatched(Exception):  # noqa: N818  (it carries a sentence to where findings are collected)
-    """A leaf of the plan that cannot be said to execute a statement of the region; the text is a sentence."""
+    """A leaf that matches no statement of the region; the text is a sentence."""
 
     def __init__(self, message: str, *, certain: bool = False) -> None:
         super().__init__(message)
@@ -76,41 +75,40 @@ class Unmatched(Exception):  # noqa: N818  (it carries a sentence to where findi
 
 
 class Sources:
-    """The statements of a region, to be found again in plans."""
+    """The statements of a region, to match leaves of plans against."""
 
-    def __init__(self, scop: Scop, found: Iterable[Leaf]) -> None:
+    def __init__(self, scop: Scop, leaves: Iterable[Leaf]) -> None:
         self._by_node: dict[int, Source] = {}
         self._by_place: dict[tuple[Any, ...], list[Source]] = {}
         by_node: dict[int, list[ScopStatement]] = {}
         for statement in scop.statements:
             by_node.setdefault(id(statement.node), []).append(statement)
-        for leaf in found:
+        for leaf in leaves:
             source = Source(leaf, tuple(by_node.get(id(leaf.node), ())))
             self._by_node[id(leaf.node)] = source
             self._by_place.setdefault(_place(leaf.node), []).append(source)
 
     def of(self, leaf: Leaf) -> tuple[Source, dict[DataObject, DataObject]] | None:
-        """The statement that the leaf is, with the names its objects have in the plan; None where
-        it is none. Of several copies of a statement it is the one whose names it has, if there is
-        one.
+        """The statement that the leaf executes, with the plan's names of its objects; None without
+        any. Of several copies of a statement, the one with the leaf's names is preferred.
         """
         source = self._by_node.get(id(leaf.node))
         if source is not None:
             return source, {}
-        found = None
+        match = None
         for candidate in self._by_place.get(_place(leaf.node), ()):
             places: dict[DataObject, DataObject] = {}
             if all(_same(new, old, places) for new, old in _pairs(leaf.node, candidate.leaf.node)):
                 renamed = {old: new for old, new in places.items() if old != new}
                 if not renamed:
                     return candidate, renamed
-                if found is None and renamed.keys() <= _bound(candidate.leaf):
-                    found = candidate, renamed
-        return found
+                if match is None and renamed.keys() <= _bound(candidate.leaf):
+                    match = candidate, renamed
+        return match
 
 
 def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject]) -> Iterator[Executed]:
-    """{ [plan instance] -> S[i] } for the statements that the source is. Raises Unmatched."""
+    """{ [plan instance] -> S[i] } for the statements of the source. Raises Unmatched."""
     if source.statements:
         _check_opaque(leaf, source.leaf, places)
     for statement in source.statements:
@@ -121,7 +119,8 @@ def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject])
             value = leaf.value(named) if iterator not in iterators[place + 1 :] else None
             if value is None:
                 raise Unmatched(
-                    f"the value of '{iterator.host}' is no affine function of the plan's loops in the {where(statement)}"
+                    f"the value of '{iterator.host}' is no affine function of the plan's loops in the "
+                    f"{where(statement)}"
                 )
             values.append(value)
         relation = product_of(values, leaf.frame)
@@ -130,11 +129,11 @@ def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject])
 
 
 def in_one_piece(relation: isl.Map) -> isl.Map:
-    """The same relation as one basic map where it is one.
+    """The same relation as one basic map if it is convex.
 
-    Bounds of tiles are greatest and least values, which make pieces of a tile's instances though
-    these are convex; all that is asked of the relation takes time by the square of the pieces
-    (sweeps by colours in three dimensions: a proof of 0.4 s in place of 3.9).
+    Tile bounds are maxima and minima, which split a tile's instances into pieces although they are
+    convex; later tests take time quadratic in the pieces (colour sweeps in three dimensions: a
+    proof of 0.4 s instead of 3.9).
     """
     if not 1 < relation.n_basic_map() <= _MOST_PIECES:
         return relation
@@ -143,19 +142,19 @@ def in_one_piece(relation: isl.Map) -> isl.Map:
 
 
 def name_of(iterator: DataObject, leaf: Leaf, places: dict[DataObject, DataObject]) -> DataObject:
-    """The object that holds the iterator's value at the leaf: what the leaf calls it, or, where its
-    text does not mention the iterator at all, one in scope that the user would call the same.
+    """The object that holds the iterator's value at the leaf: the leaf's name for it, or, where its
+    text does not mention the iterator, an object in scope with the same user name.
     """
     if iterator in places or leaf.value(iterator) is not None:
         return places.get(iterator, iterator)
-    mentioned = {node.object for part in _parts(leaf.node) for node in walk(part) if isinstance(node, Access)}
+    mentioned = {node.object for part in evaluated_parts(leaf.node) for node in walk(part) if isinstance(node, Access)}
     in_scope = (*leaf.frame.iterators, *leaf.frame.known)
-    called = [one for one in in_scope if one.host == iterator.host]
+    called = [namesake for namesake in in_scope if namesake.host == iterator.host]
     return called[-1] if called and iterator not in mentioned else iterator
 
 
 def where(statement: ScopStatement) -> str:
-    """`statement at line 3`: the statement as sentences name it."""
+    """`statement at line 3`: the statement's name in sentences."""
     kind = (
         "condition" if isinstance(statement.node, If) else "bound" if isinstance(statement.node, Loop) else "statement"
     )
@@ -163,9 +162,9 @@ def where(statement: ScopStatement) -> str:
 
 
 def _check_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> None:
-    """What is not affine on the way must be the same in the plan, and be decided for the same instance."""
+    """Non-affine conditions around must be the same in the plan, for the same instance."""
     _match_opaque(leaf, source, places)
-    frames = {id(one.frame): one.frame for one in leaf.opaque}  # conditions between which nothing is declared have one
+    frames = {id(condition.frame): condition.frame for condition in leaf.opaque}  # often shared
     for frame in frames.values():
         for iterator in source.frame.iterators:
             named = name_of(iterator, leaf, places)
@@ -174,29 +173,32 @@ def _check_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]
                 then = then.add_dims(isl.dim_type.in_, leaf.depth - len(frame.iterators))
                 if not then.is_equal(now):
                     raise Unmatched(
-                        f"a condition or bound is evaluated for another '{iterator.host}' than the statement on line {_line(leaf)}"
+                        f"a condition or bound is evaluated for another '{iterator.host}' than the statement on "
+                        f"line {_line(leaf)}"
                     )
 
 
 def _match_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> None:
-    """Raises Unmatched where the plan's conditions and bounds that are not affine aren't the region's."""
+    """Raises Unmatched where the plan's non-affine conditions differ from the region's."""
     pairs = zip(leaf.opaque, source.opaque, strict=False)
     same_names = all(old == new for old, new in places.items())
     if (
         same_names
         and len(leaf.opaque) == len(source.opaque)
-        and all(mine.part == theirs.part and mine.decides is theirs.decides for mine, theirs in pairs)
+        and all(new.part == old.part and new.decides is old.decides for new, old in pairs)
     ):
-        return  # of thousands of conditions nested in each other, pair by pair would take a minute
+        return  # pairs of thousands of nested conditions would take a minute
     open_ = list(source.opaque)
-    for mine in leaf.opaque:
+    for condition in leaf.opaque:
         names = dict(places)
-        theirs = next((one for one in open_ if one.part == mine.part and _same(mine.decides, one.decides, names)), None)
-        if theirs is None:
+        candidates = (candidate for candidate in open_ if candidate.part == condition.part)
+        original = next((part for part in candidates if _same(condition.decides, part.decides, names)), None)
+        if original is None:
             raise Unmatched(
-                f"a condition or bound that is not affine decides on line {_line(leaf)} in the plan, but not in the region"
+                f"a condition or bound that is not affine decides on line {_line(leaf)} in the plan, but not in the "
+                "region"
             )
-        open_.remove(theirs)
+        open_.remove(original)
     if open_:
         raise Unmatched(f"the statement on line {_line(leaf)} lacks a condition or bound that is not affine")
 
@@ -206,38 +208,29 @@ def _line(leaf: Leaf) -> int:
 
 
 def _place(node: Any) -> tuple[Any, ...]:
-    """What a node and its counterpart have in common at first sight."""
+    """What a node and its counterpart obviously share."""
     range_ = node.header if isinstance(node, Loop) else getattr(node, "range", None)
     return type(node), range_
 
 
 def _pairs(node: Any, old: Any) -> Iterator[tuple[Any, Any]]:
-    """The parts of a node and of what it may come from; a declaration may leave out what is not needed."""
+    """The parts of a node and of its possible original; a declaration may omit declarators."""
     if isinstance(node, Declaration) and isinstance(old, Declaration):
-        known = {declarator.object: declarator for declarator in old.declarators}
-        yield from ((declarator, known.get(declarator.object)) for declarator in node.declarators)
+        old_declarators = {declarator.object: declarator for declarator in old.declarators}
+        yield from ((declarator, old_declarators.get(declarator.object)) for declarator in node.declarators)
     else:
-        yield from zip(_parts(node), _parts(old), strict=True)
-
-
-def _parts(node: Any) -> tuple[Any, ...]:
-    """What the leaf evaluates: of an If or a Loop, which stand for their decision, that alone."""
-    if isinstance(node, If):
-        return (node.condition,)
-    if isinstance(node, Loop):
-        return (node.lower, node.upper, node.step)
-    return (node,)
+        yield from zip(evaluated_parts(node), evaluated_parts(old), strict=True)
 
 
 def _bound(leaf: Leaf) -> set[DataObject]:
-    """The objects whose names are the plan's to choose: iterators, and what the statement declares inside itself."""
+    """The objects that the plan may rename: iterators, and the statement's own declarations."""
     inner = {loop.iterator for loop in loops_in(leaf.node)}
     inner |= {node.object for node in walk(leaf.node) if isinstance(node, Declarator)}
     return {*leaf.frame.iterators, *inner}
 
 
 def _same(new: Any, old: Any, places: dict[DataObject, DataObject]) -> bool:
-    """Whether two trees differ in the names of objects at most; `places` collects the old ones' new ones."""
+    """Whether two trees differ at most in names of objects; `places` maps old to new."""
     if new is old:
         return True
     if isinstance(old, DataObject):
@@ -257,19 +250,21 @@ def instance_text(instances: isl.Set, statement: ScopStatement) -> str:
     point = instances.sample_point()
     names = [loop.iterator.host for loop in statement.loops]
     values = [f"{name} = {point.get_coordinate_val(isl.dim_type.set, place)}" for place, name in enumerate(names)]
-    space = instances.get_space()
-    given = [
-        f"{space.get_dim_name(isl.dim_type.param, place)} = {point.get_coordinate_val(isl.dim_type.param, place)}"
-        for place in range(space.dim(isl.dim_type.param))
-    ]
-    where_ = f" where {', '.join(given)}" if given else ""
-    return f"({', '.join(values)}){where_}"
+    given = parameter_values(point)
+    return f"({', '.join(values)})" + (f" where {given}" if given else "")
+
+
+def parameter_values(point: isl.Point) -> str:
+    """`n = 3, m = 2`: the parameters at a point."""
+    kind, space = isl.dim_type.param, point.get_space()
+    places = range(space.dim(kind))
+    return ", ".join(f"{space.get_dim_name(kind, place)} = {point.get_coordinate_val(kind, place)}" for place in places)
 
 
 @dataclass(frozen=True)
 class ProvenRegion:
-    """A region to prove plans against: its statements' Scop and dependences, and where each
-    statement stands. `touching` is of statements that touch no more than what it is a part of.
+    """A region to prove plans against: its SCoP and dependences, and the statements' sources.
+    `touching` has statements that touch no more than the region around.
     """
 
     scop: Scop

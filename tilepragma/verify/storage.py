@@ -1,13 +1,13 @@
-"""Proof that a region which keeps some values elsewhere computes what the original computes.
+"""Proof that a region that stores some values elsewhere computes what the original computes.
 
 The two are the same text but for the storage that some accesses name, and for added copies B[b] =
-C[c]. With
+C[c]. Let
 
-    { R[i] -> W[j] }   the write that the read R[i] sees the value of
+    { R[i] -> W[j] }   map the read R[i] to the write whose value it reads
 
-of both, the changed region's composed through its copies, each read sees the same value in both,
-and each element that anyone may read afterwards has the same last writer. The subscripts of new
-storage do not matter for that; what they hold does.
+in both, composed through its copies in the changed region. Then each read must see the same value,
+and each element that is live afterwards must have the same last writer. The subscripts of new
+storage do not matter; the values there do.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_
 
 @dataclass(frozen=True)
 class Version:
-    """Statements that run one after another, and their Scop. The Scops of versions that are compared share isl's context."""
+    """Statements in sequence, and their SCoP. Versions that are compared share isl's context."""
 
     statements: tuple[Statement, ...]
     scop: Scop
 
 
 @dataclass(frozen=True)
-class OwnStorage:
-    """What the changed version has more: `instead` gives for each new object the array whose values
-    it holds, `copies` are the added statements (by identity), `dead` the arrays that nobody reads
-    after the region.
+class StorageMap:
+    """The changed version's additions: `instead` maps each new object to the array whose values it
+    holds, `copies` are the added statements (by identity), `dead` the arrays not read after the
+    region.
     """
 
     instead: Mapping[DataObject, DataObject]
@@ -50,90 +50,92 @@ class OwnStorage:
     dead: frozenset[DataObject] = frozenset()
 
 
-def storage_fault(original: Version, changed: Version, own: OwnStorage) -> str | None:
+def storage_fault(original: Version, changed: Version, storage: StorageMap) -> str | None:
     """Why the two are not proven to compute the same, a clause; None where they are."""
-    added = added_nodes(own)
-    if not same_text(without(original.statements, set()), without(changed.statements, added), own.instead):
+    added = added_nodes(storage)
+    if not same_text(without(original.statements, set()), without(changed.statements, added), storage.instead):
         return "the text differs in more than storage"
     try:
         with operation_limit(changed.scop.context, DEFAULT_LIMIT, "proving that values are kept elsewhere"):
-            return _value_fault(original.scop, changed.scop, own, added)
+            return _value_fault(original.scop, changed.scop, storage, added)
     except (OperationLimitError, UnknownFlowError) as unknown:
         return str(unknown).rstrip(".")
 
 
-def added_nodes(own: OwnStorage) -> frozenset[int]:
-    """The identities of all that the added statements consist of."""
-    return frozenset(id(node) for copy in own.copies for node in walk(copy))
+def added_nodes(storage: StorageMap) -> frozenset[int]:
+    """The identities of all nodes of the added statements."""
+    return frozenset(id(node) for copy in storage.copies for node in walk(copy))
 
 
 def without(node: Any, left_out: Collection[int]) -> Any:
-    """The tree without the statements that are left out, ranges and directives; tuples for nodes and for sequences."""
+    """The tree as tuples, without statements in `left_out`, ranges and directives."""
     if isinstance(node, tuple):
-        return tuple(without(one, left_out) for one in node if id(one) not in left_out)
+        return tuple(without(part, left_out) for part in node if id(part) not in left_out)
     if isinstance(node, (DataObject, SourceRange)) or not dataclasses.is_dataclass(node):
         return node
     fields = (field for field in dataclasses.fields(node) if field.compare)
     return (type(node), *(without(getattr(node, field.name), left_out) for field in fields))
 
 
-def same_text(one: Any, other: Any, instead: Mapping[DataObject, DataObject]) -> bool:
-    """Whether two trees of `without` differ in nothing but the storage and the subscripts of accesses to new objects."""
-    if one == other:
+def same_text(old: Any, new: Any, instead: Mapping[DataObject, DataObject]) -> bool:
+    """Whether two trees of `without` differ only in the storage and subscripts of new objects."""
+    if old == new:
         return True
-    if not isinstance(one, tuple) or not isinstance(other, tuple) or len(one) != len(other):
+    if not isinstance(old, tuple) or not isinstance(new, tuple) or len(old) != len(new):
         return False
-    if one and one[0] is Access and other[0] is Access and other[1] in instead:
-        kept = instead[other[1]]
-        return one[1] == kept and kept.element == other[1].element and one[3:] == other[3:]
-    return all(same_text(part, twin, instead) for part, twin in zip(one, other, strict=True))
+    if old and old[0] is Access and new[0] is Access and new[1] in instead:
+        original = instead[new[1]]
+        return old[1] == original and original.element == new[1].element and old[3:] == new[3:]
+    return all(same_text(part, twin, instead) for part, twin in zip(old, new, strict=True))
 
 
 @dataclass(frozen=True)
 class _Sources:
-    """{ R[i] -> W[j] }, { R[i] -> A[a] } and { A[a] -> W[j] }, as ArrayFlow has them, by the names of the original."""
+    """ArrayFlow's { R[i] -> W[j] }, { R[i] -> A[a] } and { A[a] -> W[j] }, by original names."""
 
     seen: isl.UnionMap
     initial: isl.UnionMap
     last: isl.UnionMap
 
 
-def _value_fault(original: Scop, changed: Scop, own: OwnStorage, added: Collection[int]) -> str | None:
+def _value_fault(original: Scop, changed: Scop, storage: StorageMap, added: Collection[int]) -> str | None:
     found_copies = tuple(added_copies(changed, added))
     copies = [copy for copy in found_copies if copy is not None]
     twins = [statement for statement in changed.statements if id(statement.node) not in added]
     if len(twins) != len(original.statements):
         return "statements are missing"
     names: dict[str, str] = {}
-    for one, twin in zip(original.statements, twins, strict=True):
-        if not is_twin(one, twin, own.instead):
+    for old, twin in zip(original.statements, twins, strict=True):
+        if not is_twin(old, twin, storage.instead):
             return "a statement runs at other times, or touches other things"
-        names |= {f"{twin.name}_{place}": f"{one.name}_{place}" for place in range(len(one.references))}
+        names |= {f"{twin.name}_{place}": f"{old.name}_{place}" for place in range(len(old.references))}
     if len(copies) < len(found_copies):
         return "what is added is more than a copy"
-    arrays = frozenset(own.instead.values())
-    touched = arrays | frozenset(own.instead)
+    arrays = frozenset(storage.instead.values())
+    touched = arrays | frozenset(storage.instead)
     if any(site.reference.object not in touched for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches other arrays"
     if any(not is_touched(site, original) for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches elements that the region does not, which need not be there"
     before = array_flow(original, arrays)
     expected = _Sources(before.sources, before.initial, before.last)
-    found = _through_copies(array_flow(changed, touched), copies, names)
-    if not found.seen.is_equal(expected.seen) or not found.initial.is_equal(expected.initial):
+    actual = _through_copies(array_flow(changed, touched), copies, names)
+    if not actual.seen.is_equal(expected.seen) or not actual.initial.is_equal(expected.initial):
         return "a read would see another value"
-    if not _of(found.last, arrays - own.dead).is_equal(_of(expected.last, arrays - own.dead)):
+    if not _of(actual.last, arrays - storage.dead).is_equal(_of(expected.last, arrays - storage.dead)):
         return "an array would end with other values"
     return None
 
 
-def is_twin(one: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
-    """Whether two statements run at the same times, and access the same objects or what stands for them."""
-    if not twin.domain.set_tuple_name(one.name).is_equal(one.domain) or len(one.references) != len(twin.references):
+def is_twin(statement: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
+    """Whether two statements run at the same times, and access corresponding objects."""
+    if not twin.domain.set_tuple_name(statement.name).is_equal(statement.domain) or len(statement.references) != len(
+        twin.references
+    ):
         return False
     return all(
-        mine.kind is theirs.kind and mine.object == instead.get(theirs.object, theirs.object)
-        for mine, theirs in zip(one.references, twin.references, strict=True)
+        reference.kind is moved.kind and reference.object == instead.get(moved.object, moved.object)
+        for reference, moved in zip(statement.references, twin.references, strict=True)
     )
 
 
@@ -146,7 +148,7 @@ class Copy:
 
 
 def added_copies(changed: Scop, added: Collection[int]) -> Iterator[Copy | None]:
-    """The added statements; None for what is no copy of one element."""
+    """The added statements; None for one that does not copy a single element."""
     for statement in changed.statements:
         if id(statement.node) in added:
             yield _copy(statement, [Site(statement, place) for place in range(len(statement.references))])
@@ -164,22 +166,21 @@ def _copy(statement: ScopStatement, sites: list[Site]) -> Copy | None:
 
 
 def is_touched(site: Site, original: Scop) -> bool:
-    """Whether { A[a] : the copy's reference touches it } is a part of what the original surely
-    touches, or of a box around that where an array has all of such a box; what is new has none
-    there.
+    """Whether { A[a] : the copy's reference touches it } is part of what the original surely
+    touches, or of its hull where an array has all of the hull; true for new arrays.
     """
     object_ = site.reference.object
     if object_.scope is Scope.TEMPORARY:
         return True
-    own = [
+    references = [
         reference
-        for each in original.statements
-        for reference in each.references
+        for statement in original.statements
+        for reference in statement.references
         if reference.object == object_ and reference.exact
     ]
-    touched = [one.relation.range() for one in own if one.kind is not AccessKind.MAY_WRITE]
+    touched = [reference.relation.range() for reference in references if reference.kind is not AccessKind.MAY_WRITE]
     copied = site.reference.relation.range()
-    # Of rows that a program has for itself, the last may be shorter.
+    # Rows in a contiguous user array may end in a shorter last row.
     whole = object_.storage is Storage.CONTIGUOUS and object_.rows_in is None and object_ not in original.layouts
     if touched and whole and not site.reference.writes:
         return bool(copied.is_subset(shadows(touched)))
@@ -187,7 +188,7 @@ def is_touched(site: Site, original: Scop) -> bool:
 
 
 def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str, str]) -> _Sources:
-    """What is seen through copies: { R -> W } . { W[c] -> R'[c] : copy c } . { R' -> W' }, again until no copy is left."""
+    """Flow through copies: { R -> W } . { W[c] -> R'[c] : copy c } . { R' -> W' }."""
     context = flow.sites[0].statement.domain.get_ctx()
     through = isl.UnionMap("{ }", context=context)
     for copy in copies:
@@ -232,6 +233,6 @@ def _of(relation: isl.UnionMap, arrays: Collection[DataObject]) -> isl.UnionMap:
 
 
 def _maps(relation: isl.UnionMap) -> Iterator[isl.Map]:
-    found: list[isl.Map] = []
-    relation.foreach_map(found.append)
-    return iter(found)
+    maps: list[isl.Map] = []
+    relation.foreach_map(maps.append)
+    return iter(maps)

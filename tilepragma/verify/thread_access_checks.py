@@ -1,7 +1,8 @@
-"""What neighbouring workers of a finished plan touch at the same time, by the relations that the
-plan is proven with.
+"""What neighbouring workers of a finished plan access simultaneously, by the relations of its
+proof.
 
-R = { [plan instance] -> S[i] },  F = { S[i] -> A[a] },  p' = p with the next value of the loop that is dealt out
+R = { [plan instance] -> S[i] },  F = { S[i] -> A[a] },  p' = p with the next value of the mapped
+loop
 
 { a' - a : a = F(R(p)), a' = F(R(p')) }
 """
@@ -18,23 +19,22 @@ from tilepragma.ir.polynomial import Polynomial, number, polynomial
 from tilepragma.poly.adjacency import BROADCAST, COALESCED, Pattern, Reach, pattern, step_by
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.scop import Reference
-from tilepragma.verify.launch_tree_relation import Dealt, ProvenStep
+from tilepragma.verify.launch_tree_relation import Mapped, ProvenStep
 from tilepragma.verify.plan_proof import executed_by
 from tilepragma.verify.statement_matching import Executed, ProvenRegion
 
-#: Of arrays of one dimension that are seen as more, the strides, greatest first.
+#: Of delinearised arrays the strides, greatest first.
 Layouts = Mapping[DataObject, tuple[Polynomial, ...]]
 
 
 @dataclass(frozen=True)
 class WorkerAccess:
-    """An access of a launch along one of the loops that it deals out to workers: `pattern` is what
-    it makes of the next iteration.
+    """An access of a launch along one of its worker-mapped loops; `pattern` is its change in the
+    next iteration.
 
-    `apart`: by how many elements the next worker's lies further on, where that is known. `first`:
-    the loop has the tiles of worker axis 0. `blocked`: a worker takes several iterations in turn,
-    so that the next one's lie as many further on. `depth`: how many loops the plan has around the
-    access.
+    `apart`: the distance to the next worker's element, if known. `first`: the loop has the tiles of
+    worker axis 0. `blocked`: a worker runs several iterations in turn, so that the next worker's
+    element is as many further on. `depth`: the number of loops around the access.
     """
 
     launch: str
@@ -50,10 +50,12 @@ class WorkerAccess:
 def worker_accesses(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
 ) -> tuple[WorkerAccess, ...]:
-    """The accesses of all launches that have workers, along each loop whose tiles workers have. Raises Unmatched, OperationLimitError."""
+    """Accesses along each worker-mapped loop. Raises Unmatched, OperationLimitError."""
     with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking at what workers access"):
         return tuple(
-            access for each in executed_by(region, steps, sizes) for access in _accesses(each, region.scop.layouts)
+            access
+            for executed in executed_by(region, steps, sizes)
+            for access in _accesses(executed, region.scop.layouts)
         )
 
 
@@ -62,7 +64,7 @@ def _accesses(executed: Executed, layouts: Layouts) -> Iterator[WorkerAccess]:
     if leaf.launch is None or leaf.node is None or isinstance(leaf.node, Loop):
         return
     for element in leaf.path:
-        if not isinstance(element, Dealt):
+        if not isinstance(element, Mapped):
             continue
         for place, tiled in enumerate(element.nest.loops):
             workers = [tile for tile in tiled.tiles if tile.kind is TileKind.WORKER]
@@ -74,13 +76,13 @@ def _accesses(executed: Executed, layouts: Layouts) -> Iterator[WorkerAccess]:
             step = step_by(leaf.domain, tuple(direction)) if by else None
             axis = workers[-1].axis
             for reference in executed.statement.references:
-                found = pattern(executed.relation.apply_range(reference.relation), step)
-                apart = _apart(found, reference.object, layouts)
+                access_pattern = pattern(executed.relation.apply_range(reference.relation), step)
+                apart = _apart(access_pattern, reference.object, layouts)
                 yield WorkerAccess(
                     leaf.launch.name,
                     reference,
                     tiled,
-                    _in_elements(found, apart),
+                    _in_elements(access_pattern, apart),
                     apart,
                     axis is not None and axis.dimension == 0,
                     tiled.tiles[-1] is not workers[-1],
@@ -88,11 +90,11 @@ def _accesses(executed: Executed, layouts: Layouts) -> Iterator[WorkerAccess]:
                 )
 
 
-def _apart(found: Pattern, object_: DataObject, layouts: Layouts) -> Polynomial | None:
-    """By how many elements the next worker's lies further on: the moves of the subscripts, each times the elements that it passes."""
-    if found.reach in (Reach.BROADCAST, Reach.COALESCED):
-        return number(0 if found.reach is Reach.BROADCAST else 1)
-    if not found.moves or (object_.storage is Storage.ROWS and any(found.moves[:-1])):
+def _apart(access_pattern: Pattern, object_: DataObject, layouts: Layouts) -> Polynomial | None:
+    """The distance to the next worker's element: the sum of moves times passed elements."""
+    if access_pattern.reach in (Reach.BROADCAST, Reach.COALESCED):
+        return number(0 if access_pattern.reach is Reach.BROADCAST else 1)
+    if not access_pattern.moves or (object_.storage is Storage.ROWS and any(access_pattern.moves[:-1])):
         return None
     passed = [number(1)]
     if object_ in layouts:
@@ -101,14 +103,14 @@ def _apart(found: Pattern, object_: DataObject, layouts: Layouts) -> Polynomial 
         for length in reversed(object_.lengths[1:]):
             passed.append(passed[-1] * polynomial(length) if length is not None else passed[-1])
     result = number(0)
-    for move, by in zip(reversed(found.moves), passed, strict=False):
+    for move, by in zip(reversed(access_pattern.moves), passed, strict=False):
         result = result + number(move) * by
     return result
 
 
-def _in_elements(found: Pattern, apart: Polynomial | None) -> Pattern:
-    """The pattern where rows are as short as one element, so that the next row's lies beside it."""
-    known = None if apart is None else apart.constant
-    if found.reach is not Reach.STRIDED or known is None or abs(known) > 1:
-        return found
-    return COALESCED if known else BROADCAST
+def _in_elements(access_pattern: Pattern, apart: Polynomial | None) -> Pattern:
+    """The pattern; rows of one element make the next row's element contiguous."""
+    constant = None if apart is None else apart.constant
+    if access_pattern.reach is not Reach.STRIDED or constant is None or abs(constant) > 1:
+        return access_pattern
+    return COALESCED if constant else BROADCAST

@@ -124,4 +124,4 @@ def test_boxes_that_reach_beyond_the_array_are_found(change: dict[str, tuple[int
 
     assert launch.staged is not None
     broken = replace(made, device_steps=(replace(launch, staged=wrong(launch.staged)),))
-    assert rules(broken) == {"boxes hold what is read"}
+    assert rules(broken) == {"array tiles hold what is read"}

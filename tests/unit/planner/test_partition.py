@@ -33,7 +33,7 @@ def undivided(body: str, parameters: str = TWO, clauses: str = "") -> str:
     (made,) = plans(source(body, parameters, clauses), diagnostics)
     assert not made.divisions
     assert [item.message for item in diagnostics if item.severity.value == "warning"] == [
-        f"the kernel runs on one device, although device(all) is said: {made.undivided}"
+        f"the kernel runs on one device, in spite of device(all): {made.undivided}"
     ]
     return made.undivided
 

@@ -413,7 +413,7 @@ BROKEN: dict[str, tuple[Callable[[Panel], Panel], str]] = {
     "not written back": (lambda one: replace(one, stored=False), "is written but not written back"),
     "another element": (
         lambda one: replace(one, access=replace(one.access, subscripts=one.access.subscripts[::-1])),
-        "has elements that are also accessed in another way meanwhile",
+        "has elements that are also accessed in another way inside",
     ),
 }
 
@@ -494,7 +494,7 @@ def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
         return replace(node, body=in_block(node.body))
 
     faults = " ".join(fault.message for fault in prove(panel_parts(found, from_the_diagonal)))
-    assert "the buffer of 'b' has elements that are also accessed in another way meanwhile" in faults
+    assert "the buffer of 'b' has elements that are also accessed in another way inside" in faults
 
 
 def test_what_is_in_a_buffer_runs_as_the_statement_stands() -> None:

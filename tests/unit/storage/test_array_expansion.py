@@ -20,7 +20,7 @@ from tilepragma.schedule.strategy import Region
 from tilepragma.storage.array_expansion import ExpandedKernel, with_array_expansion
 from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import PlanFault, verify
-from tilepragma.verify.storage import OwnStorage, Version, storage_fault
+from tilepragma.verify.storage import StorageMap, Version, storage_fault
 
 DOITGEN = """
 void f(int nr, int nq, int np, double a[nr][nq][np], double c[np][np], double *sum) {
@@ -111,7 +111,7 @@ def fault(original: Region, own: ExpandedKernel, statements: tuple[Statement, ..
     return storage_fault(
         Version(original.statements, original.scop),
         Version(statements, scop),
-        OwnStorage(own.instead, copies, own.dead),
+        StorageMap(own.instead, copies, own.dead),
     )
 
 
@@ -198,6 +198,6 @@ def test_another_text_is_found_out() -> None:
     found = storage_fault(
         Version(statements, against.scop),
         Version(own.kernel.body.statements, scop),
-        OwnStorage(own.instead, own.copies, own.dead),
+        StorageMap(own.instead, own.copies, own.dead),
     )
     assert found == "the text differs in more than storage"

@@ -19,7 +19,7 @@ from tilepragma.schedule.strategy import Region
 from tilepragma.storage.array_expansion import ExpandedKernel
 from tilepragma.storage.deinterleaving import with_deinterleaved_arrays
 from tilepragma.verify.layouts import layout_fault
-from tilepragma.verify.storage import OwnStorage, Version
+from tilepragma.verify.storage import StorageMap, Version
 
 LINE = "for (int t = 0; t < steps; t++) for (int i = 1; i < n - 1; i++) u[i] = 0.5 * (u[i-1] + u[i+1] - f[i]);"
 
@@ -88,7 +88,7 @@ def fault(original: Region, own: ExpandedKernel, statements: tuple[Statement, ..
     return layout_fault(
         Version(original.statements, original.scop),
         Version(statements, scop),
-        OwnStorage(own.instead, copies, own.dead),
+        StorageMap(own.instead, copies, own.dead),
     )
 
 

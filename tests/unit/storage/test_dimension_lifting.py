@@ -17,7 +17,7 @@ from tilepragma.schedule.strategy import Region
 from tilepragma.storage.array_expansion import ExpandedKernel
 from tilepragma.storage.dimension_lifting import with_lifted_arrays
 from tilepragma.verify.layouts import layout_fault
-from tilepragma.verify.storage import OwnStorage, Version
+from tilepragma.verify.storage import StorageMap, Version
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def fault(region: Region, own: ExpandedKernel, statements: tuple[Statement, ...]
     scop = extract_scop(statements, (), written_objects(own.kernel), context=region.scop.context)
     ids = {id(one) for one in statements}
     copies = tuple(one for one in own.copies if id(one) in ids)
-    kept = OwnStorage(own.instead, copies, own.dead)
+    kept = StorageMap(own.instead, copies, own.dead)
     return layout_fault(Version(region.statements, region.scop), Version(statements, scop), kept, own.touching)
 
 

@@ -191,7 +191,7 @@ def test_what_is_left_alone(name: str) -> None:
 
 def test_what_has_no_room_is_said() -> None:
     found = plan(body(LEFT_ALONE["boxes larger than a gang's memory"]))
-    assert [note for note in found.rejected if "has no room in the 32768 of its own memory" in note]
+    assert [note for note in found.rejected if "does not fit in its 32768 bytes of shared memory" in note]
 
 
 def test_the_workers_that_the_user_says_count() -> None:
@@ -204,7 +204,7 @@ void f(int n, int m, int w, const double a[n][m], const double x[m], double y[n]
 }"""
     assert boxes(source % "w") == ["a[i : 1][j : 1]"], "numbers of the launch are not known"
     assert boxes(source % "1024") == []
-    note = "what a gang of launch f reads of 'a', 40960 bytes, has no room in the 32768 of its own memory: it is read where it is"
+    note = "what a gang of launch f reads of 'a', 40960 bytes, does not fit in its 32768 bytes of shared memory: it stays in place"
     assert note in plan(source % "1024").rejected
 
 
@@ -362,7 +362,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     "a border that nobody reads": (
         FIVE_POINT,
         lambda p: with_side(p, 0, lambda side: replace(side, width=3)),
-        "dimension 0 of what is staged of 'a' may end where nobody reads",
+        "dimension 0 of what is staged of 'a' may end without a reader",
     ),
     "a box of another place": (
         FIVE_POINT,
@@ -396,7 +396,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
                 ),
             ),
         ),
-        "is staged for is longer than its box",
+        "is staged for is longer than its array tile",
     ),
     "a start that differs between workers": (
         FIVE_POINT,
@@ -421,7 +421,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     "an access to two boxes": (
         FIVE_POINT,
         lambda p: with_blocks_changed(p, twice),
-        "is read in two boxes of launch f",
+        "is read in two array tiles of launch f",
     ),
     "what the launch writes": (
         FIVE_POINT,
@@ -469,7 +469,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     "a box for fewer points than a worker has": (
         SUMS,
         lambda p: with_points(p, 16),
-        "the box of 'a' has another extent along 'i_row' than the gang's tile",
+        "the array tile of 'a' has another extent along 'i_row' than the gang's tile",
     ),
     "points whose number is not known": (
         SUMS,
