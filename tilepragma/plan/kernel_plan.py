@@ -127,12 +127,13 @@ class TiledBand:
     + ... + t_m run in parallel, m being `summed`; the other band members are sequential in each.
 
     The first `within` hyperplanes belong to enclosing HostLoops: a wavefront lies in one step of
-    these.
+    these. `sizes` are the tile sizes of the hyperplanes, in their order.
     """
 
     statements: tuple[TiledStatement, ...]
     summed: int
     within: int
+    sizes: tuple[DataObject, ...]
 
 
 @dataclass(frozen=True)

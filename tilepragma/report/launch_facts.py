@@ -115,14 +115,30 @@ def _tiles_of_band(band: TiledBand) -> Iterator[str]:
     """The hyperplanes of the tiles, and which tiles run in parallel."""
     from tilepragma.poly.schedule import Row, row_text
 
+    lines: dict[str, list[int]] = {}
     for statement in band.statements:
         rows = (Row(row, offset, None) for row, offset in zip(statement.rows, statement.offsets, strict=True))
-        place = "" if statement.range.start.file == NOWHERE.file else f", line {statement.range.start.line}"
-        yield f"hyperplanes phi{place}: ({', '.join(row_text(row, statement.iterators) for row in rows)})"
+        phi = ", ".join(row_text(row, statement.iterators) for row in rows)
+        start = statement.range.start
+        lines.setdefault(phi, []).extend([start.line] if start.file != NOWHERE.file else [])
+    for phi, places in lines.items():
+        yield f"hyperplanes phi{_lines_text(sorted(set(places)))}: ({phi})"
     count = len(band.statements[0].rows)
     numbers = [f"t{place + 1}" for place in range(count)]
     inside = f", {', '.join(numbers[band.summed :])} in order inside each" if count > band.summed else ""
     yield f"tiles t = floor(phi / size): those of equal {' + '.join(numbers[: band.summed])} in parallel{inside}"
+
+
+def _lines_text(lines: list[int]) -> str:
+    """`, line 3`; `, lines 3 to 5, 9`."""
+    runs: list[list[int]] = []
+    for line in lines:
+        if runs and line == runs[-1][-1] + 1:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    texts = [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    return f", line{'s' if len(lines) > 1 else ''} {', '.join(texts)}" if texts else ""
 
 
 def _line_of(launch: Launch) -> str:
@@ -164,9 +180,22 @@ def loop_text(loop: Loop) -> str:
 
 
 def _loops(launch: Launch, sizes: Sizes) -> tuple[tuple[str, str], ...]:
-    tiled = [loop for nest in walk(launch.body) if isinstance(nest, TileNest) for loop in nest.loops]
-    loops = ((_name(loop.loop), f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
+    loops = (
+        (name, f"{_trips(tiled.loop, sizes)} {_tiles(tiled)}".strip())
+        for nest in walk(launch.body)
+        if isinstance(nest, TileNest)
+        for name, tiled in zip(_names(nest), nest.loops, strict=True)
+    )
     return tuple(dict.fromkeys(loops))
+
+
+def _names(nest: TileNest) -> list[str]:
+    """The iterators of the nest; with their numbers where these alone tell loops of it apart."""
+    short = [_name(tiled.loop) for tiled in nest.loops]
+    return [
+        name if short.count(name) == 1 else tiled.loop.iterator.host
+        for name, tiled in zip(short, nest.loops, strict=True)
+    ]
 
 
 def _tiles(tiled: TiledLoop) -> str:

@@ -42,7 +42,6 @@ from tilepragma.schedule.wavefront_array_tiles import array_tiles
 
 if TYPE_CHECKING:
     from tilepragma.lower.band_ast import TileConstraint, TileConstraints
-    from tilepragma.poly.bands import Part
 
 HOST_TILE, LONG_HOST_TILE, CHAINED_HOST_TILE = 32, 128, 8
 DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
@@ -163,39 +162,38 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: Around) -> Sc
     every = bounds_of(fronts.range())
     mapped = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
     launch = replace(_launch(loops, wavefront, rows, mapped, inner, tiles), array_tiles=staging)
-    band = _tiled_band(loops, part, (*summed, *inner_levels), len(summed))
+    band = _tiled_band(loops, planned, (*summed, *inner_levels), len(summed))
     loop = loops.loop(wavefront, every.lower, every.upper)
     return HostLoopNode(loop, (launch,), DIAMONDS if planned.pair else "", band)
 
 
-def _tiled_band(loops: BandLoops, part: Part, levels: tuple[int, ...], summed: int) -> TiledBand:
+def _tiled_band(loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...], summed: int) -> TiledBand:
     """The tiles as reports show them; their rows are those at `levels`."""
     statements = []
-    for each in part.statements:
+    for each in planned.part.statements:
         statement, rows = loops.code.user_rows(each)
-        names = tuple(loop.iterator.host for loop in statement.loops)
-        chosen = tuple(rows[level] for level in levels)
-        statements.append(
-            TiledStatement(
-                statement.range,
-                names,
-                tuple(row.coefficients for row in chosen),
-                tuple(row.constant for row in chosen),
-            )
-        )
-    return TiledBand(tuple(statements), summed, part.outer)
+        chosen = [rows[level] for level in levels]
+        offsets = tuple(row.constant for row in chosen)
+        for part in statement.parts or (statement,):
+            names = tuple(loop.iterator.host for loop in part.loops)
+            inside = (0,) * (len(part.loops) - len(statement.loops))
+            factors = tuple((*row.coefficients, *inside) for row in chosen)
+            statements.append(TiledStatement(part.range, names, factors, offsets))
+    sizes = tuple(loops.sizes.sizes[planned.number, _size_level(planned, level)].object for level in levels)
+    return TiledBand(tuple(statements), summed, planned.part.outer, sizes)
+
+
+def _size_level(planned: PlannedBand, level: int) -> int:
+    """The level whose tile size a row has: wavefronts of a pair are parallel to time where its tiles have one size."""
+    return planned.pair[-1] if level in planned.pair else level
 
 
 def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: TileConstraints, unit: int = 0) -> _TiledRow:
     """A row's tile names, and the range of tiles with points `inside`; `unit` as in TileSize."""
     part = planned.part
-    base = base_name(part.statements, level)
     device = LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
-    named = level
-    if level in planned.pair:
-        # A pair's wavefronts are parallel to time if its tiles have one size.
-        named = planned.pair[-1]
-        base = base_name(part.statements, named)
+    named = _size_level(planned, level)
+    base = base_name(part.statements, named)
     processor = () if loops.device else _processor_tile(planned, level)
     size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit, processor)
     tiles = loops.tile_range(part.statements, level, size, inside)

@@ -159,10 +159,15 @@ def original_of(plan: KernelPlan) -> Original:
 
 def region_without_dependences(plan: KernelPlan) -> ProvenRegion:
     """The region of the plan's launches, to ask for accesses. Raises OperationLimitError."""
+    return region_of(plan, Original(_scop(plan), ()))
+
+
+def region_of(plan: KernelPlan, known: Original) -> ProvenRegion:
+    """The region of the plan's launches, with its Scop and dependences."""
     from tilepragma.verify.plan_proof import proven_region
 
-    scop, written = _scop(plan), written_objects(plan.kernel)
-    return proven_region(_statements(plan), plan.kernel.functions, written, scop, ())
+    written = written_objects(plan.kernel)
+    return proven_region(_statements(plan), plan.kernel.functions, written, known.scop, known.dependences)
 
 
 def _scop(plan: KernelPlan) -> Scop:

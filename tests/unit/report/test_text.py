@@ -336,5 +336,5 @@ def test_hyperplanes_that_would_take_for_ever_are_not_asked_for() -> None:
     that its wavefronts cross are known from it alone.
     """
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=YEE.encode(), last="choose_sizes"))))
-    assert "hyperplanes phi, line 11: (t, t + i, t + j, t + k)\n" in text
+    assert "hyperplanes phi, lines 11 to 13, 18 to 20: (t, t + i, t + j, t + k)\n" in text
     assert re.search(r"for \(int t = 0; t < steps; t\+\+\) +DOACROSS", text)

@@ -1,0 +1,463 @@
+"""What `explain` says of a plan, held against the instance maps read from its loops.
+
+    { [h_1, …, h_k, i_1, …, i_n] -> S[j] }     host loops, the launch's loops, and what they execute
+
+Everything said is read from the words of the report (`LaunchLine`), so that a wrong word is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+import islpy as isl
+
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.evaluation import Evaluation
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.loop_tree import Declaration, If, Loop, PackedPanels, Stage, TiledLoop, TileNest
+from tilepragma.ir.traversal import loop_directives, walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, launches_in
+from tilepragma.poly.dependences import memory_dependences
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.report.launch_facts import LaunchGroup, LaunchLine
+from tilepragma.report.source_text import plain_text
+from tilepragma.verify.instance_maps import InstanceMap, instance_maps
+from tilepragma.verify.proofs import Original, is_automatic, region_of, region_without_dependences, with_staged_forms
+from tilepragma.verify.statement_matching import ProvenRegion
+
+IN, OUT = isl.dim_type.in_, isl.dim_type.out
+#: Sizes of tiles besides those in use, another for each symbol.
+ODD = (3, 2, 5, 7, 4, 6)
+AXES = {"gangs": TileKind.GANG, "workers": TileKind.WORKER, "threads": TileKind.THREAD}
+Sizes = Mapping[DataObject, int]
+
+
+@dataclass(frozen=True, eq=False)
+class SaidLine:
+    """A line of the report with the step that it is of and the lines around it, outermost first."""
+
+    line: LaunchLine
+    step: Step
+    around: tuple[SaidLine, ...]
+
+
+def disagreements(plan: KernelPlan, groups: tuple[LaunchGroup, ...]) -> list[str]:
+    """What the groups say that the plan's loops do not do, in words, and what they do not say."""
+    if not plan.host and not plan.device:
+        return [f"{group.title} is of nothing" for group in groups]
+    said = {group.title: group.lines for group in groups}
+    by_form = [(said.get("on cores", said.get("on all")), plan.host_steps, False)]
+    by_form.append((said.get("on devices", said.get("on all")), plan.device_steps, True))
+    found: list[str] = []
+    region: ProvenRegion | None = None
+    for lines, steps, on_devices in by_form:
+        if lines is None:
+            found.append("a form of the plan is not explained")
+            continue
+        pairs = list(_paired(list(lines), steps, ()))
+        complaints = [each for each in pairs if isinstance(each, str)]
+        matched = [each for each in pairs if isinstance(each, SaidLine)]
+        complaints += [text for each in matched for text in _of_line(plan, each, on_devices)]
+        found += complaints
+        if complaints or (on_devices and steps == plan.host_steps):
+            continue
+        computed = plan.device_kernel if on_devices and plan.device_kernel is not None else plan.kernel
+        if region is None or computed is not plan.kernel:
+            region = _region(replace(plan, kernel=computed))
+        for form, sizes in _runs(plan, steps, on_devices):
+            found += _against_instances(plan, region, matched, form, sizes)
+    return found
+
+
+def _region(plan: KernelPlan) -> ProvenRegion:
+    """The region of the plan, with its dependences; without those of another order of the user's
+    where it takes long to find them at once: parts of it are proven one by one.
+    """
+    region = region_without_dependences(plan)
+    limit = DEFAULT_LIMIT if plan.reordered is None else DEFAULT_LIMIT // 4
+    try:
+        with operation_limit(region.scop.context, limit, "finding the dependences"):
+            return region_of(plan, Original(region.scop, memory_dependences(region.scop)))
+    except OperationLimitError:
+        assert plan.reordered is not None
+        return region
+
+
+def _runs(plan: KernelPlan, steps: tuple[Step, ...], on_devices: bool) -> Iterator[tuple[tuple[Step, ...], Sizes]]:
+    usual = {size.object: size.device if on_devices else size.host for size in plan.sizes}
+    yield steps, usual
+    if plan.sizes:
+        yield steps, {size.object: ODD[place % len(ODD)] for place, size in enumerate(plan.sizes)}
+    # What scratchpads hold is copied by statements that no region has.
+    staged = with_staged_forms(steps)
+    if staged != steps and not any(launch.staged_scratchpads for launch in launches_in(steps)):
+        yield staged, usual
+
+
+# -- line by line
+
+
+def _paired(lines: list[LaunchLine], steps: tuple[Step, ...], around: tuple[SaidLine, ...]) -> Iterator[SaidLine | str]:
+    """The lines with the steps that they are of; takes the lines of the steps from the list."""
+    for step in steps:
+        if not lines or lines[0].depth != len(around):
+            yield f"a step of depth {len(around)} is not told: {type(step).__name__} {getattr(step, 'name', '')}"
+            return
+        said = SaidLine(lines.pop(0), step, around)
+        yield said
+        if not isinstance(step, Launch):
+            yield from _paired(lines, step.steps, (*around, said))
+    if lines and lines[0].depth >= len(around):
+        yield f"'{lines[0].what}' is no step of the plan"
+        lines.clear()
+
+
+def _of_line(plan: KernelPlan, said: SaidLine, on_devices: bool) -> Iterator[str]:
+    line, step = said.line, said.step
+    if isinstance(step, Launch):
+        yield from _of_launch(plan, line, step, on_devices)
+    elif isinstance(step, HostLoop):
+        yield from _of_host_loop(line, step)
+    elif line.what != f"if ({plain_text(step.condition)})":
+        yield f"'{line.what}' is another condition"
+
+
+def _of_host_loop(line: LaunchLine, step: HostLoop) -> Iterator[str]:
+    found = re.fullmatch(
+        r"for (?:each (\w+)|\((\w+) = (.*); (\w+) (<|<=|>|>=|!=) (.*?)(?: by (.*))?\)) in order(.*)", line.what
+    )
+    if found is None:
+        yield f"'{line.what}' is no loop of the host"
+        return
+    if (found[1] or found[2]) != _name(step.loop):
+        yield f"'{line.what}' is the loop over {_name(step.loop)}"
+    if found[2] and found[5] != step.loop.comparison:
+        yield f"'{line.what}' ends otherwise"
+    if found[8] != (f", {step.shape}" if step.shape else ""):
+        yield f"'{line.what}' has another shape: {step.shape}"
+    rows = [text for text in line.below if text.startswith("hyperplanes")]
+    if bool(rows) != (step.band is not None):
+        yield f"'{line.what}' has {len(rows)} lines of hyperplanes"
+
+
+def _of_launch(plan: KernelPlan, line: LaunchLine, launch: Launch, on_devices: bool) -> Iterator[str]:
+    found = re.fullmatch(r"launch (\w+)(?:, line (\d+))?", line.what)
+    if found is None or found[1] != launch.name or line.launch != launch.name:
+        yield f"'{line.what}' is launch {launch.name}"
+    if [(name, _axes(how)) for name, how in line.loops] != _told_once(launch):
+        yield f"launch {launch.name} has other loops: {line.loops}"
+    axes = {axis for _, how in line.loops for axis in _axes(how)}
+    if axes != {(axis.kind.value, 0 if axis.kind.value == "thread" else axis.dimension) for axis in launch.axes}:
+        yield f"launch {launch.name} has other axes: {sorted(axes)}"
+    if ("one instance" in line.remarks) != (not launch.axes):
+        yield f"launch {launch.name} has {len(launch.axes)} axes"
+    yield from _of_staging(line, launch)
+    if on_devices:
+        yield from _of_scratchpads(plan, line, launch)
+    yield from _of_registers(line, launch)
+
+
+def _told_once(launch: Launch) -> list[tuple[str, frozenset[tuple[str, int]]]]:
+    """The name of each loop and the axes it is distributed to; alike ones of several nests are told
+    once, if their other tiles are alike too.
+    """
+    nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
+    named = [pair for nest in nests for pair in zip(_names(nest), nest.loops, strict=True)]
+    seen = dict.fromkeys((name, _tile_axes(loop), _other_tiles(loop)) for name, loop in named)
+    return [(name, axes) for name, axes, _ in seen]
+
+
+def _names(nest: TileNest) -> list[str]:
+    """What reports call the loops of a nest: each otherwise, unless the user gave two one name."""
+    short = [_name(each.loop) for each in nest.loops]
+    return [
+        name if short.count(name) == 1 else each.loop.iterator.host
+        for name, each in zip(short, nest.loops, strict=True)
+    ]
+
+
+def _other_tiles(loop: TiledLoop) -> tuple[str, ...]:
+    kinds = [(tile.kind.value, "" if tile.argument is None else tile.argument.text) for tile in loop.tiles]
+    plain = all(tile.axis is not None or tile.kind is TileKind.DYNAMIC for tile in loop.tiles)
+    return () if plain else tuple(map(" ".join, kinds))
+
+
+def _tile_axes(loop: TiledLoop) -> frozenset[tuple[str, int]]:
+    axes = [tile.axis for tile in loop.tiles if tile.axis is not None]
+    return frozenset((axis.kind.value, 0 if axis.kind.value == "thread" else axis.dimension) for axis in axes)
+
+
+def _axes(how: str) -> frozenset[tuple[str, int]]:
+    """What `16× gangs 1 × workers 1` distributes a loop to."""
+    found = re.findall(r"\b(gangs|workers|threads)\b(?: (\d+))?", how)
+    return frozenset((AXES[word].value, int(number or 0)) for word, number in found)
+
+
+def _of_staging(line: LaunchLine, launch: Launch) -> Iterator[str]:
+    said = [found[1] for remark in line.remarks if (found := re.match(r"stages (.*) in shared memory", remark))]
+    boxes = [
+        (name, _counts(sides))
+        for name, sides in re.findall(r"([^\[\], ][^\[\]]*?)((?:\[[^\]]* : \d+\])+)", ", ".join(said))
+    ]
+    stages = [] if launch.staged is None else [node for node in walk(launch.staged) if isinstance(node, Stage)]
+    held = [(one.object.host, tuple(side.width + 1 for side in one.sides)) for stage in stages for one in stage.arrays]
+    if [(name.removeprefix(", "), counts) for name, counts in boxes] != held:
+        yield f"launch {launch.name} stages {held}, not {boxes}"
+    ahead = any("a tile while the one before is computed" in remark for remark in line.remarks)
+    if ahead != any(stage.ahead for stage in stages):
+        yield f"launch {launch.name} copies ahead otherwise"
+
+
+def _counts(sides: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r" : (\d+)\]", sides)))
+
+
+def _of_scratchpads(plan: KernelPlan, line: LaunchLine, launch: Launch) -> Iterator[str]:
+    held = r"staged in shared memory, (\d+) of (\d+) bytes"
+    not_held = r"not staged: it takes (\d+) bytes, and a gang has (\d+)"
+    pattern = rf"with tiles of ([\dx ]+) a tile's part of (.*) is (?:{held}|{not_held}).*"
+    found = [match for text in line.below if (match := re.fullmatch(pattern, text))]
+    if not launch.staged_scratchpads:
+        if found:
+            yield f"launch {launch.name} keeps no part of a tile"
+        return
+    if len(found) != 1:
+        yield f"launch {launch.name} says {len(found)} times what it keeps of a tile"
+        return
+    (said,) = found
+    value = Evaluation({size.object.name: size.device for size in plan.sizes}).value
+    total = 0
+    for each in launch.staged_scratchpads:
+        assert isinstance(each.object.element, ScalarType)
+        lengths = [int(value(length)) for length in each.object.lengths if length is not None]
+        total += -(-prod(lengths) * (each.object.element.bits // 8) // 8) * 8
+    room = plan.kernel.directive.local_bytes
+    if tuple(map(int, said[1].split(" x "))) != tuple(size.device for size in plan.sizes):
+        yield f"launch {launch.name} has other tiles: {said[1]}"
+    if said[2].split(" and ") != [each.array.host for each in launch.staged_scratchpads]:
+        yield f"launch {launch.name} keeps other arrays: {said[2]}"
+    if (int(said[3] or said[5]), int(said[4] or said[6])) != (total, room) or bool(said[3]) != (total <= room):
+        yield f"launch {launch.name} keeps {total} of {room} bytes: {said[0]}"
+
+
+def _of_registers(line: LaunchLine, launch: Launch) -> Iterator[str]:
+    """As many panels and register tiles as the launch has."""
+    staged = launch.staged is not None and any(isinstance(node, Stage) for node in walk(launch.staged))
+    held = [panel for node in walk(launch.body) if isinstance(node, PackedPanels) for panel in node.buffers]
+    if staged:
+        held += [
+            panel for node in walk(forms(launch)[1].body) if isinstance(node, PackedPanels) for panel in node.buffers
+        ]
+    said = [
+        text
+        for text in line.remarks
+        if re.search(r" in registers(,|$)| packed$| stays in registers of its worker$", text)
+    ]
+    if len(said) != len(held):
+        yield f"launch {launch.name} has {len(held)} panels: {said}"
+
+
+def _name(loop: Loop) -> str:
+    """The loop's iterator as reports call it."""
+    made = loop.header.file == NOWHERE.file
+    return re.sub(r"_\d+$", "", loop.iterator.host) if made else loop.iterator.host
+
+
+# -- against what the loops execute
+
+
+def _against_instances(
+    plan: KernelPlan, region: ProvenRegion, said: list[SaidLine], steps: tuple[Step, ...], sizes: Sizes
+) -> Iterator[str]:
+    maps = instance_maps(plan, steps, sizes, region)
+    by_launch: dict[str, list[InstanceMap]] = {}
+    for executed in maps:
+        by_launch.setdefault(executed.launch, []).append(executed)
+    names = {line.step.name for line in said if isinstance(line.step, Launch)}
+    yield from (f"launch {name} is not told" for name in by_launch.keys() - names)
+    for line in said:
+        step = line.step
+        if isinstance(step, Launch):
+            mine = by_launch.get(step.name, [])
+            for executed in mine:
+                yield from _around(line, executed)
+            if not vouched(plan):
+                yield from _apart(plan, region, step, mine)
+        elif isinstance(step, HostLoop) and step.band is not None:
+            mine = [executed for executed in maps if step.loop in executed.host_loops]
+            yield from _hyperplanes(region, line.line, step, mine, sizes)
+
+
+def vouched(plan: KernelPlan) -> bool:
+    """Whether the user says that iterations are independent."""
+    loops = loop_directives(plan.kernel.body)
+    return plan.kernel.directive.independent or any(directive.independent for directive in loops)
+
+
+def _around(said: SaidLine, one: InstanceMap) -> Iterator[str]:
+    """The lines around a launch are the loops and conditions around its instances, its loops those of the nests."""
+    if len(said.around) != len(one.around):
+        yield f"launch {one.launch} has {len(one.around)} steps around it"
+    for line, inside in zip(said.around, one.around, strict=False):
+        text = line.line.what
+        same = (
+            re.match(rf"for (each |\(){_name(inside)}\b", text)
+            if isinstance(inside, Loop)
+            else text == f"if ({plain_text(inside)})"
+        )
+        if not same:
+            yield f"launch {one.launch} stands in '{text}'"
+    told = [(name, _axes(how)) for name, how in said.line.loops]
+    for _, nest in one.nests:
+        for name, loop in zip(_names(nest), nest.loops, strict=True):
+            if (name, _tile_axes(loop)) not in told:
+                yield f"launch {one.launch} distributes {name} otherwise"
+    for place, line in enumerate(each for each in said.around if isinstance(each.step, HostLoop)):
+        yield from _bounds(line.line, one, place)
+
+
+def _bounds(line: LaunchLine, one: InstanceMap, place: int) -> Iterator[str]:
+    """The instances lie within the bounds said, where these are plain sums of what isl knows."""
+    found = re.fullmatch(
+        r"for \((\w+) = ([\w +*-]+); (\w+) (<|<=|>|>=) ([\w +*-]+)(?: by (-?\d+))?\) in order.*", line.what
+    )
+    if found is None or "*" in found[2] + found[5]:
+        return
+    domain = one.relation.domain()
+    parameters = {domain.get_dim_name(isl.dim_type.param, at) for at in range(domain.dim(isl.dim_type.param))}
+    words = set(re.findall(r"[A-Za-z_]\w*", found[2] + " " + found[5]))
+    if not words <= parameters:
+        return
+    names = [f"p{at}" for at in range(domain.dim(isl.dim_type.set))]
+    first = f"p{place} {'<=' if found[4] in ('>', '>=') else '>='} {found[2]}"
+    text = f"[{', '.join(sorted(words))}] -> {{ [{', '.join(names)}] : {first} and p{place} {found[4]} {found[5]} }}"
+    if not domain.is_subset(isl.Set.read_from_str(domain.get_ctx(), text)):
+        yield f"launch {one.launch} runs outside of '{line.what}'"
+
+
+def _hyperplanes(
+    region: ProvenRegion, line: LaunchLine, step: HostLoop, maps: list[InstanceMap], sizes: Sizes
+) -> Iterator[str]:
+    """{ [.., w, t_1, .., t_(m-1), t_(m+1), .., points] -> S[j] : t_k = floor(phi_k(j) / size_k), w = t_1 + .. + t_m }"""
+    assert step.band is not None
+    *rows, tiles = line.below
+    claim = re.fullmatch(
+        r"tiles t = floor\(phi / size\): those of equal (t1(?: \+ t\d+)*) in parallel(?:, (t\d+(?:, t\d+)*) in order inside each)?",
+        tiles,
+    )
+    if claim is None:
+        yield f"'{tiles}' says nothing of tiles"
+        return
+    summed, inner = claim[1].count("t"), (claim[2] or "").count("t")
+    extents = [sizes[size] for size in step.band.sizes]
+    said: list[tuple[set[int], list[str]]] = []
+    for text in rows:
+        found = re.fullmatch(r"hyperplanes phi(?:, lines? ([\d, to]+))?: \((.*)\)", text)
+        if found is None:
+            yield f"'{text}' has no hyperplanes"
+            return
+        said.append((_numbers(found[1] or ""), found[2].split(", ")))
+    if any(len(phi) != summed + inner for _, phi in said) or len(extents) != summed + inner:
+        yield f"'{tiles}' is of {summed + inner} rows, not of {[len(phi) for _, phi in said]}"
+        return
+    used: set[tuple[int, int]] = set()
+    for one in maps:
+        mine = [
+            number for number, (place, _) in enumerate(said) if not place or one.statement.range.start.line in place
+        ]
+        held = [number for number in mine if _is_tiled(one, step.loop, said[number][1], summed, extents)]
+        used |= {(number, one.statement.range.start.line) for number in held}
+        if not held and not isinstance(one.statement.node, (If, Loop, Declaration)):
+            yield f"what launch {one.launch} does of line {one.statement.range.start.line} is not in the tiles said: {[said[n][1] for n in mine]}"
+    decided = {one.range.start.line for one in region.scop.statements if isinstance(one.node, (If, Loop))}
+    for number, (places, _) in enumerate(said):
+        # A decision may be taken elsewhere too: who depends on it says where it is taken.
+        for place in places - decided - {place for each, place in used if each == number}:
+            yield f"nothing of line {place} is in the tiles of '{rows[number]}'"
+
+
+def _numbers(text: str) -> set[int]:
+    """3, 4, 5 and 9 of `3 to 5, 9`."""
+    ends = [list(map(int, part.split(" to "))) for part in text.split(", ") if part]
+    return {line for run in ends for line in range(run[0], run[-1] + 1)}
+
+
+def _is_tiled(one: InstanceMap, loop: Loop, phi: list[str], summed: int, extents: list[int]) -> bool:
+    names = [each.iterator.host for each in one.statement.loops]
+    texts = [_in_order(row, names) for row in phi]
+    if any(text is None for text in texts):
+        return False
+    tiles = [f"floor(({text})/{extent})" for text, extent in zip(texts, extents, strict=True)]
+    depth, inside = len(one.iterators), len(one.host_loops)
+    distributed = [*tiles[: summed - 1], *tiles[summed:]]
+    if inside + len(distributed) > depth:
+        return False
+    claims = [f"p{one.host_loops.index(loop)} = {' + '.join(tiles[:summed])}"]
+    claims += [f"p{inside + place} = {tile}" for place, tile in enumerate(distributed)]
+    domain = ", ".join(f"p{place}" for place in range(depth))
+    indices = ", ".join(f"c{place}" for place in range(len(names)))
+    text = f"{{ [{domain}] -> {one.relation.get_tuple_name(OUT)}[{indices}] : {' and '.join(claims)} }}"
+    return bool(one.relation.is_subset(isl.Map.read_from_str(one.relation.get_ctx(), text)))
+
+
+def _in_order(row: str, names: list[str]) -> str | None:
+    """The row over c0, c1, …; None where it names no iterator of the statement."""
+    words = re.findall(r"[A-Za-z_]\w*", row)
+    if not set(words) <= set(names):
+        return None
+    return re.sub(r"[A-Za-z_]\w*", lambda found: f"c{names.index(found[0])}", row)
+
+
+def _apart(plan: KernelPlan, region: ProvenRegion, launch: Launch, maps: list[InstanceMap]) -> Iterator[str]:
+    """Instances of one launch in one step of the host's loops that are said to run at once do not wait for each other."""
+    if not launch.axes:
+        return
+    own = {*launch.privates, *(reduction.object for reduction in launch.reductions)}
+    relations: dict[tuple[str, str], isl.Map] = {}
+    for dependence in region.dependences:
+        object_ = dependence.source.object
+        # Of the user's own tiles only what is surely wrong is refused.
+        if (dependence.exact or is_automatic(plan)) and object_ not in own and object_.scope is not Scope.LOCAL:
+            known = relations.get(dependence.ends)
+            relations[dependence.ends] = dependence.relation if known is None else known.union(dependence.relation)
+    for first in maps:
+        for second in maps:
+            relation = relations.get((first.statement.name, second.statement.name))
+            if relation is None:
+                continue
+            pairs = first.relation.apply_range(relation).apply_range(second.relation.reverse())
+            for place in range(len(first.host_loops)):
+                pairs = pairs.equate(IN, place, OUT, place)
+            if not pairs.is_empty():
+                yield from _waiting(launch, first, second, pairs)
+
+
+def _waiting(launch: Launch, first: InstanceMap, second: InstanceMap, pairs: isl.Map) -> Iterator[str]:
+    for axis in launch.axes:
+        one, other = _distributing(first, axis), _distributing(second, axis)
+        if one is None or other is None:
+            continue
+        (nest, start, place), (its, _, there) = one, other
+        waiting = pairs
+        if axis.kind.value == "worker":
+            if nest is not its:
+                continue  # a barrier is between them, or they are of the same worker: what the proof asks
+            for before in range(start):
+                waiting = waiting.equate(IN, before, OUT, before)
+        apart = waiting.subtract(waiting.equate(IN, place, OUT, there))
+        if not apart.is_empty():
+            lines = first.statement.range.start.line, second.statement.range.start.line
+            yield f"launch {launch.name} has {axis.kind.value}s that wait for each other: lines {lines[0]} and {lines[1]}"
+
+
+def _distributing(one: InstanceMap, axis: object) -> tuple[TileNest, int, int] | None:
+    for start, nest in one.nests:
+        for place, loop in enumerate(nest.loops):
+            if any(tile.axis == axis for tile in loop.tiles):
+                return nest, start, start + place
+    return None
