@@ -50,7 +50,7 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import FLOAT, INT, Type
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.planner.planner import make_plan
 
@@ -251,7 +251,7 @@ class Outcome:
         return [f"{item.severity.value}: {item.message}" for item in self.diagnostics]
 
 
-def planned(region: Kernel, defaults: PlanDefaults | None = None) -> Outcome:
+def planned(region: Kernel, defaults: PlanOptions | None = None) -> Outcome:
     diagnostics = Diagnostics()
-    made = make_plan(region, FloatingRules(False, False), diagnostics, defaults or PlanDefaults())
+    made = make_plan(region, FloatingRules(False, False), diagnostics, defaults or PlanOptions())
     return Outcome(made.plan if made is not None else None, diagnostics)

@@ -8,16 +8,16 @@ from pathlib import Path
 from tilepragma.base.diagnostics import Diagnostics, render
 from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.planner.plan_text import plan_text
 from tilepragma.planner.planner import make_plan
 
-DEFAULTS = PlanDefaults()
+DEFAULTS = PlanOptions()
 
 
 def plans(
-    source: str, diagnostics: Diagnostics | None = None, path: str = "t.c", defaults: PlanDefaults = DEFAULTS
+    source: str, diagnostics: Diagnostics | None = None, path: str = "t.c", defaults: PlanOptions = DEFAULTS
 ) -> list[KernelPlan]:
     """The plans of all kernels of the C text; errors fail the test without `diagnostics`."""
     collected = Diagnostics() if diagnostics is None else diagnostics
@@ -28,7 +28,7 @@ def plans(
     return [planned.plan for planned in made if planned is not None]
 
 
-def plan(source: str, defaults: PlanDefaults = DEFAULTS) -> KernelPlan:
+def plan(source: str, defaults: PlanOptions = DEFAULTS) -> KernelPlan:
     """The plan of the text's only kernel."""
     (only,) = plans(source, defaults=defaults)
     return only

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from tilepragma.arguments.data_movement import DataContext, synchronised_arrays
+from tilepragma.arguments.array_arguments import DataContext, synchronised_arrays
 from tilepragma.arguments.sections import whole_section
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.accesses import function_uses, uses

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilepragma.ir.directives import Target, TemporalTiles
     from tilepragma.ir.loop_tree import Kernel, TranslationUnit
     from tilepragma.model.device import Gpu
-    from tilepragma.plan.defaults import PlanDefaults
+    from tilepragma.plan.command_line import PlanOptions
     from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion, RegisterCounts
     from tilepragma.planner.assembly import Planned
 
@@ -104,7 +104,7 @@ def plan(state: State) -> State:
     from tilepragma.planner.region_splitting import plan_region
     from tilepragma.sizes.records import recorded_tiles
 
-    defaults = plan_defaults(state, state.unit)
+    defaults = plan_options(state, state.unit)
     floating = state.unit.floating
 
     def made(kernel: Kernel, diagnostics: Diagnostics) -> Planned | None:
@@ -225,18 +225,18 @@ def write_kernels(state: State) -> State:
     return state
 
 
-def plan_defaults(state: State, unit: TranslationUnit) -> PlanDefaults:
+def plan_options(state: State, unit: TranslationUnit) -> PlanOptions:
     """The planner's defaults from the command line and the environment."""
-    from tilepragma.plan.defaults import PlanDefaults
+    from tilepragma.plan.command_line import PlanOptions
 
-    return PlanDefaults(_targets(state.request.targets), _temporal(state), state.request.device, unit.vectors)
+    return PlanOptions(_targets(state.request.targets), _temporal(state), state.request.device, unit.vectors)
 
 
 def plan_version(
     unit: TranslationUnit,
     kernel: Kernel,
     usual: KernelPlan,
-    defaults: PlanDefaults,
+    defaults: PlanOptions,
     text: str,
     place: SourceRange,
     number: int,

@@ -14,7 +14,7 @@ from tilepragma.base.languages import C
 if TYPE_CHECKING:
     from tilepragma.ir.loop_tree import TranslationUnit
     from tilepragma.model.device import Device
-    from tilepragma.plan.defaults import PlanDefaults
+    from tilepragma.plan.command_line import PlanOptions
     from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
     from tilepragma.planner.assembly import Planned
     from tilepragma.planner.multi_versions import Candidates
@@ -91,7 +91,7 @@ class State:
     unit: TranslationUnit | None = None
     records: tuple[TuningRecord, ...] = ()
     trials: Candidates | None = None
-    defaults: PlanDefaults | None = None
+    defaults: PlanOptions | None = None
     planned: tuple[Planned, ...] = ()
     held: tuple[HeldRegion, ...] = ()
     measured: tuple[str, ...] = ()

@@ -98,11 +98,11 @@ def trying_environment(
 def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
     """The kernel's version that a text names, as in a tuning record. Raises RefusalError."""
     from tilepragma.base.source_ranges import NOWHERE
-    from tilepragma.driver.passes import plan_defaults, plan_version
+    from tilepragma.driver.passes import plan_options, plan_version
 
     assert result.unit is not None, "what has plans has a unit"
     state = State(request, unit=result.unit)
-    defaults = plan_defaults(state, result.unit)
+    defaults = plan_options(state, result.unit)
     return plan_version(result.unit, as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 

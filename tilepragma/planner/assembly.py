@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilepragma.arguments.assumed_extents import report_assumed_extents
-from tilepragma.arguments.constant_memory import with_constants
-from tilepragma.arguments.data_movement import (
+from tilepragma.arguments.array_arguments import (
     DataContext,
     array_arguments,
     as_kernel_sees,
@@ -17,6 +15,8 @@ from tilepragma.arguments.data_movement import (
     private_argument,
     synchronised_arrays,
 )
+from tilepragma.arguments.assumed_extents import report_assumed_extents
+from tilepragma.arguments.constant_memory import with_constants
 from tilepragma.arguments.scalar_arguments import scalar_arguments
 from tilepragma.arguments.scalars import ScalarContext
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics
@@ -40,7 +40,7 @@ from tilepragma.planner.overflow_guards import launch_conditions
 from tilepragma.schedule.coalescing import assumed_worker_loop
 from tilepragma.schedule.strategy import ScheduleCandidate
 from tilepragma.schedule.user_launches import make_launches
-from tilepragma.sizes.processor_pick import processor_choices
+from tilepragma.sizes.opencl_cpu_sizes import processor_choices
 from tilepragma.user_tiles.chain_checks import check_for_loop, check_hoisted
 from tilepragma.user_tiles.clause_variables import check_names, live_out_by_clause
 from tilepragma.user_tiles.mapping import (

@@ -13,7 +13,7 @@ from tilepragma.normalise.continue_elimination import with_closed_iterations, wi
 from tilepragma.normalise.delinearisation import with_substituted_locals
 from tilepragma.normalise.pipeline import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import KernelPlan, Reordered
 from tilepragma.plan.targets import allowed_targets, check_device
 from tilepragma.planner.assembly import Planned, assemble_plan, tiled_region, with_plan
@@ -35,7 +35,7 @@ class NormalisedRegion:
 
 
 def make_plan(
-    kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
+    kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanOptions
 ) -> Planned | None:
     """The plan of one region; None where the region, or anything before it in `diagnostics`, has
     errors: a run with errors uses no plan, but reports the errors of each region.
@@ -47,7 +47,7 @@ def make_plan(
     return None if diagnostics.has_errors else planned
 
 
-def normalise(kernel: Kernel, defaults: PlanDefaults, diagnostics: Diagnostics) -> NormalisedRegion | None:
+def normalise(kernel: Kernel, defaults: PlanOptions, diagnostics: Diagnostics) -> NormalisedRegion | None:
     """The region in the forms that later passes expect; None where it is refused."""
     check_relaxation(kernel, diagnostics)
     kernel = with_elements_at_launch(in_plain_form(with_member_names(kernel, diagnostics)))

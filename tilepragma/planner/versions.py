@@ -9,7 +9,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.kernel_versions import KernelVersion
 from tilepragma.ir.loop_tree import FloatingRules, Kernel
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion
 from tilepragma.planner.planner import make_plan
 from tilepragma.verify.proofs import proof_of
@@ -22,7 +22,7 @@ def plan_version(
     version: KernelVersion,
     name: str,
     floating: FloatingRules,
-    defaults: PlanDefaults,
+    defaults: PlanOptions,
 ) -> PlanVersion:
     """The kernel's version of this `name`. Raises RefusalError with a clause on the version."""
     if usual.as_written is not None or usual.reordered is not None:

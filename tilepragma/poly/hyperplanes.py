@@ -20,7 +20,7 @@ from dataclasses import field, replace
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.hyperplane_search import Edge, RowProblem, SolvedRow, find_row
+from tilepragma.poly.hyperplane_row import Edge, RowProblem, SolvedRow, find_row
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.linear_independence import rank
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit

@@ -32,11 +32,11 @@ from tilepragma.lower.band_loops import (
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.summary import buffered
 from tilepragma.schedule.coalescing import private_names
+from tilepragma.schedule.cpu_register_tiles import ALONE_ROWS, block_extent, register_tiles
 from tilepragma.schedule.diamond import Parts, ways_to_tile
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile
 from tilepragma.schedule.macro_statements import MacroStatements, private_scalars, tied_bodies, updating_bodies
 from tilepragma.schedule.reduction_detection import FreedReductions, freed_reductions, with_reductions
-from tilepragma.schedule.register_tile import ALONE_ROWS, block_extent, register_tiles
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.strip_rows import RowStrip, StripLoop, strip_loop
 from tilepragma.schedule.tree import (

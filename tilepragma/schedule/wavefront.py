@@ -35,8 +35,8 @@ from tilepragma.lower.band_loops import (
     total,
 )
 from tilepragma.plan.kernel_plan import TiledBand, TiledStatement
+from tilepragma.schedule.cpu_register_tiles import with_full_tiles
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile, point_wavefronts
-from tilepragma.schedule.register_tile import with_full_tiles
 from tilepragma.schedule.tree import HostLoopNode, LaunchNode, ScheduleNode
 from tilepragma.schedule.wavefront_array_tiles import array_tiles
 

@@ -53,7 +53,7 @@ from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, form
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.reference_spans import loop_ends, only_read, readings
 from tilepragma.storage.array_tile import Candidate, candidates
-from tilepragma.storage.thread_tiles import (
+from tilepragma.storage.gpu_register_tiles import (
     POINTS,
     buffers,
     retiled,

@@ -4,7 +4,7 @@ schedule.
     { [h_1, …, h_k, i_1, …, i_n] : … }    a leaf's instances: iterators of host, then launch loops
 
 All loops count by their iterators, tiled loops too: Algorithm 1 distributes every iteration of a
-loop once, whatever its tile counts. `verify/order.py` has the order of a tile nest.
+loop once, whatever its tile counts. `verify/execution_order.py` has the order of a tile nest.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ from tilepragma.poly.dependences import Dependence, together
 from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 from tilepragma.verify.bounds import HeldArray, lies_between, lies_in_section
+from tilepragma.verify.execution_order import by_two_workers, out_of_order
 from tilepragma.verify.launch_tree_relation import Leaf, ProvenLaunch, ProvenStep
 from tilepragma.verify.locals import broken_scopes
-from tilepragma.verify.order import by_two_workers, out_of_order
 from tilepragma.verify.pipelines import out_of_columns
 from tilepragma.verify.scratchpads import STEP, Computed, Copied, Tiles, WrongError, scratchpad_tiles
 from tilepragma.verify.statement_matching import Finding, ProvenRegion, where

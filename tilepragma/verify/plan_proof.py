@@ -3,7 +3,7 @@ parameters at given tile sizes.
 
     every instance once      { [plan instance] -> S[i] } of all leaves: a bijection onto S's domain
     panels hold their data   `verify/panels.py`
-    dependences forward      { S[i] -> T[j] } forward between plan instances (`verify/order.py`)
+    dependences forward      { S[i] -> T[j] } forward between plan instances (`verify/execution_order.py`)
 
 Nothing here knows how plans are made. What cannot be expressed is a finding too: it is not proven.
 """
@@ -25,9 +25,9 @@ from tilepragma.verify.bounds import HeldArray
 from tilepragma.verify.instances import missed_and_doubled
 from tilepragma.verify.launch_tree_relation import Held, Leaf, ProvenLaunch, ProvenStep, leaves, leaves_and_buffers
 from tilepragma.verify.locals import broken_scopes
-from tilepragma.verify.order_of_dependences import broken_dependences
 from tilepragma.verify.overlapped_tiles import has_scratchpads, wrong_scratchpads
 from tilepragma.verify.panels import broken_buffers
+from tilepragma.verify.races import broken_dependences
 from tilepragma.verify.staged_tiles import wrong_boxes
 from tilepragma.verify.statement_matching import Executed, Finding, ProvenRegion, Sources, Unmatched, executions
 

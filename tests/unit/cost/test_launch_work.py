@@ -19,7 +19,7 @@ from tilepragma.ir.directives import Target, TemporalTiles
 from tilepragma.ir.evaluation import Values
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
-from tilepragma.planner.planner import PlanDefaults
+from tilepragma.planner.planner import PlanOptions
 
 SOR_1D = """void f(int n, int steps, float a[n]) {
 #pragma tilek kernel
@@ -107,7 +107,7 @@ PLANS: dict[str, KernelPlan] = {}
 def planned(name: str) -> KernelPlan:
     if name not in PLANS:
         source, temporal, _ = CASES[name]
-        defaults = PlanDefaults() if temporal is None else PlanDefaults(temporal=temporal)
+        defaults = PlanOptions() if temporal is None else PlanOptions(temporal=temporal)
         PLANS[name] = plan(source, defaults)
     return PLANS[name]
 

@@ -18,7 +18,7 @@ from tilepragma.plan.balanced_chunking import even_parts
 from tilepragma.plan.dispatch_table import outermost_loop, sizes_on_hosts, wrong_choices
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Reduction, SizeChoice, TileSize
 from tilepragma.planner.plan_text import plan_text
-from tilepragma.sizes.processor_pick import processor_choices
+from tilepragma.sizes.opencl_cpu_sizes import processor_choices
 from tilepragma.verify.rules import PlanFault, proof_of, verify, verify_rules
 
 PRODUCT = """

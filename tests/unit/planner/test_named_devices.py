@@ -11,7 +11,7 @@ from tilepragma.codegen.numbering import number
 from tilepragma.ir.directives import LOCAL_BYTES, TemporalTiles
 from tilepragma.ir.expressions import IntegerLiteral
 from tilepragma.model.descriptor_files import named_device
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.verify.rules import verify
 
 COUNTED = """
@@ -42,7 +42,7 @@ def test_more_workers_than_a_block_has_threads_are_refused(
     name: str, counts: tuple[object, object], said: str | None
 ) -> None:
     found = Diagnostics()
-    plans(COUNTED.format(*counts), found, defaults=PlanDefaults(device=named_device(name) if name else None))
+    plans(COUNTED.format(*counts), found, defaults=PlanOptions(device=named_device(name) if name else None))
     errors = [one for one in found if one.severity.value == "error"]
     assert [one.message for one in errors] == ([] if said is None else [said])
     assert [(one.range.start.line, one.notes[0].message[:7]) for one in errors] == (
@@ -65,7 +65,7 @@ void f(int steps, int n, double a[n], double b[n]) {
 )
 def test_scratchpads_fit_the_memory_of_the_named_device(name: str, bytes_: int) -> None:
     device = named_device(name) if name else None
-    made = plan(STENCIL, PlanDefaults(temporal=TemporalTiles.OVERLAPPED, device=device))
+    made = plan(STENCIL, PlanOptions(temporal=TemporalTiles.OVERLAPPED, device=device))
     verify(made)
     sizes = [
         8 * length.value
@@ -89,5 +89,5 @@ void f(int n, const double *a, double *sums) {
 def test_trees_of_reductions_fit_it_too() -> None:
     """1024 slots of three doubles take 24 KB."""
     for name, slots in (("v100", "(worker0_count)"), ("c1060", "(worker0_count < 512 ? worker0_count : 512)")):
-        made = plan(SUMS, PlanDefaults(device=named_device(name)))
+        made = plan(SUMS, PlanOptions(device=named_device(name)))
         assert f"#define F_SLOTS {slots}\n" in cuda_program(made, number(made)).text

@@ -14,13 +14,13 @@ from tilepragma.cost.register_counts import REGISTERS, register_use
 from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import KernelPlan, RegisterCounts, RegisterUse
 from tilepragma.plan.summary import points_of
 from tilepragma.planner.assembly import Planned
 from tilepragma.planner.thread_coarsening import with_measured_points
+from tilepragma.storage.gpu_register_tiles import POINTS
 from tilepragma.storage.staging import with_points_of_workers
-from tilepragma.storage.thread_tiles import POINTS
 from tilepragma.verify.rules import verify
 
 #: Four sums that no loop can be taken apart for: 8 x 4 points need 256 registers for them.
@@ -46,7 +46,7 @@ def gpu(name: str) -> Gpu:
 
 
 def planned(source: str, device: str) -> KernelPlan:
-    return plan(source, PlanDefaults(device=gpu(device)))
+    return plan(source, PlanOptions(device=gpu(device)))
 
 
 def points(of: KernelPlan) -> int:
@@ -141,6 +141,6 @@ def test_launches_without_such_tiles_keep_what_they_are(source: str) -> None:
 
 def test_programs_for_cores_alone_ask_nobody() -> None:
     asked: list[int] = []
-    made = Planned(plan(SUMS, PlanDefaults(targets=(Target.SERIAL, Target.THREADS), device=gpu("h100"))))
+    made = Planned(plan(SUMS, PlanOptions(targets=(Target.SERIAL, Target.THREADS), device=gpu("h100"))))
     assert with_measured_points(made, gpu("h100"), compiler(lambda _: (127, 0), asked)) is made
     assert asked == []

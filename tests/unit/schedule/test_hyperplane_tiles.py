@@ -11,7 +11,7 @@ from tilepragma.ir.directives import AxisKind, TemporalTiles
 from tilepragma.ir.loop_tree import Barrier, If, Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.summary import are_wavefronts
 from tilepragma.schedule.wavefront import (
@@ -153,7 +153,7 @@ JACOBI = """
 
 
 def jacobi(temporal: TemporalTiles) -> KernelPlan:
-    return plan(JACOBI, PlanDefaults(temporal=temporal))
+    return plan(JACOBI, PlanOptions(temporal=temporal))
 
 
 def test_tiles_of_time_steps_stay_in_the_cache() -> None:
@@ -183,7 +183,7 @@ def test_diamonds_on_devices_are_for_those_who_ask() -> None:
 
 
 def test_a_sweep_that_waits_in_its_own_step_has_no_diamonds_to_ask_for() -> None:
-    made = plan(GAUSS_SEIDEL, PlanDefaults(temporal=TemporalTiles.DIAMOND))
+    made = plan(GAUSS_SEIDEL, PlanOptions(temporal=TemporalTiles.DIAMOND))
     assert [one.shape for one in made.device_steps if isinstance(one, HostLoop)] == [""]
 
 

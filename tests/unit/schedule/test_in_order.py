@@ -14,7 +14,7 @@ from tilepragma.ir.loop_tree import Axis, Block, Loop, TileNest
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.schedule.in_order import Part, parts_in_order, proof_in_order
 
@@ -38,7 +38,7 @@ void five(int steps, int n, double u[n][n]) {
       for (int j = 1; j < n - 1; j++)
         u[i][j] = (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1]) / 4;
 }"""
-    return plan(text, PlanDefaults(device=replace(device, shared_per_block=64)))
+    return plan(text, PlanOptions(device=replace(device, shared_per_block=64)))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Statement
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch
 from tilepragma.schedule.in_order import Part, parts_in_order, proof_in_order
 
@@ -40,7 +40,7 @@ def with_memory(text: str, memory: int) -> KernelPlan:
     """For a device whose gangs have so many bytes."""
     device = named_device("h100")
     assert isinstance(device, Gpu)
-    return plan(text, PlanDefaults(device=replace(device, shared_per_block=memory)))
+    return plan(text, PlanOptions(device=replace(device, shared_per_block=memory)))
 
 
 def scratchpads(made: KernelPlan) -> list[list[tuple[str, ...]]]:

@@ -24,7 +24,7 @@ from tilepragma.ir.expressions import Access, Scope, integer
 from tilepragma.ir.loop_tree import Barrier, Block, Loop
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, launches_in
 from tilepragma.planner import candidate_search
 from tilepragma.poly import halo
@@ -47,7 +47,7 @@ void f(int steps, int n, double a[n][n][n], double b[n][n][n])
     }
 }
 """
-ASKED = PlanDefaults(temporal=TemporalTiles.OVERLAPPED)
+ASKED = PlanOptions(temporal=TemporalTiles.OVERLAPPED)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from tilepragma.ir.loop_tree import Barrier, Declarator, Loop, RegisterQueue, Sc
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, launches_in
 from tilepragma.planner import candidate_search
 from tilepragma.poly import streaming
@@ -34,7 +34,7 @@ from tilepragma.schedule.user_launches import launch_loops
 from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import PlanFault, verify, verify_rules
 
-STREAMED = PlanDefaults(temporal=TemporalTiles.STREAMED)
+STREAMED = PlanOptions(temporal=TemporalTiles.STREAMED)
 
 
 @pytest.fixture(scope="module")
@@ -312,7 +312,7 @@ def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
-    made = plan(PLANE, PlanDefaults(temporal=TemporalTiles.BOXES))
+    made = plan(PLANE, PlanOptions(temporal=TemporalTiles.BOXES))
     assert made.device and all(scratchpad.origin[0] for one in made.device for scratchpad in one.scratchpads)
     assert not any(one.startswith("streamed tiles: ") for one in made.rejected)
 
@@ -323,7 +323,7 @@ def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatc
 )
 def test_no_more_steps_are_put_together_than_there_are(source: str, form: TemporalTiles) -> None:
     def found(text: str) -> tuple[list[int], list[str]]:
-        made = plan(text, PlanDefaults(temporal=form))
+        made = plan(text, PlanOptions(temporal=form))
         degrees = [size.device for size in made.sizes if size.object.host == "t_degree"]
         return degrees, [note for note in made.rejected if "there are" in note]
 

@@ -31,7 +31,7 @@ from tilepragma.ir.loop_tree_text import staged_text
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INT
 from tilepragma.model.descriptor_files import named_device
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.summary import staged_arrays
 from tilepragma.verify.proofs import prove
@@ -97,7 +97,7 @@ void f(int n, int m, const double a[n][m], const double x[m], double y[n]) {
 @pytest.mark.parametrize(("name", "tile", "bytes_"), [("", 8, 32768), ("c1060", 4, 16384), ("a100", 16, 49152)])
 def test_boxes_take_what_the_named_device_has(name: str, tile: int, bytes_: int) -> None:
     """256 rows of a box: of 8 doubles and one more to lie apart, 18 KB; of 16, 34 KB."""
-    made = plan(WIDE, PlanDefaults(device=named_device(name) if name else None))
+    made = plan(WIDE, PlanOptions(device=named_device(name) if name else None))
     assert made.kernel.directive.local_bytes == bytes_
     (box,) = [one for one in staged_arrays(made.device[0]) if one.object.host == "a"]
     assert [term.extent for term in box.sides[1].terms] == [tile]

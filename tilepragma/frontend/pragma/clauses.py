@@ -13,8 +13,8 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.pragma.array_sections import parse_data
 from tilepragma.frontend.pragma.constructs import listed, nearest
+from tilepragma.frontend.pragma.data_clauses import parse_data
 from tilepragma.frontend.pragma.spliced_source import Token, range_of, text_of
 from tilepragma.frontend.pragma.syntax import RawClause, expression, split_at_commas
 from tilepragma.ir.directives import (

@@ -26,7 +26,7 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import DOUBLE, FLOAT, INT
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Step
-from tilepragma.schedule.register_tile import THROUGH_TILE, tile_extents
+from tilepragma.schedule.cpu_register_tiles import THROUGH_TILE, tile_extents
 from tilepragma.verify.proofs import prove
 
 ROWS, COLUMNS = tile_extents(FLOAT, WIDEST_VECTORS)

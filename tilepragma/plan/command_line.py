@@ -18,7 +18,7 @@ from tilepragma.model.device import Device, Gpu
 
 
 @dataclass(frozen=True)
-class PlanDefaults:
+class PlanOptions:
     """The command line: `targets` to build for (never AUTO); `temporal`: tiles of time steps, and
     `host_temporal` those on cores where they differ; `device` to plan for, None where unknown;
     `vectors`: those that the compiler's flags name.

@@ -16,8 +16,8 @@ from tilepragma.poly.dependences import Dependence, carried_at, distances_betwee
 from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import Reference
 from tilepragma.poly.tile_legality import Violation
+from tilepragma.verify.execution_order import Broken, out_of_order, text_orders
 from tilepragma.verify.launch_tree_relation import InSequence, Leaf
-from tilepragma.verify.order import Broken, out_of_order, text_orders
 from tilepragma.verify.pipelines import out_of_columns
 from tilepragma.verify.statement_matching import Executed, Finding
 
