@@ -16,19 +16,29 @@ from tilepragma.driver.state import Pass, State, TranslateRequest, TranslateResu
 from tilepragma.driver.texts import too_deep
 
 PASSES = (
+    # base/: does the source mention tilek at all?
     Pass(passes.scan, lambda state: "plain\n" if state.plain else "mentions tilek\n"),
+    # frontend/: directives and C to loop trees
     Pass(passes.parse, passes.unit_text, collects=True),
+    # sizes/: what tuning has measured for this source
     Pass(
         passes.read_records,
         lambda state: "".join(f"{file}\n" for file in state.measured) or "no records\n",
         collects=True,
     ),
+    # planner/: normalise/, then the user's tiles (user_tiles/) or the search (schedule/, storage/, verify/), arguments/
     Pass(passes.plan, passes.plans_text, collects=True),
+    # planner/: measured versions and sizes
     Pass(passes.apply_records, passes.plans_text, collects=True),
+    # pyruntime/: what ptxas says of the emitted CUDA; nothing runs
     Pass(passes.measure_registers, passes.plans_text),
+    # sizes/, cost/: the model's tile sizes for cores
     Pass(passes.choose_sizes, passes.plans_text),
+    # verify/: every rule, and a proof of each plan that has none yet
     Pass(passes.verify, passes.plans_text),
+    # host/, codegen/: programs, manifest, and the user's source with launches
     Pass(passes.rewrite, lambda state: (state.output or b"").decode("utf-8", "replace")),
+    # codegen/: the same programs as files for readers
     Pass(passes.write_kernels, lambda state: str(state.request.kernel_folder or "")),
 )
 

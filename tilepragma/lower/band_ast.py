@@ -29,7 +29,7 @@ from tilepragma.lower.tile_bounds import (
     with_points,
 )
 from tilepragma.lower.tile_wavefronts import Wavefronts
-from tilepragma.poly.bands import Part
+from tilepragma.poly.bands import Band
 from tilepragma.poly.intra_tile_schedule import Order
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.program import Program
@@ -65,7 +65,7 @@ class BandCode:
 
     def points(
         self,
-        part: Part,
+        part: Band,
         order: Order,
         constraints: TileConstraints,
         first_index: int,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tilepragma.lower.context import KnownFacts
     from tilepragma.lower.tile_bounds import Range
     from tilepragma.lower.tile_wavefronts import Wavefronts
-    from tilepragma.poly.bands import OuterLoop, Part
+    from tilepragma.poly.bands import Band, OuterLoop
     from tilepragma.poly.concurrent_start import ConcurrentStart
     from tilepragma.poly.intra_tile_schedule import IntraTileSchedule, Order
     from tilepragma.poly.register_bands import RegisterRows
@@ -107,13 +107,13 @@ class PlannedBand:
     `concurrent`: the concurrent start of its tiles, if any; `part` then has the skewed rows.
     """
 
-    part: Part
+    part: Band
     number: int
     points: IntraTileSchedule
     concurrent: ConcurrentStart | None = None
 
     @property
-    def before_skewing(self) -> Part:
+    def before_skewing(self) -> Band:
         """The part with the rows of Algorithm 4.1."""
         return self.part if self.concurrent is None else self.concurrent.skewed
 
@@ -178,7 +178,7 @@ class BandLoops:
         return counted_loop(self.next_index - 1, iterator, lower, upper, body)
 
     def points(
-        self, part: Part, order: Order, constraints: TileConstraints, known: KnownFacts
+        self, part: Band, order: Order, constraints: TileConstraints, known: KnownFacts
     ) -> tuple[Statement, ...]:
         """Loops over the band's points under the constraints. Raises OperationLimitError."""
         taken = frozenset(self.names.taken)

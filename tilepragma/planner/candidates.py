@@ -17,6 +17,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.plan.default_sizes import JAMMED_ROWS
 from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.summary import all_steps, are_wavefronts, buffered, used_sizes
 from tilepragma.schedule.as_written import as_written
@@ -24,7 +25,6 @@ from tilepragma.schedule.hyperplane_tiles import hyperplanes
 from tilepragma.schedule.overlapped import OVERLAPPING, overlapped
 from tilepragma.schedule.strategy import Refusal, Region, ScheduleCandidate, Strategy
 from tilepragma.schedule.tree import WORTH_COUNTING, counts_as_work
-from tilepragma.schedule.unroll_and_jam import JAMMED_ROWS
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.verify.messages import rows_that_meet
 

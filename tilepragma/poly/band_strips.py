@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.bands import BandKind, OuterLoop, Part, registers_of
+from tilepragma.poly.bands import Band, BandKind, OuterLoop, registers_of
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.program_model import ProgramDependence
 from tilepragma.poly.schedule import affine_map
@@ -23,13 +23,13 @@ Streams = Mapping[str, isl.Map]
 class BandStrip:
     """The member of a band at `level` for strips; `distributed`: threads share this member."""
 
-    part: Part
+    part: Band
     level: int
     distributed: bool
 
 
 def band_strips_of(
-    parts: Sequence[Part | OuterLoop], dependences: Iterable[ProgramDependence]
+    parts: Sequence[Band | OuterLoop], dependences: Iterable[ProgramDependence]
 ) -> tuple[BandStrip, ...]:
     """The strip members of the leading parts that can alternate on strips, some distributed to
     threads; empty for fewer than two parts.
@@ -42,7 +42,7 @@ def band_strips_of(
 
 
 def _chain(
-    first: BandStrip, shared: Streams, parts: Iterable[Part | OuterLoop], dependences: tuple[ProgramDependence, ...]
+    first: BandStrip, shared: Streams, parts: Iterable[Band | OuterLoop], dependences: tuple[ProgramDependence, ...]
 ) -> tuple[BandStrip, ...]:
     """The first member, and those of later parts that stream the same, `shared` by all."""
     chain = [first]
@@ -62,13 +62,13 @@ def _chain(
     return tuple(chain)
 
 
-def _ways(part: Part | OuterLoop) -> Iterator[tuple[BandStrip, Streams]]:
+def _ways(part: Band | OuterLoop) -> Iterator[tuple[BandStrip, Streams]]:
     """The part's members for strips, with what it streams along them, the distributed one first.
 
     Register tiles of planes reuse their reads themselves; tiles of rows must be of the distributed
     member.
     """
-    if not isinstance(part, Part) or part.kind is not BandKind.DOALL or part.outer or not part.parallel:
+    if not isinstance(part, Band) or part.kind is not BandKind.DOALL or part.outer or not part.parallel:
         return
     distributed = by_strides(part, part.parallel)[0]
     registers = registers_of(part, distributed)
@@ -80,7 +80,7 @@ def _ways(part: Part | OuterLoop) -> Iterator[tuple[BandStrip, Streams]]:
             yield BandStrip(part, level, level == distributed), streams
 
 
-def _streams(part: Part, level: int) -> Streams:
+def _streams(part: Band, level: int) -> Streams:
     """{ [phi(i)] -> A[a] }: arrays read once by element, where each value reads many neighbours."""
     streams: dict[str, isl.Map] = {}
     deepest = max(each.statement.depth for each in part.statements)

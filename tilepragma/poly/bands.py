@@ -43,7 +43,7 @@ class BandKind(Enum):
 
 
 @dataclass(frozen=True)
-class Part:
+class Band:
     """Statements that one launch runs, for each value of the first `outer` rows.
 
     `band`: the levels of the outermost band; `carrying`: those that carry a dependence which the
@@ -57,7 +57,7 @@ class Part:
     outer: int
     band: tuple[int, ...]
     carrying: tuple[int, ...]
-    alone: tuple[Part, ...] = ()
+    alone: tuple[Band, ...] = ()
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ class OuterLoop:
     """A sequential loop over the last row of `statements`; `parts` run in order for each value."""
 
     statements: tuple[StatementSchedule, ...]
-    parts: tuple[Part | OuterLoop, ...]
+    parts: tuple[Band | OuterLoop, ...]
 
     @property
     def level(self) -> int:
@@ -84,10 +84,10 @@ class OuterLoop:
         return len(self.statements[0].rows) - 1
 
 
-def parts_in(parts: tuple[Part | OuterLoop, ...]) -> Iterator[Part]:
+def parts_in(parts: tuple[Band | OuterLoop, ...]) -> Iterator[Band]:
     """All parts, in the order of execution."""
     for each in parts:
-        if isinstance(each, Part):
+        if isinstance(each, Band):
             yield each
         else:
             yield from parts_in(each.parts)
@@ -97,7 +97,7 @@ def parallel_parts(
     statements: tuple[ProgramStatement, ...],
     dependences: tuple[ProgramDependence, ...],
     options: HyperplaneOptions = SEARCH,
-) -> tuple[Part | OuterLoop, ...]:
+) -> tuple[Band | OuterLoop, ...]:
     """The statements in parts that run in sequence. Raises OperationLimitError."""
     none: Rows = {each.name: () for each in statements}
     return _Decision(options).parts(statements, ordering(dependences), none, 0)
@@ -109,18 +109,18 @@ class _Decision:
 
     def parts(
         self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
-    ) -> tuple[Part | OuterLoop, ...]:
+    ) -> tuple[Band | OuterLoop, ...]:
         """The group's parts, for each value of the rows `before`."""
-        result: list[Part | OuterLoop] = []
+        result: list[Band | OuterLoop] = []
         for piece in self._pieces(group, pending, before, outer):
             result += self._below(piece, pending)
         return tuple(result)
 
     def _pieces(
         self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
-    ) -> list[Part]:
+    ) -> list[Band]:
         """Strongly connected components, fused with earlier ones while all stays as parallel."""
-        pieces: list[Part] = []
+        pieces: list[Band] = []
         for component in strongly_connected(group, [(each.source, each.target) for each in pending]):
             piece = self._part(component, pending, before, outer)
             last = pieces[-1] if pieces else None
@@ -136,7 +136,7 @@ class _Decision:
 
     def _part(
         self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
-    ) -> Part:
+    ) -> Band:
         """The group as one part, with its rows of Algorithm 4.1."""
         inside = _inside(group, pending)
         schedule = tiling_hyperplanes(group, inside, self.options, before)
@@ -148,9 +148,9 @@ class _Decision:
             kind = BandKind.DOALL
         elif _moves_apart(statements, around, carrying):
             kind = BandKind.WAVEFRONT
-        return Part(kind, statements, outer, band, carrying)
+        return Band(kind, statements, outer, band, carrying)
 
-    def _below(self, part: Part, pending: tuple[ProgramDependence, ...]) -> tuple[Part | OuterLoop, ...]:
+    def _below(self, part: Band, pending: tuple[ProgramDependence, ...]) -> tuple[Band | OuterLoop, ...]:
         """The part, or a row of it stepped through where there is something parallel below that."""
         group = tuple(each.statement for each in part.statements)
         if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
@@ -167,14 +167,14 @@ class _Decision:
         return (OuterLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
 
 
-def registers_of(part: Part, distributed: int | None = None) -> RegisterRows | None:
+def registers_of(part: Band, distributed: int | None = None) -> RegisterRows | None:
     """The rows of the part's register tiles, with one `distributed` row; None without tiles."""
     if len(part.statements) != 1:
         return None
     return register_rows(part.statements[0], part.outer, part.band, distributed)
 
 
-def _keeps_elements(part: Part) -> bool:
+def _keeps_elements(part: Band) -> bool:
     return registers_of(part) is not None
 
 
@@ -192,14 +192,14 @@ def _inside(
     return tuple(each for each in pending if each.source in names and each.target in names)
 
 
-def _linked(last: Part, component: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...]) -> bool:
+def _linked(last: Band, component: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...]) -> bool:
     """Whether the component uses results of the part before it: only then can fusion pay."""
     earlier = {each.statement.name for each in last.statements}
     names = {statement.name for statement in component}
     return any(each.source in earlier and each.target in names for each in pending)
 
 
-def _as_parallel(joint: Part, *alone: Part) -> bool:
+def _as_parallel(joint: Band, *alone: Band) -> bool:
     return joint.kind is BandKind.DOALL and all(len(joint.parallel) >= len(each.parallel) for each in alone)
 
 

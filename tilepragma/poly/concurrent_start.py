@@ -20,7 +20,7 @@ from dataclasses import replace
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.bands import BandKind, Part
+from tilepragma.poly.bands import Band, BandKind
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.program_model import ProgramDependence, ProgramStatement, ordering
 from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
@@ -35,8 +35,8 @@ class ConcurrentStart:
     sum start concurrently; `factor` is c.
     """
 
-    part: Part
-    skewed: Part
+    part: Band
+    skewed: Band
     pair: tuple[int, int]
     factor: int
 
@@ -58,7 +58,7 @@ class _Differences:
 
 
 def concurrent_start(
-    part: Part, dependences: Iterable[ProgramDependence], along: int | None = None
+    part: Band, dependences: Iterable[ProgramDependence], along: int | None = None
 ) -> ConcurrentStart | None:
     """The part with concurrent start, if any; keeps the row `along`, which vectors take."""
     if part.kind is not BandKind.WAVEFRONT:
@@ -83,7 +83,7 @@ def _is_a_loop(row: Row) -> bool:
     return sorted(row.coefficients, reverse=True) == [1] + [0] * (len(row.coefficients) - 1)
 
 
-def _inside(part: Part, dependences: tuple[ProgramDependence, ...]) -> Iterator[tuple[str, str, isl.Map]]:
+def _inside(part: Band, dependences: tuple[ProgramDependence, ...]) -> Iterator[tuple[str, str, isl.Map]]:
     """(S, T, { S[s] -> T[t] in P_e : outer rows equal }) for each pair of the part's statements."""
     outer = {each.statement.name: affine_map(each.statement, each.rows[: part.outer]) for each in part.statements}
     between: dict[tuple[str, str], isl.Map] = {}
@@ -98,7 +98,7 @@ def _inside(part: Part, dependences: tuple[ProgramDependence, ...]) -> Iterator[
 
 
 def _opposite(
-    part: Part, inside: tuple[tuple[str, str, isl.Map], ...], time: int, space: int
+    part: Band, inside: tuple[tuple[str, str, isl.Map], ...], time: int, space: int
 ) -> ConcurrentStart | None:
     """The part with h' for the rows f at `time` and h at `space`; None without such a row."""
     linear = {each.statement.name: _linear(each, time, space) for each in part.statements}
@@ -142,7 +142,7 @@ def least_constants(
     return None
 
 
-def _replaced(part: Part, time: int, space: int, factor: int, constants: Mapping[str, int]) -> Part:
+def _replaced(part: Band, time: int, space: int, factor: int, constants: Mapping[str, int]) -> Band:
     """The part with h' = factor * f - h and these constants at the level `time`."""
     statements = []
     for each in part.statements:

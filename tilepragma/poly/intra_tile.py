@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.bands import Part
+from tilepragma.poly.bands import Band
 from tilepragma.poly.concurrent_start import ConcurrentStart
 from tilepragma.poly.program_model import ProgramDependence
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule
@@ -28,7 +28,7 @@ class IntraTile:
     `groups`: names of statements that may run in parallel; groups run in sequence.
     """
 
-    part: Part
+    part: Band
     summed: tuple[int, ...]
     parallel: tuple[int, ...]
     groups: tuple[tuple[str, ...], ...]
@@ -38,13 +38,13 @@ class IntraTile:
         """The level of e_1."""
         return self.part.outer
 
-    def of_group(self, names: tuple[str, ...]) -> Part:
+    def of_group(self, names: tuple[str, ...]) -> Band:
         """The part with only these statements."""
         return replace(self.part, statements=tuple(e for e in self.part.statements if e.statement.name in names))
 
 
 def intra_tile(
-    part: Part, dependences: tuple[ProgramDependence, ...], private: frozenset[str] = frozenset()
+    part: Band, dependences: tuple[ProgramDependence, ...], private: frozenset[str] = frozenset()
 ) -> IntraTile:
     """The intra-tile wavefronts of the part's band; `private` objects are not in global memory."""
     names = {each.statement.name for each in part.statements}
@@ -94,7 +94,7 @@ def _parallel_levels(
     return best
 
 
-def _with_sum(each: StatementSchedule, part: Part, factors: tuple[int, ...]) -> tuple[Row, ...]:
+def _with_sum(each: StatementSchedule, part: Band, factors: tuple[int, ...]) -> tuple[Row, ...]:
     """The rows with e_1 = factors . (rows of the band) before the part's rows."""
     rows = [each.rows[level] for level in part.band]
     coefficients = tuple(

@@ -13,7 +13,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.adjacency import moves, stays_within, step_by, strided
-from tilepragma.poly.bands import Part
+from tilepragma.poly.bands import Band
 from tilepragma.poly.linear_independence import orthogonal_complement, rank
 from tilepragma.poly.program import Program
 from tilepragma.poly.program_model import ProgramDependence, ProgramStatement
@@ -56,18 +56,18 @@ class IntraTileSchedule:
     steps: Steps = Steps()
 
 
-def row_order(part: Part) -> Order:
+def row_order(part: Band) -> Order:
     """The part's rows below the outer loops, in order."""
     return {each.statement.name: each.rows[part.outer :] for each in part.statements}
 
 
-def original_order(part: Part) -> Order:
+def original_order(part: Band) -> Order:
     """The program's order, { S[i] -> [p0, i1, p1, ..., in, pn] }."""
     kept = original_schedule(tuple(each.statement for each in part.statements))
     return {each.statement.name: each.rows for each in kept.statements}
 
 
-def intra_tile_order(part: Part, dependences: Iterable[ProgramDependence]) -> IntraTileSchedule:
+def intra_tile_order(part: Band, dependences: Iterable[ProgramDependence]) -> IntraTileSchedule:
     """The intra-tile schedule for tiles along any rows."""
     leading = _deepest(part)
     depth = max((each.statement.depth for each in leading), default=0)
@@ -100,7 +100,7 @@ def steps_as_written(program: Program) -> Steps:
     return _steps(deepest, inside, [unit(depth, depth - 1)] * len(deepest))
 
 
-def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
+def by_strides(part: Band, levels: Iterable[int]) -> tuple[int, ...]:
     """The levels, last the one along which the deepest statements have the fewest strides."""
 
     def strides(level: int) -> int:
@@ -125,23 +125,23 @@ def _repeats(leading: list[StatementSchedule], level: int) -> bool:
     return True
 
 
-def _deepest(part: Part) -> list[StatementSchedule]:
+def _deepest(part: Band) -> list[StatementSchedule]:
     deepest = max((each.statement.depth for each in part.statements), default=0)
     return [each for each in part.statements if each.statement.depth == deepest]
 
 
-def _ends_with_band(part: Part) -> bool:
+def _ends_with_band(part: Band) -> bool:
     """Whether only scalar rows come after the part's band."""
     last = part.band[-1] if part.band else part.outer
     return all(row.scalar for each in part.statements for row in each.rows[last + 1 :])
 
 
-def _movable(part: Part) -> tuple[int, ...]:
+def _movable(part: Band) -> tuple[int, ...]:
     """The levels that may come last: a permutable band's, and rows that carry no dependence."""
     return part.band if _ends_with_band(part) else part.free
 
 
-def _with_last(part: Part, each: StatementSchedule, level: int) -> tuple[Row, ...]:
+def _with_last(part: Band, each: StatementSchedule, level: int) -> tuple[Row, ...]:
     """The rows with this one last, or last in the band where only scalar rows follow the band."""
     end = part.band[-1] + 1 if _ends_with_band(part) else len(each.rows)
     others = (row for place, row in enumerate(each.rows) if part.outer <= place < end and place != level)

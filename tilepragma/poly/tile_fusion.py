@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.bands import BandKind, OuterLoop, Part, registers_of
+from tilepragma.poly.bands import Band, BandKind, OuterLoop, registers_of
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.program_model import ProgramDependence
 from tilepragma.poly.schedule import affine_map
@@ -22,7 +22,7 @@ from tilepragma.poly.schedule import affine_map
 class MappedBand:
     """A part and the level of its row that threads get in blocks."""
 
-    part: Part
+    part: Band
     level: int
 
     @property
@@ -32,7 +32,7 @@ class MappedBand:
 
 
 def fusible_bands(
-    parts: Sequence[Part | OuterLoop], dependences: Iterable[ProgramDependence]
+    parts: Sequence[Band | OuterLoop], dependences: Iterable[ProgramDependence]
 ) -> tuple[MappedBand, ...]:
     """The leading parts that can share the first one's blocks; empty for fewer than two.
 
@@ -50,8 +50,8 @@ def fusible_bands(
     return tuple(fused) if len(fused) > 1 else ()
 
 
-def _distributed(part: Part | OuterLoop) -> MappedBand | None:
-    if not isinstance(part, Part) or part.kind is not BandKind.DOALL or not part.parallel:
+def _distributed(part: Band | OuterLoop) -> MappedBand | None:
+    if not isinstance(part, Band) or part.kind is not BandKind.DOALL or not part.parallel:
         return None
     return MappedBand(part, by_strides(part, part.parallel)[0])
 

@@ -45,6 +45,20 @@ from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.lower.band_loops import BandLoops, Bounds, PlannedBand, base_name, term
+from tilepragma.plan.default_sizes import (
+    ALONE_BLOCK_ROWS,
+    ALONE_ROWS,
+    ALONE_THROUGH,
+    BLOCK_COLUMNS,
+    BLOCK_ROWS,
+    COLUMN_VECTORS,
+    LEAST_COLUMNS,
+    LEAST_NARROW,
+    MOST_ROWS,
+    OUTSIDE_ROWS,
+    THROUGH_TILE,
+    WIDE_BITS,
+)
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile
 
 if TYPE_CHECKING:
@@ -58,41 +72,6 @@ if TYPE_CHECKING:
     Statements = tuple[StatementSchedule, ...]
     TileConstraints = tuple[TileConstraint, ...]
     Below = Callable[["_Tile", BoundedTile], tuple[Statement, ...] | None]
-
-MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
-"""Extents of a register tile: 8 rows, or fewer if registers run out, by 2 vectors or at least 24
-elements. (gcc unrolls loops over 16 or fewer before it vectorises, and then does not vectorise.) On
-AVX-512, 8 x 2 vectors were the fastest of 2 to 14 rows by 16 to 64 columns; on AVX2, 4 x 24 floats
-and 2 x 24 doubles, whose sums fill 12 of 16 registers (8 rows spill, and take 2.5 times as long).
-"""
-BLOCK_ROWS, BLOCK_COLUMNS = 96, 4
-"""Rows of a thread's block (a multiple of any tile's), and tiles side by side in it. A panel as
-wide as a tile is packed once and stays in the cache for all tiles below each other. 48 rows take
-1.03 to 1.14 times as long for 500 to 1500 a side; 240 take 0.93 to 1, but give fewer threads work.
-"""
-THROUGH_TILE = 256
-"""Values of the reduction row of a register tile: a panel's rows then fit a cache of 1 MiB."""
-
-WIDE_BITS, LEAST_NARROW = 256, 12
-"""Left-over columns form a tile of narrower vectors from this many columns on. On AVX2 products of
-100 doubles take 0.93 of the time of plain loops, of 512 0.77; of 100 and 512 floats 0.78 and 0.66.
-On SSE2, whose tiles have one or two rows, the 4 left of 100 took 1.15 to 1.2 times as long, the 16
-of 1000 and 1024 0.98 to 1.01.
-"""
-
-ALONE_THROUGH = 8192
-"""THROUGH_TILE for tiles of rows alone: the vector that all rows read stays in the second-level
-cache.
-"""
-ALONE_ROWS, ALONE_BLOCK_ROWS = 8, 32
-"""Parallel sums in a tile of rows alone, and rows in a thread's block: few, to keep threads busy.
-"""
-
-
-OUTSIDE_ROWS = 4
-"""Values of a row outside the tiles that one thread takes at a time: products of a few rows each,
-one of which is little work. 4 take 0.93 of the time of 1 if each is 40 rows by 40 columns.
-"""
 
 
 def block_extent(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, level: int) -> tuple[int, int]:

@@ -29,10 +29,11 @@ from tilepragma.lower.band_loops import (
     declared,
     term,
 )
+from tilepragma.plan.default_sizes import ALONE_ROWS, ALONG_UNIT, BLOCK, LONG_BLOCK, SHORT_BLOCK
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.summary import buffered
 from tilepragma.schedule.coalescing import private_names
-from tilepragma.schedule.cpu_register_tiles import ALONE_ROWS, block_extent, register_tiles
+from tilepragma.schedule.cpu_register_tiles import block_extent, register_tiles
 from tilepragma.schedule.diamond import Parts, ways_to_tile
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile
 from tilepragma.schedule.macro_statements import MacroStatements, private_scalars, tied_bodies, updating_bodies
@@ -52,19 +53,11 @@ from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
     from tilepragma.poly.band_strips import BandStrip
-    from tilepragma.poly.bands import OuterLoop, Part
+    from tilepragma.poly.bands import Band, OuterLoop
     from tilepragma.poly.intra_tile_schedule import Steps
     from tilepragma.poly.program import Program
     from tilepragma.poly.scop import Scop, ScopStatement
     from tilepragma.poly.tile_fusion import MappedBand
-
-SHORT_BLOCK, BLOCK, LONG_BLOCK = 32, 128, 512
-"""Values of a row that one thread takes at a time. SHORT_BLOCK: a row across memory. BLOCK: a row
-along memory whose other loops reuse its elements, which should stay in the cache. LONG_BLOCK: a row
-along memory that streams.
-"""
-ALONG_UNIT = 16
-"""Blocks of a row along memory are a multiple of this, at least a cache line."""
 
 
 def hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
@@ -184,7 +177,7 @@ class _Distribution:
 
     scop: Scop
     program: Program
-    parts: tuple[Part | OuterLoop, ...]
+    parts: tuple[Band | OuterLoop, ...]
     tied: MacroStatements
     freed: FreedReductions
 
@@ -279,7 +272,7 @@ class _TreeBuilder:
     planned: dict[int, PlannedBand]
     sharing: bool
 
-    def nodes(self, parts: Iterable[Part | OuterLoop], around: Around) -> tuple[ScheduleNode, ...]:
+    def nodes(self, parts: Iterable[Band | OuterLoop], around: Around) -> tuple[ScheduleNode, ...]:
         """The nodes of the bands in sequence, for each value of the host iterators `around`."""
         apart = [part for each in parts for part in self._split_alone(each)]
         nodes: list[ScheduleNode] = []
@@ -294,13 +287,13 @@ class _TreeBuilder:
                 nodes.append(self._node(apart.pop(0), around))
         return tuple(nodes)
 
-    def _strips(self, apart: list[Part | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
+    def _strips(self, apart: list[Band | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
         """The leading bands that alternate in strips."""
         from tilepragma.poly.band_strips import band_strips_of
 
         return () if around.rows or self.loops.device else band_strips_of(apart, self.loops.code.program.dependences)
 
-    def _fused(self, apart: list[Part | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
+    def _fused(self, apart: list[Band | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
         """The leading bands to fuse in one host launch: rows with equal bounds, no strips."""
         from tilepragma.poly.tile_fusion import fusible_bands
 
@@ -330,14 +323,14 @@ class _TreeBuilder:
         )
         return StripLoop(loop, tuple(nodes))
 
-    def _split_alone(self, part: Part | OuterLoop) -> tuple[Part | OuterLoop, ...]:
+    def _split_alone(self, part: Band | OuterLoop) -> tuple[Band | OuterLoop, ...]:
         """On cores, split off the statements that keep elements in registers."""
-        from tilepragma.poly.bands import Part
+        from tilepragma.poly.bands import Band
 
-        alone = isinstance(part, Part) and part.alone and not self.loops.device
-        return part.alone if isinstance(part, Part) and alone else (part,)
+        alone = isinstance(part, Band) and part.alone and not self.loops.device
+        return part.alone if isinstance(part, Band) and alone else (part,)
 
-    def _node(self, part: Part | OuterLoop, around: Around) -> ScheduleNode:
+    def _node(self, part: Band | OuterLoop, around: Around) -> ScheduleNode:
         from tilepragma.poly.bands import BandKind, OuterLoop
         from tilepragma.poly.intra_tile_schedule import original_order
 
@@ -355,7 +348,7 @@ class _TreeBuilder:
         loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
         return HostLoopNode(loop, self.nodes(row.parts, around.inside(self.loops, row, iterator)))
 
-    def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> ScheduleNode:
+    def _on_host(self, part: Band, around: Around, strip: RowStrip | None = None) -> ScheduleNode:
         """Map blocks of the first parallel row, in `strip` if given, cyclically to threads."""
         from tilepragma.poly.intra_tile_schedule import by_strides
         from tilepragma.poly.tile_fusion import MappedBand
@@ -408,7 +401,7 @@ class _TreeBuilder:
             inner, _ = inner_tiles(self.loops, planned, _reused_rows(planned, level), bounded)
         return inner
 
-    def _on_device(self, part: Part, around: Around) -> ScheduleNode:
+    def _on_device(self, part: Band, around: Around) -> ScheduleNode:
         """Map single values of up to three parallel rows to workers and gangs."""
         from tilepragma.lower.band_ast import TileConstraint
         from tilepragma.poly.intra_tile_schedule import row_order
@@ -445,7 +438,7 @@ def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:
     return part.carrying if deepest > 2 and level != planned.points.along and len(part.free) <= 2 else ()
 
 
-def _host_extent(part: Part, level: int, along: int | None) -> tuple[int, int]:
+def _host_extent(part: Band, level: int, along: int | None) -> tuple[int, int]:
     """Values of the row at `level` that one thread takes at a time, and their unit."""
     if level != along:
         return SHORT_BLOCK, 1

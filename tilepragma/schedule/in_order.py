@@ -30,7 +30,7 @@ _RULE = "parts keep their order"
 
 
 @dataclass(frozen=True)
-class Part:
+class OrderedNest:
     """A nest, the outer loop around it if any, and its original mathematics."""
 
     loop: Loop | None
@@ -46,9 +46,9 @@ def keeps_order(statement: Statement) -> TypeGuard[Loop]:
 def parts_in_order(
     statements: tuple[Statement, ...],
     kernel: Kernel,
-    before: tuple[Part, ...] = (),
+    before: tuple[OrderedNest, ...] = (),
     instead: Mapping[DataObject, DataObject] = MappingProxyType({}),
-) -> tuple[Part, ...]:
+) -> tuple[OrderedNest, ...]:
     """The nests in the outermost loops. Raises OperationLimitError. `before` are the nests of the
     region before its arrays moved, `instead` maps the old arrays to the new ones. Both have the
     same dependences.
@@ -70,11 +70,11 @@ def parts_in_order(
             known = None
             if twin is not None:
                 known = moved_dependences(twin.original.scop, twin.original.dependences, scop, instead)
-            parts.append(Part(loop, nest, Original(scop, memory_dependences(scop) if known is None else known)))
+            parts.append(OrderedNest(loop, nest, Original(scop, memory_dependences(scop) if known is None else known)))
     return tuple(parts)
 
 
-def proof_in_order(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Proof:
+def proof_in_order(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[OrderedNest, ...]) -> Proof:
     """The plan of an ordered region with all faults that keep it from being proven."""
     return Proof(plan, tuple(_faults(plan, statements, parts)))
 
@@ -87,7 +87,7 @@ def _nests(statements: tuple[Statement, ...]) -> Iterator[tuple[Loop | None, Sta
             yield None, statement
 
 
-def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Iterator[Fault]:
+def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[OrderedNest, ...]) -> Iterator[Fault]:
     yield from faults_of_text(plan)
     runs = [_steps_of_parts(steps, statements) for steps in (plan.host_steps, plan.device_steps)]
     for run in runs:
@@ -100,7 +100,7 @@ def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Pa
         yield from faults_of_part(plan, (part.nest, part.loop), part.original, tuple(dict.fromkeys(steps)), touching)
 
 
-def _touching(kernel: Kernel, part: Part) -> Scop | None:
+def _touching(kernel: Kernel, part: OrderedNest) -> Scop | None:
     """The Scop of one original sweep of an MLSOR region: all its nests together touch as much."""
     from tilepragma.poly.extraction import extract_scop
 

@@ -35,7 +35,7 @@ from tilepragma.schedule.coalescing import private_names
 if TYPE_CHECKING:
     from tilepragma.lower.band_ast import TileConstraint, TileConstraints
     from tilepragma.lower.context import KnownFacts
-    from tilepragma.poly.bands import Part
+    from tilepragma.poly.bands import Band
     from tilepragma.poly.intra_tile import IntraTile
 
 WORKER_DIMENSIONS = 3
@@ -100,7 +100,7 @@ def fronts_of(loops: BandLoops, planned: PlannedBand) -> IntraTile:
     return schedule
 
 
-def _shifted(part: Part, level: int) -> int:
+def _shifted(part: Band, level: int) -> int:
     """The level of a row of the band after inserting the row of fronts."""
     return level + (level >= part.outer)
 

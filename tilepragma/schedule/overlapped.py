@@ -26,7 +26,8 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.types import ScalarType
-from tilepragma.schedule.overlapped_tree import DEGREE, OverlappedTree, most_steps_of
+from tilepragma.plan.default_sizes import DEGREE
+from tilepragma.schedule.overlapped_tree import OverlappedTree, most_steps_of
 from tilepragma.schedule.stencils import Stencil
 from tilepragma.schedule.stencils import stencil as stencil_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate

@@ -39,6 +39,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, n
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.types import INDEX, INT, LONG
 from tilepragma.lower.band_loops import clauses, counted_loop, declared, floor_quotient, short_or_long, term
+from tilepragma.plan.default_sizes import DEGREE
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.schedule.stencils import Point, Stencil
 from tilepragma.schedule.strategy import Region
@@ -48,9 +49,6 @@ from tilepragma.user_tiles.chain_checks import literal_trip
 if TYPE_CHECKING:
     from tilepragma.poly.footprints import Side
     from tilepragma.poly.halo import GridArray, Overlap
-
-DEGREE = 4
-"""The default number of time steps of a launch."""
 
 
 #: The delay of work at the gang's current position.

@@ -19,7 +19,7 @@ from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loops_in
 from tilepragma.normalise.ordered_zeros import signs_of
 from tilepragma.plan.kernel_plan import Step, TileSize
-from tilepragma.schedule.in_order import Part, parts_in_order
+from tilepragma.schedule.in_order import OrderedNest, parts_in_order
 from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.verify.proofs import Original
 
@@ -75,7 +75,7 @@ class Region:
             return memory_dependences(self.scop)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[OrderedNest, ...]:
         """The nests that an ordered region runs in sequence. Raises OperationLimitError."""
         if self.moved is None:
             return parts_in_order(self.statements, self.kernel)

@@ -20,13 +20,11 @@ from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polyn
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import floor_quotient
+from tilepragma.plan.default_sizes import STRIP
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.schedule.launch_tree import PlannedHostLoop, PlannedLaunch, PlannedStep
 from tilepragma.schedule.strategy import Region
 from tilepragma.user_tiles.chain_checks import literal_trip
-
-STRIP = 32
-"""Iterations of a strip: rows of a few thousand columns then stay in the shared cache."""
 
 
 @dataclass

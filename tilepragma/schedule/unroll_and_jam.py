@@ -26,11 +26,7 @@ from tilepragma.ir.traversal import flat, loops_in, mentions, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.normalise.delinearisation import typed_sum
-
-JAMMED_ROWS = 4
-"""Jammed rows. 4 were the fastest of 2, 4, 8 and 16 for PolyBench's adi in float and double, three
-times as fast as 1; from 8 on, rows a power of two apart evict each other from the first cache.
-"""
+from tilepragma.plan.default_sizes import JAMMED_ROWS
 
 _MOST_STATEMENTS = 16
 """The most statements of a repeated body: the program has all of them twice."""

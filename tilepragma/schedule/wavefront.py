@@ -34,6 +34,32 @@ from tilepragma.lower.band_loops import (
     term,
     total,
 )
+from tilepragma.plan.default_sizes import (
+    CHAINED_HOST_TILE,
+    DEVICE_TILE,
+    DIAMOND_TILES,
+    FEW_READS,
+    FLAT_HOST_TILE,
+    FLAT_REGISTER_TILE,
+    HOST_STEPS,
+    HOST_TILE,
+    LINE_CHAIN,
+    LONG_CHAINED_HOST_TILE,
+    LONG_DEVICE_TILE,
+    LONG_HOST_TILE,
+    LONG_REGISTER_TILE,
+    NARROW_HOST_TILE,
+    PROCESSOR_LINE_CHAIN,
+    PROCESSOR_PLANE_ROWS,
+    PROCESSOR_PLANE_STEPS,
+    REGISTER_COLUMNS_TILE,
+    REGISTER_TILE,
+    RELAXATION_TILES,
+    SHORT_CHAIN,
+    STENCIL_TILES,
+    TALL_HOST_TILE,
+    USUAL_SKEW,
+)
 from tilepragma.plan.kernel_plan import TiledBand, TiledStatement
 from tilepragma.schedule.cpu_register_tiles import with_full_tiles
 from tilepragma.schedule.intra_tile_wavefront import BoundedTile, point_wavefronts
@@ -43,72 +69,6 @@ from tilepragma.schedule.wavefront_array_tiles import array_tiles
 if TYPE_CHECKING:
     from tilepragma.lower.band_ast import TileConstraint, TileConstraints
 
-HOST_TILE, LONG_HOST_TILE, CHAINED_HOST_TILE = 32, 128, 8
-DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
-"""Default tile extents on devices. The long one is for a row along vectors. A row whose iterations
-wait for each other has short tiles, so that a processor can overlap them: Gauss-Seidel with 8 takes
-0.6 of the time with 32.
-"""
-FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 128, 512
-"""Tiles of two rows, where a short chain would be too little work for a tile. 6000 x 7000 cells of
-smith_waterman cost one core as much as the loops as written, and with 64 x 256 a quarter more.
-Threads wait for each other half as often (0.7 of the time on two busy cores).
-"""
-FLAT_REGISTER_TILE, LONG_REGISTER_TILE = 64, 256
-"""The same with sums in registers, which hide a row's start: trisolv takes 1.1 times as long with
-128 x 512.
-"""
-RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (2, HOST_TILE, HOST_TILE), 4: (1, 8, 8)}
-"""Tiles of time steps over a grid whose points wait for each other, by the number of tiled rows:
-time steps, the next row, other rows before the chain. Cores share the tiles of a wavefront, as many
-as there are tiles of time. With 8 steps a tile, 6 to 20 sweeps over a plane took 1.2 to 1.9 times
-as long as with 1. 2 take 0.93 to 1.02 of the time of 1 for 6 to 100 sweeps over 200 to 4000 points
-a side; launches take 1 if that keeps more threads busy (balanced chunking). In space 8 x 8 take
-0.87 to 0.93 of the time of 8 x 16, floats and doubles, 64 to 300 points a side (two cores).
-"""
-LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
-"""The chain of such tiles along a line. It is short if a point reads more than a few elements, so
-that fewer points fill a processor: seidel-2d takes 0.85 of the time with 8.
-"""
-PROCESSOR_LINE_CHAIN = ((2**16, 64), (2**18, 256), (None, 4096))
-PROCESSOR_PLANE_STEPS, PROCESSOR_PLANE_ROWS = ((2**23, 2), (None, 1)), ((None, 64),)
-"""OpenCL processors: the chain of such tiles along a line, by the bytes of all arrays; time steps
-and rows over a plane. Planes of 1500 and 2500 points a side take 1.08 and 1.2 times as long with 2
-steps as with 1, of 400 and 900 0.88 and 0.93.
-"""
-TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
-"""Tiles of two rows without a chain: across and along vectors. gcc vectorises only tiles that do
-not contain what they read of the written row, so tiles are narrow; they are tall, since few tiles
-have few wavefronts. floyd-warshall takes 0.8 of the time with 32 x 128.
-"""
-REGISTER_TILE, REGISTER_COLUMNS_TILE = 32, 96
-"""Tiles around register tiles, and their columns, a multiple for each type: lu takes 0.4 of the
-time without, cholesky 0.35.
-"""
-HOST_STEPS = 8
-"""Time steps of a tile that reuse its elements; with more, a few steps would be one wavefront's
-tile.
-"""
-USUAL_SKEW = 2
-"""Points that a row moves in a time step, up to which tiles have all their steps; jacobi-2d has 2.
-"""
-STENCIL_TILES: dict[int, tuple[int, tuple[int, ...], int]] = {
-    2: (64, (), 2048),
-    3: (HOST_STEPS, (64,), 256),
-    4: (3, (8, 4), 1024),
-}
-"""Tile extents by the number of tiled rows: time steps, other rows, the row along vectors. Of the
-tiles whose elements stay in 1 MiB of cache, these were the fastest for jacobi-1d, jacobi-2d,
-fdtd-2d and heat-3d. Whole rows in space are best: 1024 instead of 256 takes 0.9 of the time at 120
-to 400 points a side, where the latter cuts every row. In space with 7 and 27 points, 100 to 256 a
-side, 3 steps of 8 x 4 take 1.04 times the best of nine layouts on average and 1.2 at most, 4 steps
-of 8 x 8 1.14 and 1.5.
-"""
-DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (24, 24, 112), 4: (32, 16, 256)}
-"""The same for diamond tiles: either row of the pair (a tile spans 2 / c times as many time steps),
-other rows, the row along vectors. In the plane 32 and 128 take 0.95 to 1.1 times as long for
-Jacobi, heat and FDTD, in floats and doubles, 800 to 4000 points a side; 64 and 256 take longer.
-"""
 DIAMONDS = "diamond tiles: concurrent start"
 HOST_ROWS, DEVICE_ROWS = 2, 4
 """Rows of a band in a wavefront: a device launch has three dimensions for all but one row."""

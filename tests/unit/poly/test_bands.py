@@ -10,7 +10,7 @@ from tests.support.band_orders import matrix
 from tests.support.c_functions import HYPERPLANES, CFunction, c_function
 from tests.support.scops import scop
 from tests.thesis.schedule_legality import untilable
-from tilepragma.poly.bands import SEARCH, BandKind, OuterLoop, Part, parallel_parts, parts_in
+from tilepragma.poly.bands import SEARCH, Band, BandKind, OuterLoop, parallel_parts, parts_in
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import intra_tile
 from tilepragma.poly.intra_tile_schedule import intra_tile_order
@@ -54,22 +54,22 @@ def program(nest: str | CFunction) -> Program:
     return program_of(made, memory_dependences(made))
 
 
-def parts(nest: str | CFunction) -> tuple[Part | OuterLoop, ...]:
+def parts(nest: str | CFunction) -> tuple[Band | OuterLoop, ...]:
     found = program(nest)
     return parallel_parts(found.statements, found.dependences)
 
 
-def only(nest: str | CFunction) -> Part:
+def only(nest: str | CFunction) -> Band:
     (found,) = parts(nest)
-    assert isinstance(found, Part)
+    assert isinstance(found, Band)
     return found
 
 
-def with_dependences(nest: str | CFunction) -> tuple[Part, tuple[ProgramDependence, ...]]:
+def with_dependences(nest: str | CFunction) -> tuple[Band, tuple[ProgramDependence, ...]]:
     """The only part, and the dependences of its program."""
     made = program(nest)
     (found,) = parallel_parts(made.statements, made.dependences)
-    assert isinstance(found, Part)
+    assert isinstance(found, Band)
     return found, made.dependences
 
 
@@ -98,7 +98,7 @@ def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
     assert isinstance(stepped, OuterLoop)
     assert stepped.level == 0
     (inner,) = stepped.parts
-    assert isinstance(inner, Part)
+    assert isinstance(inner, Band)
     assert (inner.kind, inner.outer, inner.carrying) == (BandKind.WAVEFRONT, 1, (1, 2))
 
 

@@ -10,7 +10,7 @@ from tests.support.band_orders import matrix
 from tests.support.c_functions import HYPERPLANES, c_function
 from tests.support.scops import scop
 from tests.thesis.schedule_legality import untilable, violations
-from tilepragma.poly.bands import BandKind, Part, parallel_parts
+from tilepragma.poly.bands import Band, BandKind, parallel_parts
 from tilepragma.poly.concurrent_start import ConcurrentStart, concurrent_start
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile import concurrent_tile
@@ -71,10 +71,10 @@ def program(nest: str) -> Program:
     return program_of(made, memory_dependences(made))
 
 
-def start(made: Program) -> tuple[Part, ConcurrentStart | None]:
+def start(made: Program) -> tuple[Band, ConcurrentStart | None]:
     """The only part as Algorithm 4.1 leaves it, and what begins together; that is legal and permutable."""
     (part,) = parallel_parts(made.statements, made.dependences)
-    assert isinstance(part, Part)
+    assert isinstance(part, Band)
     assert part.kind is BandKind.WAVEFRONT
     found = concurrent_start(part, made.dependences, intra_tile_order(part, made.dependences).along)
     if found is not None:

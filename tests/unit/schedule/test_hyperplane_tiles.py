@@ -12,12 +12,9 @@ from tilepragma.ir.loop_tree import Barrier, If, Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.command_line import PlanOptions
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.summary import are_wavefronts
-from tilepragma.schedule.wavefront import (
+from tilepragma.plan.default_sizes import (
     CHAINED_HOST_TILE,
     DIAMOND_TILES,
-    DIAMONDS,
     FLAT_HOST_TILE,
     HOST_TILE,
     LONG_CHAINED_HOST_TILE,
@@ -28,6 +25,9 @@ from tilepragma.schedule.wavefront import (
     STENCIL_TILES,
     TALL_HOST_TILE,
 )
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.summary import are_wavefronts
+from tilepragma.schedule.wavefront import DIAMONDS
 
 GAUSS_SEIDEL = c_function(ROOT / "samples" / "gauss_seidel" / "gauss_seidel.c", "relax").text
 LU = c_function(HYPERPLANES, "lu").text

@@ -16,7 +16,7 @@ from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
 from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.schedule.in_order import Part, parts_in_order, proof_in_order
+from tilepragma.schedule.in_order import OrderedNest, parts_in_order, proof_in_order
 
 OUT_OF_ORDER = "the launches are not those of the nests, one after another"
 
@@ -42,7 +42,7 @@ void five(int steps, int n, double u[n][n]) {
 
 
 @pytest.fixture(scope="module")
-def parts(layers: KernelPlan) -> tuple[Part, ...]:
+def parts(layers: KernelPlan) -> tuple[OrderedNest, ...]:
     return parts_in_order(layers.kernel.body.statements, layers.kernel)
 
 
@@ -76,7 +76,7 @@ def backwards(nest: TileNest) -> TileNest:
     return replace(nest, body=Block((turned,)))
 
 
-def test_the_plan_as_it_is(layers: KernelPlan, parts: tuple[Part, ...]) -> None:
+def test_the_plan_as_it_is(layers: KernelPlan, parts: tuple[OrderedNest, ...]) -> None:
     assert [part.loop is not None for part in parts] == [False, *[True] * 6, False]
     assert proof_in_order(layers, layers.kernel.body.statements, parts).faults == ()
 
@@ -94,13 +94,13 @@ def test_the_plan_as_it_is(layers: KernelPlan, parts: tuple[Part, ...]) -> None:
     ids=["one missing", "one more", "two exchanged", "one twice", "some missing", "layers turned"],
 )
 def test_a_wrong_plan(
-    layers: KernelPlan, parts: tuple[Part, ...], change: Callable[[Steps], Steps], message: str
+    layers: KernelPlan, parts: tuple[OrderedNest, ...], change: Callable[[Steps], Steps], message: str
 ) -> None:
     faults = proof_in_order(in_the_loop(layers, change), layers.kernel.body.statements, parts).faults
     assert any(message in fault.message for fault in faults), [fault.message for fault in faults]
 
 
-def test_another_loop_of_the_host(layers: KernelPlan, parts: tuple[Part, ...]) -> None:
+def test_another_loop_of_the_host(layers: KernelPlan, parts: tuple[OrderedNest, ...]) -> None:
     """Nothing that runs around the nests may be changed, and nothing else stands beside it."""
     first, around, last = layers.host_steps
     assert isinstance(around, HostLoop)

@@ -15,7 +15,7 @@ from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
 from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch
-from tilepragma.schedule.in_order import Part, parts_in_order, proof_in_order
+from tilepragma.schedule.in_order import OrderedNest, parts_in_order, proof_in_order
 
 LINE = """
 void three(int steps, int n, double u[n + 2], double f[n + 2]) {
@@ -96,12 +96,12 @@ def made() -> KernelPlan:
 
 
 @pytest.fixture(scope="module")
-def parts(made: KernelPlan) -> tuple[Part, ...]:
+def parts(made: KernelPlan) -> tuple[OrderedNest, ...]:
     assert made.device_kernel is not None
     return parts_in_order(made.device_kernel.body.statements, made.device_kernel)
 
 
-def messages(made: KernelPlan, parts: tuple[Part, ...], change: Callable[[Launch], Launch]) -> list[str]:
+def messages(made: KernelPlan, parts: tuple[OrderedNest, ...], change: Callable[[Launch], Launch]) -> list[str]:
     """What is wrong with the device steps where the first launch is changed."""
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop) and made.device_kernel is not None
@@ -169,7 +169,7 @@ def greedy(launch: Launch) -> Launch:
     return replace(with_tile(launch, statements), scratchpads=(replace(scratchpad, object=longer), other))
 
 
-def test_the_plan_as_it_is(made: KernelPlan, parts: tuple[Part, ...]) -> None:
+def test_the_plan_as_it_is(made: KernelPlan, parts: tuple[OrderedNest, ...]) -> None:
     assert messages(made, parts, lambda launch: launch) == []
 
 
@@ -197,7 +197,7 @@ def test_the_plan_as_it_is(made: KernelPlan, parts: tuple[Part, ...]) -> None:
     ],
 )
 def test_wrong_tiles(
-    made: KernelPlan, parts: tuple[Part, ...], change: Callable[[Launch], Launch], message: str
+    made: KernelPlan, parts: tuple[OrderedNest, ...], change: Callable[[Launch], Launch], message: str
 ) -> None:
     assert any(message in one for one in messages(made, parts, change))
 

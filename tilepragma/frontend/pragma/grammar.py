@@ -1,4 +1,8 @@
-"""The grammar of docs/LANGUAGE.md: the tokens of one directive to the types of `ir/directives.py`."""
+"""The grammar of docs/LANGUAGE.md: the tokens of one directive to the types of `ir/directives.py`.
+
+A clause has its constructs in `constructs.CLAUSES`, its parser in `clauses.PARSERS`, its spelling
+in `clauses.FORMS`, and what contradicts it in `checks.py` (CONTRIBUTING.md, "Add a clause").
+"""
 
 from __future__ import annotations
 
