@@ -21,6 +21,7 @@ else:
             return lambda decorated: dataclass(decorated, frozen=frozen, eq=eq, **options)
         if not frozen or options:
             return dataclasses.dataclass(frozen=frozen, eq=eq, **options)(kind)
+        kind.__doc__ = kind.__doc__ or kind.__name__  # else the library asks `inspect` for a signature
         made = dataclasses.dataclass(repr=False, eq=False)(kind)
         fields = dataclasses.fields(made)
         made.__compared_fields__ = _values([field.name for field in fields if field.compare])
