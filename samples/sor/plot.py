@@ -1,4 +1,6 @@
-"""Draws what sor wrote: the residual against time and sweeps for each method, and the solution. Needs matplotlib."""
+"""Draws what sor wrote: the residual against time and sweeps for each method, and the solution.
+Needs matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Course:
-    """How one method came to the solution: the residual, as a share of the first, after so many sweeps and seconds."""
+    """How one method came to the solution: the residual, as a share of the first, after so many
+    sweeps and seconds.
+    """
 
     method: str
     sweeps: tuple[int, ...]
@@ -20,7 +24,9 @@ class Course:
 
 
 def read_history(path: Path) -> list[Course]:
-    """The methods in a file that `sor -o` wrote, in its order. Raises KeyError or ValueError where it is none."""
+    """The methods in a file that `sor -o` wrote, in its order. Raises KeyError or ValueError where
+    it is none.
+    """
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     courses = []
@@ -38,7 +44,9 @@ def read_history(path: Path) -> list[Course]:
 
 
 def draw_residual(courses: list[Course], original: list[Course], path: Path) -> None:
-    """The residual against time, and against sweeps; the original is dashed, and drawn once, since its methods are one."""
+    """The residual against time, and against sweeps; the original is dashed, and drawn once, since
+    its methods are one.
+    """
     from matplotlib import pyplot
 
     figure, (by_time, by_sweeps) = pyplot.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")

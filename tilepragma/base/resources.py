@@ -1,12 +1,14 @@
-"""The one way to the files that ship with the package, `templates/` and `runtime/`; and what a command sets of Python."""
+"""The one way to the files that ship with the package, `templates/` and `runtime/`; and what a
+command sets of Python.
+"""
 
 from __future__ import annotations
 
 import importlib
 from pathlib import Path
 
-#: Python's thresholds of garbage collection: trees of frozen values hold no cycles, and a translation spends 6 % less
-#: time when nothing looks for any.
+#: Python's thresholds of garbage collection: trees of frozen values hold no cycles, and a
+#: translation spends 6 % less time when nothing looks for any.
 GARBAGE_COLLECTIONS = (50_000, 20, 100)
 
 

@@ -88,13 +88,17 @@ def _recipe(options: Sequence[str]) -> tuple[list[str], list[str], list[Path]]:
 
 
 def runtime_sources() -> list[Path]:
-    """The library's C files, in all folders of the runtime but that of our programs. No two have one name."""
+    """The library's C files, in all folders of the runtime but that of our programs. No two have
+    one name.
+    """
     runtime = resource_folder("runtime")
     return sorted(path for path in runtime.rglob("*.c") if path.parent != runtime / "tools")
 
 
 def runtime_includes() -> list[str]:
-    """The compiler's options with which the runtime's own C files find their headers: `"base/message.h"`, "tilek.h"."""
+    """The compiler's options with which the runtime's own C files find their headers:
+    `"base/message.h"`, "tilek.h".
+    """
     runtime = resource_folder("runtime")
     return [f"-I{runtime}", f"-I{runtime / 'include'}"]
 

@@ -37,7 +37,9 @@ def cuda_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
 def device_program(
     plan: KernelPlan, numbering: Numbering, dialect: Dialect, persistent: tuple[Persistent, ...] = ()
 ) -> DeviceProgram:
-    """The program of a region's device launches, and of the `persistent` forms of some, in a dialect."""
+    """The program of a region's device launches, and of the `persistent` forms of some, in a
+    dialect.
+    """
     functions = DeviceFunctions(dialect, plan.kernel.name, plan.kernel.functions)
     entries = [_DeviceEntry(plan, launch, plan.device_steps, numbering, functions) for launch in plan.device]
     entries += [_PersistentEntry(plan, launch, numbering, functions) for launch in persistent]

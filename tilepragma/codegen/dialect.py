@@ -21,9 +21,9 @@ class Dialect:
     `contracts`: compilers may fuse multiply-adds. `unroll` stands before loops whose local arrays
     become registers only if the compiler unrolls them. `template` is the file below `templates/`
     around a program's entry points. `has_booleans`: assignments to booleans convert as in C.
-    `has_strict_choices`: `?` takes integers alone. `has_overloaded_math`: one name serves all types.
-    `has_async_copies`: threads copy to shared memory without registers. `vector_names`: elements' names in
-    vector types, where they differ.
+    `has_strict_choices`: `?` takes integers alone. `has_overloaded_math`: one name serves all
+    types. `has_async_copies`: threads copy to shared memory without registers. `vector_names`:
+    elements' names in vector types, where they differ.
     """
 
     name: str

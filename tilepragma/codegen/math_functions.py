@@ -31,7 +31,9 @@ class MathCall:
 
 
 def device_call(function: str, count: int, overloaded: bool) -> MathCall:
-    """The device's call of C's `function` with `count` arguments; `overloaded`: one name serves all types."""
+    """The device's call of C's `function` with `count` arguments; `overloaded`: one name serves all
+    types.
+    """
     if function in _INTEGER_BITS:
         bits = _INTEGER_BITS[function]
         return MathCall("abs" if overloaded else function, (-bits,) * count, bits if overloaded else 0)

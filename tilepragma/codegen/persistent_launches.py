@@ -7,7 +7,8 @@
             say that this column is through with it
 
 The device must run all gangs of a launch concurrently; CUDA's cooperative launches guarantee it.
-`schedule/doacross.py` finds the columns to wait for. The runtime decides (`runtime/launch/persistent_launch.c`).
+`schedule/doacross.py` finds the columns to wait for. The runtime decides
+(`runtime/launch/persistent_launch.c`).
 """
 
 from __future__ import annotations

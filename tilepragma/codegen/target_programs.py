@@ -37,8 +37,8 @@ PROGRAMS = (
 def programs_of(
     plan: KernelPlan, targets: Collection[Target], on_devices: bool = True
 ) -> tuple[tuple[TargetProgram, DeviceProgram], ...]:
-    """The plan's programs for those of the `targets` that it allows; without `on_devices` only the programs that run
-    the launches of hosts. A region that runs as written has none.
+    """The plan's programs for those of the `targets` that it allows; without `on_devices` only the
+    programs that run the launches of hosts. A region that runs as written has none.
     """
     wanted = {target for target in plan.targets if target in targets} if plan.as_written is None else set()
     forms = [form for form in PROGRAMS if form.dialect.target in wanted and (on_devices or form.for_hosts)]

@@ -1,5 +1,5 @@
-"""The Jinja2 environment over the package's `templates/` folder, made once a process. Compiled templates stay in the
-user's cache.
+"""The Jinja2 environment over the package's `templates/` folder, made once a process. Compiled
+templates stay in the user's cache.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def _environment() -> Environment:
 
 
 def _cache() -> BytecodeCache | None:
-    """Compiled templates in the user's cache, found by the hash of their text; None where no folder can be trusted."""
+    """Compiled templates in the user's cache, found by the hash of their text; None where no folder
+    can be trusted.
+    """
     from jinja2 import FileSystemBytecodeCache
     from jinja2.bccache import Bucket
 

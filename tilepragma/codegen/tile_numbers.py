@@ -1,7 +1,7 @@
 """Algorithm 1 in place: declares the numbers of a loop whose bounds depend on outer iterators.
 
-The rule is that of runtime/launch/tile.c: counts from the innermost tile out, each stride the product of
-the counts inside.
+The rule is that of runtime/launch/tile.c: counts from the innermost tile out, each stride the
+product of the counts inside.
 """
 
 from __future__ import annotations

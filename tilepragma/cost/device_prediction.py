@@ -274,7 +274,7 @@ class _LaunchTerms:
         return arithmetic, none, none, none, work.wavefronts * crossing + overheads.kernel, beyond
 
     def _roofs(self) -> Numbers:
-        """The roofs over the launch. Raises UncountableError where a tile's traffic is not known."""
+        """The launch's roofline. Raises UncountableError where a tile's traffic is not known."""
         nearest, *others = self.gpu.memories
         gpu = self.gpu if self.cached else replace(self.gpu, memories=(replace(nearest, size=1), *others))
         demand = roofline_demand(self.model, gpu, self.arrays, self.resident)

@@ -65,7 +65,9 @@ def predicted_terms(
     processor: Processor,
     source: SourceCounts | None = None,
 ) -> Terms | Uncounted:
-    """The work of a plan on a host's cores where its scalars and tile sizes have these values (see `plan_work`), and its estimated prices."""
+    """The work of a plan on a host's cores where its scalars and tile sizes have these values (see
+    `plan_work`), and its estimated prices.
+    """
     work = plan_work(plan, scalars, sizes, CORES, source=source)
     if isinstance(work, Uncounted):
         return work
@@ -158,7 +160,8 @@ class _LaunchTerms:
         """Where launches are so short that one core runs them alone."""
         if self.processor.is_opencl:
             return np.asarray(computing * (1 - share) < JOINING * self._steps())
-        # What takes no longer than waking the others does runs on one core (runtime/host/host_launch.c).
+        # What takes no longer than waking the others does runs on one core
+        # (runtime/host/host_launch.c).
         return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN / 1e9 * self._steps()))
 
     def _between(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:

@@ -103,7 +103,9 @@ def _mean(work: LaunchWork, organisation: Organisation) -> Numbers:
 
 
 def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers]:
-    """Where the tile that stands for all has so many points: all tiles in such ones, and those that the slowest unit has."""
+    """Where the tile that stands for all has so many points: all tiles in such ones, and those that
+    the slowest unit has.
+    """
     tiles = _tiles(work, organisation)
     every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
     share = np.where(points > 0, _mean(work, organisation) / np.maximum(points, 1e-300), 0.0)

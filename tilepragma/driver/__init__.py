@@ -26,7 +26,8 @@ PASSES = (
         lambda state: "".join(f"{file}\n" for file in state.measured) or "no records\n",
         collects=True,
     ),
-    # planner/: normalise/, then the user's tiles (user_tiles/) or the search (schedule/, storage/, verify/), arguments/
+    # planner/: normalise/, then the user's tiles (user_tiles/) or the search (schedule/, storage/,
+    # verify/), arguments/
     Pass(passes.plan, passes.plans_text, collects=True),
     # planner/: measured versions and sizes
     Pass(passes.apply_records, passes.plans_text, collects=True),

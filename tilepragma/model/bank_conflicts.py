@@ -1,4 +1,4 @@
-"""Bank conflicts in shared memory, and the padding that has the fewest (ICS'08 sections 3.2 and 5)."""
+"""Bank conflicts in shared memory, and the padding with the fewest (ICS'08 sections 3.2, 5)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
 
 @dataclass(frozen=True)
 class Reference:
-    """An access to a staged array: from a thread to the next it goes `within` elements along a row and `rows` rows on."""
+    """An access to a staged array: from a thread to the next it goes `within` elements along a row
+    and `rows` rows on.
+    """
 
     within: int
     rows: int

@@ -2,8 +2,8 @@
 
 -0.0 and +0.0 are equal, and a comparison keeps the first of them in textual order. Every other
 result has the same bits in any order. So launches reduce such scalars in any order, and the
-original loop runs again where the result is a zero (`runtime/check/zero_sign.c`). That is right for a
-kernel that reads none of the arrays it writes: the runtime restores the values of scalars.
+original loop runs again where the result is a zero (`runtime/check/zero_sign.c`). That is right for
+a kernel that reads none of the arrays it writes: the runtime restores the values of scalars.
 """
 
 from __future__ import annotations

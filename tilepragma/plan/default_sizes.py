@@ -1,4 +1,5 @@
-"""Default tile sizes, as data: what plans take where neither the user, nor the model, nor a measurement says more.
+"""Default tile sizes, as data: what plans take where neither the user, nor the model, nor a
+measurement says more.
 
 Each constant stands with what was measured. docs/MODEL.md lists them; a test compares.
 """

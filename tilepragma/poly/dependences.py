@@ -58,10 +58,12 @@ class Dependence:
 
 
 def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
-    """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element, and they are of one of `kinds` }"""
+    """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element, and they are of one of
+    `kinds` }
+    """
     wanted = frozenset(kinds)
     conflicts = _Conflicts()
-    found = []
+    dependences = []
     for source_statement, source, sink_statement, sink in _pairs(scop, inputs=DependenceKind.INPUT in wanted):
         kind = _kind(source, sink)
         if kind not in wanted or not _may_meet(source, sink):
@@ -69,7 +71,7 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_T
         conflict = conflicts.between(source_statement, source, sink_statement, sink)
         if conflict is not None:
             exact = source.exact and sink.exact
-            found.append(
+            dependences.append(
                 Dependence(
                     kind,
                     source_statement,
@@ -82,7 +84,7 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_T
                     exact,
                 )
             )
-    return tuple(found)
+    return tuple(dependences)
 
 
 def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
@@ -94,39 +96,43 @@ def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TR
     """
     memory = memory_dependences(scop, frozenset(kinds) | set(FALSE_AND_TRUE))
     wanted = frozenset(kinds)
-    found = []
-    for one in memory:
-        if one.kind not in wanted:
+    values = []
+    for dependence in memory:
+        if dependence.kind not in wanted:
             continue
-        relation = one.relation
+        relation = dependence.relation
         for first in memory:
-            if first.source is not one.source or first.sink.kind is not AccessKind.MUST_WRITE:
+            if first.source is not dependence.source or first.sink.kind is not AccessKind.MUST_WRITE:
                 continue
             for second in memory:
                 known = first.exact or second.exact
-                if known and second.source is first.sink and second.sink is one.sink:
+                if known and second.source is first.sink and second.sink is dependence.sink:
                     relation = relation.subtract(first.relation.apply_range(second.relation))
         if not relation.is_empty():
-            found.append(replace(one, relation=relation, distances=distances_between(relation, one.loops)))
-    return tuple(found)
+            values.append(
+                replace(dependence, relation=relation, distances=distances_between(relation, dependence.loops))
+            )
+    return tuple(values)
 
 
 def together(dependences: Iterable[Dependence]) -> isl.Map:
     """The union of the relations of dependences, which are some, between the same two statements.
     Coalesced where it has few pieces: that takes time by their square.
     """
-    found: list[isl.Map] = []
+    relations: list[isl.Map] = []
     for dependence in dependences:
         # What is written and then read at a distance is often what is read and then written at the
         # opposite one.
-        if not any(dependence.relation.plain_is_equal(other) for other in found):
-            found.append(dependence.relation)
-    union = reduce(isl.Map.union, found)
+        if not any(dependence.relation.plain_is_equal(other) for other in relations):
+            relations.append(dependence.relation)
+    union = reduce(isl.Map.union, relations)
     return union.coalesce() if union.n_basic_map() <= _MOST_COALESCED else union
 
 
 def carried_at(dependence: Dependence) -> tuple[Loop, ...]:
-    """The loops that carry a part of the dependence: { d : d_1 = … = d_(k-1) = 0, d_k > 0 } is not empty."""
+    """The loops that carry a part of the dependence: { d : d_1 = … = d_(k-1) = 0, d_k > 0 } is not
+    empty.
+    """
     carrying = []
     rest = dependence.distances
     for place, loop in enumerate(dependence.loops):
@@ -137,7 +143,9 @@ def carried_at(dependence: Dependence) -> tuple[Loop, ...]:
 
 
 def may_differ(distances: isl.Set, place: int) -> bool:
-    """Whether { d in distances : d_place != 0 } is not empty: source and sink may lie in different iterations of that loop."""
+    """Whether { d in distances : d_place != 0 } is not empty: source and sink may lie in different
+    iterations of that loop.
+    """
     return has_sign(distances, place, 1) or has_sign(distances, place, -1)
 
 
@@ -217,11 +225,11 @@ def _pairs(scop: Scop, inputs: bool) -> Iterator[tuple[ScopStatement, Reference,
         keys = apart([reference for _, reference in references])
         meeting: dict[object, list[tuple[ScopStatement, Reference]]] = {}
         writing: dict[object, list[tuple[ScopStatement, Reference]]] = {}
-        for key, one in zip(keys, references, strict=True):
-            meeting.setdefault(key, []).append(one)
+        for key, place in zip(keys, references, strict=True):
+            meeting.setdefault(key, []).append(place)
             writing.setdefault(key, [])
-            if one[1].writes:
-                writing[key].append(one)
+            if place[1].writes:
+                writing[key].append(place)
         for key, (source_statement, source) in zip(keys, references, strict=True):
             for sink_statement, sink in (meeting if inputs or source.writes else writing)[key]:
                 yield source_statement, source, sink_statement, sink
@@ -239,7 +247,9 @@ def _may_meet(source: Reference, sink: Reference) -> bool:
 
 @dataclass(frozen=True)
 class _Conflict:
-    """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element } of two references, on the loops around both, with its distances."""
+    """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element } of two references, on the
+    loops around both, with its distances.
+    """
 
     relation: isl.Map
     loops: tuple[Loop, ...]
@@ -248,7 +258,9 @@ class _Conflict:
 
 @dataclass
 class _Conflicts:
-    """What is known of references. What is read and written, as in `a[i] += …`, is two references to the same elements: they are looked at once."""
+    """What is known of references. What is read and written, as in `a[i] += …`, is two references
+    to the same elements: they are looked at once.
+    """
 
     alike: dict[str, list[Reference]] = field(default_factory=dict)
     """references that touch different elements, by the statement's name"""
@@ -295,23 +307,23 @@ class _Conflicts:
         return _Conflict(relation, loops, distances_between(relation, loops))
 
 
-def _touch_the_same(one: Reference, other: Reference) -> bool:
+def _touch_the_same(reference: Reference, other: Reference) -> bool:
     """Whether two references of a statement plainly touch the same elements."""
-    if one is other:
+    if reference is other:
         return True
-    if one.linear is not None and other.linear is not None:
-        linear = one.linear.plain_is_equal(other.linear)
+    if reference.linear is not None and other.linear is not None:
+        linear = reference.linear.plain_is_equal(other.linear)
     else:
-        linear = one.linear is None and other.linear is None
-    return bool(linear and one.relation.plain_is_equal(other.relation))
+        linear = reference.linear is None and other.linear is None
+    return bool(linear and reference.relation.plain_is_equal(other.relation))
 
 
 def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ...]:
     common = []
-    for one, other in zip(first, second, strict=False):
-        if one.index != other.index:
+    for dimension, other in zip(first, second, strict=False):
+        if dimension.index != other.index:
             break
-        common.append(one)
+        common.append(dimension)
     return tuple(common)
 
 

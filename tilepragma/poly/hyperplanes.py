@@ -97,8 +97,8 @@ class _Search:
         )
         first: Rows = {each.name: before.get(each.name, ()) for each in self.statements}
         rows = self._separate(self.statements, pending, first)
-        found = tuple(StatementSchedule(each, rows[each.name]) for each in self.statements)
-        return Schedule(padded(found))
+        scheduled = tuple(StatementSchedule(each, rows[each.name]) for each in self.statements)
+        return Schedule(padded(scheduled))
 
     def _separate(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
         """The schedule with nests in textual order that share neither a loop nor a dependence."""
@@ -187,7 +187,9 @@ class _Search:
         return self._row(self._problem(group, inside, rows)) is not None
 
     def _as_written(self, group: tuple[ProgramStatement, ...], rows: Rows) -> Rows:
-        """What is left unordered is ordered as in the text: legal, since every dependence runs forward there."""
+        """What is left unordered is ordered as in the text: legal, since every dependence runs
+        forward there.
+        """
         kept = original_schedule(group, self.bands)
         return {each.statement.name: rows[each.statement.name] + each.rows for each in kept.statements}
 

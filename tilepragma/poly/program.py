@@ -37,7 +37,7 @@ class Program:
 
 
 def program_of(scop: Scop, dependences: tuple[found_dependences.Dependence, ...]) -> Program:
-    """The Scop for Algorithm 4.1, with these of its dependences, the value-based ones for instance."""
+    """The Scop for Algorithm 4.1, with some of its dependences, such as the value-based ones."""
     reversals = {each.name: _reversal(each) for each in scop.statements}
     mixed = _mixed_objects(scop)
     statements = tuple(_statement(each, reversals[each.name], mixed) for each in scop.statements)
@@ -59,7 +59,9 @@ def _bare(statement: ScopStatement) -> ProgramStatement:
 
 
 def _position(statement: ScopStatement) -> tuple[int, ...]:
-    """The constants c_0, ..., c_n of its schedule { S[i] -> [c_0, +-i_1, c_1, ..., +-i_n, c_n, 0, ...] }."""
+    """The constants c_0, ..., c_n of its schedule { S[i] -> [c_0, +-i_1, c_1, ..., +-i_n, c_n, 0,
+    ...] }.
+    """
     schedule = statement.schedule
     return tuple(
         int(schedule.plain_get_val_if_fixed(isl.dim_type.out, 2 * level).to_python())
@@ -68,7 +70,9 @@ def _position(statement: ScopStatement) -> tuple[int, ...]:
 
 
 def _mixed_objects(scop: Scop) -> frozenset[str]:
-    """Objects of which some references mean one part and some another or all: their cells cannot be told apart here."""
+    """Objects of which some references mean one part and some another or all: their cells cannot be
+    told apart here.
+    """
     parts: dict[str, set[str | None]] = {}
     mixed: set[str] = set()
     for statement in scop.statements:
@@ -76,7 +80,7 @@ def _mixed_objects(scop: Scop) -> frozenset[str]:
             parts.setdefault(reference.object.name, set()).add(reference.member)
             if not reference.whole:
                 mixed.add(reference.object.name)
-    return frozenset(mixed | {name for name, found in parts.items() if len(found) > 1})
+    return frozenset(mixed | {name for name, members in parts.items() if len(members) > 1})
 
 
 def _statement(statement: ScopStatement, reversal: isl.Map, mixed: frozenset[str]) -> ProgramStatement:

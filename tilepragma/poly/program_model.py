@@ -5,7 +5,7 @@ Relations are isl's, and carry the names of statements and arrays as tuple names
 
     domain       [n] -> { S[j, i] : 0 <= j, i < n }                         thesis (3.5)
     access       [n] -> { S[j, i] -> A[i + 1] }
-    dependence   [n] -> { S[j, i] -> T[j', i'] : ... }                       P_e of thesis section 3.2.4
+    dependence   [n] -> { S[j, i] -> T[j', i'] : ... }                   P_e of thesis 3.2.4
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ProgramStatement:
 
 @dataclass(frozen=True)
 class ProgramDependence:
-    """`relation` = P_e = { source[i] -> target[i'] : i' must run after i }, thesis section 3.2.4."""
+    """`relation` = P_e = { source[i] -> target[i'] : i' must run after i }, thesis 3.2.4."""
 
     kind: DependenceKind
     array: str
@@ -95,7 +95,9 @@ class ProgramDependence:
 
     @property
     def distance(self) -> tuple[int, ...] | None:
-        """d = i' - i where it is one constant vector for the whole relation, else None (thesis section 3.2.4)."""
+        """d = i' - i where it is one constant vector for the whole relation, else None (thesis
+        section 3.2.4).
+        """
         if self.relation.dim(isl.dim_type.in_) != self.relation.dim(isl.dim_type.out):
             return None
         unnamed = self.relation.reset_tuple_id(isl.dim_type.in_).reset_tuple_id(isl.dim_type.out)

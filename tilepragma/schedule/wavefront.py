@@ -144,7 +144,9 @@ def _tiled_band(loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...],
 
 
 def _size_level(planned: PlannedBand, level: int) -> int:
-    """The level whose tile size a row has: wavefronts of a pair are parallel to time where its tiles have one size."""
+    """The level whose tile size a row has: wavefronts of a pair are parallel to time where its
+    tiles have one size.
+    """
     return planned.pair[-1] if level in planned.pair else level
 
 

@@ -23,8 +23,8 @@ from tilepragma.tuning.subprocesses import ending, last_line
 #: Variables of the user that would change the measurement: sizes, versions, and running all work
 #: twice.
 FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
-#: Events that a trace holds at most (runtime/kernel/profile.c); of a longer run it has the first ones
-#: only.
+#: Events that a trace holds at most (runtime/kernel/profile.c); of a longer run it has the first
+#: ones only.
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16
 _UNKNOWN_SIZE = re.compile(r"TILEK_SIZES names ([\w.]+),")

@@ -1,4 +1,6 @@
-"""What a program did and when, from the trace that TILEK_PROFILE=FILE.json has written (runtime/kernel/profile.c)."""
+"""What a program did and when, from the trace that TILEK_PROFILE=FILE.json has written
+(runtime/kernel/profile.c).
+"""
 
 from __future__ import annotations
 

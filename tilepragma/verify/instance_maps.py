@@ -51,8 +51,8 @@ class InstanceMap:
 def instance_maps(
     plan: KernelPlan, steps: tuple[Step, ...], sizes: Mapping[DataObject, int], region: ProvenRegion | None = None
 ) -> tuple[InstanceMap, ...]:
-    """What each place of the steps executes with tiles of these sizes, in textual order; `region` is
-    the plan's where it is at hand.
+    """What each place of the steps executes with tiles of these sizes, in textual order; `region`
+    is the plan's where it is at hand.
 
     Raises Unmatched where a place executes nothing of the region, and OperationLimitError.
     """

@@ -6,10 +6,10 @@ coordinate less by 1.
     c <= c',    (c'_1 - c_1) + ... + (c'_n - c_n) <= w' - w
 
 for then A is done, by induction over w' and c': up to wavefront w' - 1, a column has run after all
-of wavefront w' - 1 - (c'_1 - c_1) - ... of the columns c <= c'. (`verify/execution_order.py` proves the order
-within a wavefront and to the next one, as for all launches.) Threads that take columns in the order
-of their coordinates wait for earlier columns alone, so that the first unfinished column never waits
-for ever.
+of wavefront w' - 1 - (c'_1 - c_1) - ... of the columns c <= c'. (`verify/execution_order.py` proves
+the order within a wavefront and to the next one, as for all launches.) Threads that take columns in
+the order of their coordinates wait for earlier columns alone, so that the first unfinished column
+never waits for ever.
 """
 
 from __future__ import annotations

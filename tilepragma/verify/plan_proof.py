@@ -3,7 +3,7 @@ parameters at given tile sizes.
 
     every instance once      { [plan instance] -> S[i] } of all leaves: a bijection onto S's domain
     panels hold their data   `verify/panels.py`
-    dependences forward      { S[i] -> T[j] } forward between plan instances (`verify/execution_order.py`)
+    dependences forward      { S[i] -> T[j] } between plan instances (`verify/execution_order.py`)
 
 Nothing here knows how plans are made. What cannot be expressed is a finding too: it is not proven.
 """

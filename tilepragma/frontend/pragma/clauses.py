@@ -456,7 +456,8 @@ def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics:
 
 _WITHOUT_ARGUMENTS = ("async", "wait", "independent", "seq")
 _DATA_NAMES = ("data", "copy", "copyin", "copyout", "create", "delete", "present", "self")
-#: Clause -> how it is written, for messages. `PARSERS`, `CLAUSES` of constructs.py and this have a row for every clause.
+#: Clause -> how it is written, for messages. `PARSERS`, `CLAUSES` of constructs.py and this have a
+#: row for every clause.
 FORMS = {
     **{name: f"{name}(A[0:n])" for name in _DATA_NAMES},
     "data": "data(A[0:n], mode:rw, live:inout)",
