@@ -1,4 +1,4 @@
-/* persistent_cases.c: the flags and boxes of launches of all wavefronts at once (persistent.h), and how many columns these have. */
+/* persistent_cases.c: the flags and boxes of launches of all wavefronts at once (persistent_launch.h), and how many columns these have. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
 #include "launch/persistent_launch.h"

@@ -91,6 +91,23 @@ def test_named_files_and_functions_are_there(path: str, name: str) -> None:
         assert not name or re.search(rf"\b{name}\(", file.read_text())
 
 
+#: Pages that speak of the tree. Guides for users name the users' own files too.
+PAGES_OF_THE_TREE = ("TESTING", "EMISSION", "MODEL", "PROOFS", "RESULTS", "ENVIRONMENT")
+#: Files of others that these pages cite.
+OF_OTHERS = frozenset({"cuda_occupancy.h", "ocl_utilities.c"})
+
+
+@pytest.mark.parametrize("page", PAGES_OF_THE_TREE)
+def test_pages_name_files_that_are_there(page: str) -> None:
+    words = quoted((ROOT / "docs" / f"{page}.md").read_text())
+    named = {word for word in words if re.fullmatch(r"(?:[\w.]+/)*\w+\.(?:py|c|h|j2)", word)}
+    folders = ("tilepragma", "runtime", "templates", "tests", "benchmarks", "samples")
+    present = {str(path) for folder in folders for path in (ROOT / folder).rglob("*.*")}
+    assert not {
+        word for word in named if word not in OF_OTHERS and not any(path.endswith(f"/{word}") for path in present)
+    }
+
+
 @pytest.mark.parametrize("word", [word for word in quoted(PAGE) if re.fullmatch(r"[A-Z][a-z]\w*\.[a-z_]\w*", word)])
 def test_named_fields_are_there(word: str) -> None:
     owner, _, field = word.partition(".")
