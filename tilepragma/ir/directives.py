@@ -8,6 +8,8 @@ C is needed. A launch evaluates clause expressions once.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from enum import Enum
 
 from tilepragma.base.frozen_values import dataclass
@@ -105,6 +107,18 @@ class ClauseExpression:
         octal = digits.startswith("0") and digits.isdigit()
         value = int(digits, 8 if octal else 0)
         return -value if match["sign"] == "-" else value
+
+
+def clause_expressions(part: object) -> Iterator[ClauseExpression]:
+    """All expressions in a directive, a clause, or a tuple of these, field after field."""
+    if isinstance(part, ClauseExpression):
+        yield part
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from clause_expressions(inner)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from clause_expressions(getattr(part, field.name))
 
 
 @dataclass(frozen=True)

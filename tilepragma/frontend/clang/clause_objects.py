@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from tilepragma.base.diagnostics import SourceError, source_error
@@ -12,9 +13,10 @@ from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import Lower, external_object
 from tilepragma.frontend.clang.type_conversion import is_pointer, is_record
-from tilepragma.ir.directives import KernelDirective, Section
+from tilepragma.ir.directives import KernelDirective, LoopDirective, Section, clause_expressions
 from tilepragma.ir.expressions import DataObject
 
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
 _STEP = re.compile(r"(->|\.)\s*([A-Za-z_]\w*)")
 
 
@@ -51,6 +53,33 @@ def _is_used(context: Context, section: Section, offset: int, lower: Lower) -> b
         "name the arrays as the kernel's statements do",
     )
     return False
+
+
+def refuse_inner_variables(
+    context: Context, directives: Iterable[KernelDirective | LoopDirective], region: Node
+) -> None:
+    """Report variables in clauses that only the region declares: clauses are evaluated before it.
+
+    A variable of the same name that is visible before the region is meant instead.
+    """
+    declared = {node.spelling for node in region.walk() if node.kind == CursorKind.VAR_DECL}
+    for expression in clause_expressions(tuple(directives)):
+        names = dict.fromkeys(_NAME.findall(_STEP.sub("", expression.text)))
+        for name in names:
+            if name in declared and not _names_something(context.facts.node, name, region.start):
+                context.diagnostics.error(
+                    expression.range,
+                    f"'{name}' is declared inside the kernel, and clauses are evaluated before it",
+                    "use variables that are visible at the kernel's directive",
+                )
+
+
+def _names_something(function: Node, name: str, offset: int) -> bool:
+    """Whether a variable, or an enumeration constant of the file, has this name at `offset`."""
+    if _visible(function, name, offset) is not None:
+        return True
+    enumerations = (node for node in function.unit.file_scope() if node.kind == CursorKind.ENUM_DECL)
+    return any(constant.spelling == name for node in enumerations for constant in node.children)
 
 
 def resolve_path(context: Context, section: Section, function: Node, offset: int, lower: Lower) -> DataObject:

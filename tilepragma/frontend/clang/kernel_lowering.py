@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
+from tilepragma.frontend.clang.clause_objects import refuse_inner_variables
 from tilepragma.frontend.clang.cursor_tree import CursorKind
 from tilepragma.frontend.clang.objects import is_variable_length
 from tilepragma.frontend.clang.outlined_kernels import is_in_innermost_loop, may_be_split, split_region
@@ -13,6 +14,7 @@ from tilepragma.frontend.clang.regions import BoundStatement, PlacedDirective, R
 from tilepragma.frontend.clang.statement_lowering import StatementLowering
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.loop_tree import Kernel
+from tilepragma.ir.traversal import loop_directives
 
 
 def kernels(builder: RegionBuilder, directives: tuple[PlacedDirective, ...]) -> tuple[Kernel, ...]:
@@ -41,6 +43,7 @@ def _kernel(
     try:
         context = builder.context(statement, loops, diagnostics)
         body = StatementLowering(context).region(statement.node, statement.range)
+        refuse_inner_variables(context, (directive, *loop_directives(body)), statement.node)
         whole = builder.kernel(context, body, directive, statement, name)
     except SourceError as refusal:
         diagnostics.add(refusal.diagnostic)

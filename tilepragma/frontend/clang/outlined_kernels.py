@@ -16,6 +16,7 @@ from dataclasses import field, replace
 from tilepragma.base.diagnostics import Diagnostics, Severity, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.clause_objects import refuse_inner_variables
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.data_regions import exits
 from tilepragma.frontend.clang.host_statements import HostText, Pointer
@@ -27,7 +28,7 @@ from tilepragma.frontend.pragma.text_scan import skip_blank
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Storage, integer
 from tilepragma.ir.loop_tree import Block, Exchanged, ForLoop, Kernel, Loop, Parts, While
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.traversal import loop_directives, loops_in, walk
 
 _WHILES = (CursorKind.WHILE_STMT, CursorKind.DO_STMT)
 _LOOPS = (CursorKind.FOR_STMT, *_WHILES)
@@ -196,6 +197,7 @@ class _Splitting:
         try:
             body = StatementLowering(context).region(statement.node, statement.range)
             directive = replace(narrowed(self.directive, context.used), range=self._place(statement))
+            refuse_inner_variables(context, (directive, *loop_directives(body)), statement.node)
             kernel = self.builder.kernel(context, body, directive, statement, "")
         except SourceError as refusal:
             diagnostics.add(refusal.diagnostic)
