@@ -36,23 +36,10 @@ MOST_WAVES = 64
 #: The runtime's default workers of a gang by the number of axes; profitability is judged by these.
 PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
-_NUMBERS = (
-    "BLOCK_COST",
-    "MOST_TIMES",
-    "OTHER_COST",
-    "OTHER_TIMES",
-    "FEW_ROWS",
-    "COLUMN_COST",
-    "COLUMNS_EACH",
-    "LEAST_OPERATIONS",
-    "BREAK_EVEN",
-    "MOST_WAVES",
-)
-
 
 def header() -> str:
     """The table as C."""
-    numbers = "".join(f"    TILEK_{name} = {globals()[name]},\n" for name in _NUMBERS)
+    numbers = "".join(f"    TILEK_{name} = {value},\n" for name, value in globals().items() if isinstance(value, int))
     rows = ", ".join("{" + ", ".join(map(str, (*row, 1, 1)[:3])) + "}" for row in PREFERRED_WORKERS.values())
     return (
         "/* Made from tilepragma/plan/shared_constants.py, which says what the numbers mean; a test compares. */\n"

@@ -11,8 +11,3 @@ HEADER = Path(__file__).resolve().parents[3] / "runtime" / "base" / "shared_cons
 
 def test_the_header_is_made_from_the_table() -> None:
     assert HEADER.read_text() == shared_constants.header(), "python -m tilepragma.plan.shared_constants makes it again"
-
-
-def test_every_number_of_the_table_is_in_the_header() -> None:
-    names = {name for name, value in vars(shared_constants).items() if name.isupper() and not name.startswith("_")}
-    assert names == {*shared_constants._NUMBERS, "PREFERRED_WORKERS"}
