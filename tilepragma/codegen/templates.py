@@ -43,6 +43,12 @@ def _cache() -> BytecodeCache | None:
     from jinja2.bccache import Bucket
 
     class Cache(FileSystemBytecodeCache):
+        def load_bytecode(self, bucket: Bucket) -> None:
+            try:
+                super().load_bytecode(bucket)
+            except Exception:  # whatever a damaged file makes of pickle; the template is compiled again
+                bucket.reset()
+
         def dump_bytecode(self, bucket: Bucket) -> None:
             with suppress(OSError):  # a full or read-only disk costs time alone
                 super().dump_bytecode(bucket)
