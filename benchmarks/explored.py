@@ -39,7 +39,7 @@ class NotExploredError(Exception):
 
 @dataclass(frozen=True)
 class Explored:
-    """A kernel on a target. `builds` are the programs that there are of it, by name; `on_host`: it
+    """A kernel on a target. `builds` are its programs by name; `on_host`: it
     runs the launches of hosts; `keeps_arrays`: most calls of short kernels have what the one before
     left.
     """

@@ -1,4 +1,4 @@
-"""What was measured, as JSON: judged again by a later model without measuring anew."""
+"""What was measured, as JSON: judged again by a later model without measuring again."""
 
 from __future__ import annotations
 

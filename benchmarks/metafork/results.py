@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.metafork.programs import Block, Program
 
-#: A row of what nobody said a block of, and one of a block, in one of two forms: workers of gangs,
+#: A row of the default block, and one of a given block, in one of two forms: workers of gangs,
 #: or the tile sizes of the plan for cores.
 UNSAID, WORKERS, TILES = "nothing said", "B workers", "TILEK_SIZES"
 

@@ -50,7 +50,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="KERNEL", help=", ".join(s.name for s in SUBJECTS))
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="for each search in the model's order")
     parser.add_argument("--attempts", type=int, metavar="N", help="at each version and input")
-    parser.add_argument("--again", action="store_true", help="measure anew what was measured before")
+    parser.add_argument("--again", action="store_true", help="measure again what was measured before")
     parser.add_argument("--json", type=Path, metavar="FILE", help="everything, after each kernel")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="the tables for a page")
     return parser.parse_args()

@@ -44,7 +44,7 @@ class Comparison:
     """A kernel's row of Table 4: the ideal `adaptive` kernel (A), which takes the best version at
     each input, and the version that is the `best` on average (B). `rules` are learned from all
     inputs; `halves` from every second one, and judged at the others beside the best on average of
-    these. `own` is what the translator makes where nobody tunes.
+    these. `own` is what the translator makes without tuning.
     """
 
     inputs: int
@@ -91,7 +91,7 @@ def best_on_average(rates: Rates) -> str:
 
 
 def compared(rates: Rates, inputs: Sequence[Input], own: Mapping[str, float] | None = None) -> Comparison:
-    """The row of a kernel whose versions have these rates, of which there is one; `own` are those of what nobody tuned."""
+    """The row of a kernel whose versions have these rates, of which there is one; `own` are those without tuning."""
     version = best_on_average(rates)
     adaptive = [max(each[one.text] for each in rates.values()) for one in inputs]
     halves = None
@@ -148,7 +148,7 @@ def learned_rules(rates: Rates, inputs: Sequence[Input]) -> Decision:
 class Place:
     """Where the fastest version stood in the model's order at one input: `place` from 1 among all
     versions, of which the first `measured` ran; `near` is the place of the first that takes at most
-    so much longer, and `default` what nobody tunes takes over the best's seconds.
+    so much longer, and `default` the untuned program's seconds over the best's.
     """
 
     input: str
@@ -176,7 +176,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Row:
-    """All of one kernel on one target; `rates` by version and input, `own` those of what nobody tunes, `failures` by version."""
+    """All of one kernel on one target; `rates` by version and input, `own` those without tuning, `failures` by version."""
 
     name: str
     target: str

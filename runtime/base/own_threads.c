@@ -32,7 +32,7 @@ void tilek_signals_block(sigset_t *before)
 
 void tilek_signals_restore(const sigset_t *before) { (void)pthread_sigmask(SIG_SETMASK, before, NULL); }
 
-/* A process with little address space left gets smaller stacks, where nobody has said how large they are to be. */
+/* A process with little address space left gets smaller stacks, where no size is given. */
 int tilek_thread_create(pthread_t *thread, void *(*body)(void *argument), void *argument)
 {
     static const size_t granule = 65536;

@@ -113,7 +113,7 @@ static void walk_section(walk *job, int dimension, size_t element)
 
 void tilek_diff_arrays(const tilek_array_shape *shape, const tilek_array *array, const void *result, const void *reference, double tolerance, tilek_array_diff *found)
 {
-    const tilek_field bytes = {"", 0, TILEK_UINT8, shape->element_size}; /* of an element whose fields nobody told */
+    const tilek_field bytes = {"", 0, TILEK_UINT8, shape->element_size}; /* of an element whose fields are not known */
     walk job = {shape, array, result, reference, found, tolerance, bytes, 0, 0, 0, {0}};
     memset(found, 0, sizeof *found);
     for (int field = 0; field < (shape->field_count > 0 ? shape->field_count : 1); ++field) {

@@ -315,7 +315,7 @@ void tilek_threads_free(void)
     give_pool();
 }
 
-/* A fork's child has only the thread that forked: the pool starts anew. */
+/* A fork's child has only the thread that forked: the pool starts over. */
 void tilek_threads_forked(void)
 {
     (void)pthread_cond_init(&pool.done, NULL);

@@ -204,7 +204,7 @@ typedef struct tilek_choice { int64_t bytes, trips; const int64_t *sizes; int ve
  * as device code sees it, by which rows are as long as they are. `base`: which of tilek_call.row_bases, counted from 1, is added to both; 0: none. */
 typedef struct tilek_row_use { int array; unsigned access; /* TILEK_READS, TILEK_WRITES */ int rank; int64_t scale, least, greatest; int base; } tilek_row_use;
 
-/* How the iterations of a device launch are dealt to several devices: those of `loop` in blocks, so that different iterations write different rows;
+/* How the iterations of a device launch are distributed over several devices: those of `loop` in blocks, so that different iterations write different rows;
  * -1: all of the launch on one device. Arrays that it does not touch have no use. */
 typedef struct tilek_division { int loop, use_count; const tilek_row_use *uses; } tilek_division;
 
@@ -318,8 +318,8 @@ typedef struct tilek_host_call {
 int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
 int64_t tilek_size_of(const struct tilek_run *run, int size);
 
-/* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are dealt to threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts
- * a size that nobody has said becomes another multiple of `unit`, for this call, that gives all threads about as much to do; few rows are dealt out where they are known to
+/* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are distributed over threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts
+ * a default size becomes another multiple of `unit`, for this call, that gives all threads about as much to do; few rows are distributed where they are known to
  * be so many `operations` that it is worth it. The same at each call with the same rows. */
 int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations);
 int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);

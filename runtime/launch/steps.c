@@ -154,7 +154,7 @@ int tilek_waves_end(tilek_run *run)
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
 
-/* Whether the size is the default, and said by nobody, in a call of a host; devices have their own, and a choice may say another. What rehearsal has made of it stays. */
+/* Whether the size is the default, which neither clause nor environment gave, in a call of a host; devices have their own, and a choice may say another. What rehearsal has made of it stays. */
 static int is_usual(const tilek_run *run, int size)
 {
     const tilek_size *own = &run->kernel->sizes[size];

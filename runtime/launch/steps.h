@@ -38,7 +38,7 @@ struct tilek_run {
     int unseen;                 /* launches that no step has met */
     int performed;              /* something has run */
 
-    /* Called when the numbers of a launch were decided anew; NULL: nothing more to say. */
+    /* Called when the numbers of a launch were decided again; NULL: nothing more to say. */
     tilek_status (*decided)(tilek_run *run, int launch, tilek_message *why);
     /* Runs the launch as planned; NULL in rehearsal. */
     tilek_status (*perform)(tilek_run *run, int launch, const void *const values[], tilek_message *why);

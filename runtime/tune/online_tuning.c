@@ -86,7 +86,7 @@ static int rounds(const tilek_launch_shape *launches, int count)
     return 0;
 }
 
-/* Whether tiles say in which order sums of real numbers are rounded, and nobody has said that it does not matter: what is fastest today may not change them. */
+/* Whether tiles say in which order sums of real numbers are rounded, and the user has not said that it does not matter: what is fastest today may not change them. */
 static int must_keep_sums(const tilek_kernel *kernel)
 {
     return (kernel->flags & TILEK_FAST_MATH) == 0 &&

@@ -1,4 +1,4 @@
-"""Blocks of rows that are dealt to threads: the size that a launch takes gives the busiest thread less to do, and C agrees with Python."""
+"""Blocks of rows that are distributed over threads: the size that a launch takes gives the busiest thread less to do, and C agrees with Python."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 /* Relaxations with sor(multilayer), each against the sequential reference. For a mesh of N x N inner points and a number of sweeps it prints the
  * names of those that agree to the last bit, and `NAME differs` of the others. A third argument 0 turns the launches off. With ONLY_ONE there is the
- * first one alone; meshes of an even side do without nine, three and seven points, since each mesh compiles anew on devices. */
+ * first one alone; meshes of an even side do without nine, three and seven points, since each mesh is compiled again on devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int backward(int steps, int n, double w, double *restrict u, const double
     return (t * 100 + i) * 100 + j;
 }
 
-/* A line, of which the subdomains are all that is dealt out. */
+/* A line, of which the subdomains are all that is distributed. */
 static void three(int steps, int n, double w, double u[n + 2], double f[n + 2])
 {
 #pragma tilek kernel sor(multilayer, layers: 2, subdomain: 6) if(launched)

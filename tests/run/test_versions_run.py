@@ -38,7 +38,7 @@ KEPT = {
 TAKEN = {"add": (1, 2, 0), "smooth": (1, 2, 0)}
 TAKEN_ON_DEVICES = {"add": (2, 3, 0), "smooth": (0, 0, 0)}
 
-#: Those that there are besides the plans; devices have none that only cores take.
+#: Versions besides those of plans; devices have none that only cores take.
 VERSIONS = {"add": (1, 2, 3), "smooth": (1, 2)}
 VERSIONS_ON_DEVICES: dict[str, tuple[int, ...]] = {"add": (2, 3), "smooth": ()}
 

@@ -448,7 +448,7 @@ def test_devices_have_no_choices(program: Path) -> None:
     ],
 )
 def test_even_blocks_of_threads(program: Path, target: str, threads: str, given: str, sizes: str) -> None:
-    """Only where nobody says a size, on hosts: not what is given, though it is the default, nor what is chosen."""
+    """Only where no size is given, on hosts: not what is given, though it is the default, nor what is chosen."""
     done = run(program, "steps_even", TILEK_TARGET=target, TILEK_NUM_THREADS=threads, TILEK_SIZES=given)
     assert done.stdout == f"{sizes} ", done.stderr
 

@@ -87,7 +87,7 @@ def usage_problem(options: argparse.Namespace) -> str:
         return "--build goes with a program of yours: name that last, as in  -- ./program arguments"
     others = [name for name in listed(options.versions) if name != "sizes"]
     if options.program and others and not options.build:
-        return f"--versions: {others[0]} needs the program to be built anew: say how, as in  --build 'make CC=tilecc'"
+        return f"--versions: {others[0]} needs the program to be built again: say how, as in  --build 'make CC=tilecc'"
     return ""
 
 
@@ -416,7 +416,7 @@ def _remedy(error: ProgramError, is_made: bool) -> str:
     if is_made:
         return "name other --sizes, or give a program that calls it: -- ./program arguments"
     if has_no_input():
-        return "see what it says when it is run by itself; standard input must be a file, which each run reads anew"
+        return "see what it says when it is run by itself; standard input must be a file, which each run reads again"
     return "see what it says when it is run by itself"
 
 

@@ -296,7 +296,7 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "COMMAND",
         "the shell command that builds your program with tilecc ('make CC=tilecc'), to try other versions of it",
     )
-    tune.add_argument("--again", action="store_true", help="measure anew what was measured before")
+    tune.add_argument("--again", action="store_true", help="measure again what was measured before")
     tune.add_argument(
         "--quick",
         action="store_true",

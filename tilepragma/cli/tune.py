@@ -239,7 +239,7 @@ def keep_beside(source: str, winner: TunedVersion, is_rebuilt: bool = False) -> 
         return False
     if damaged is not None:
         print_error(
-            "tilepragma", f"what was kept beside {source} could not be read, and begins anew: {damaged} has what it was"
+            "tilepragma", f"what was kept beside {source} could not be read, and starts over: {damaged} has what it was"
         )
     if path is not None:
         what = "kept in" if winner.facts is not None else "what was kept before is taken out of"

@@ -161,7 +161,7 @@ def statement_range(statement: Statement) -> SourceRange:
 
 
 def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumulation, ...]:
-    """The outside numbers that the nest updates; variables set anew for each element are none."""
+    """The outside numbers that the nest updates; variables set again for each element are none."""
     iterators = {loop.iterator for loop in loops_in(loop)}
     declared = {node.object for node in walk(loop) if isinstance(node, Declarator)}
     written = [use.object for use in uses(loop.body, functions) if use.writes and not use.object.rank]

@@ -1,4 +1,4 @@
-"""A plan with its tuning records (sizes and versions), proven anew for them."""
+"""A plan with its tuning records (sizes and versions), proven again for them."""
 
 from __future__ import annotations
 

@@ -52,8 +52,7 @@ workers read its rows.
 """
 
 _CHUNKS = {2: 256, 3: 128}
-"""Planes that a gang keeps of those it streams, by grid rank: few, so that there are enough gangs.
-"""
+"""Planes that a gang keeps of those it streams, by grid rank: few, so that enough gangs remain."""
 
 _MOST_STREAMED = 8
 """The most time steps in circular buffers: more leave no room for the other dimensions."""

@@ -27,7 +27,7 @@ SUFFIX = ".tilek.json"
 VERSION = 1
 #: The largest value of TILEK_SIZES.
 MOST = 2**31 - 1
-_AGAIN = "take it out, or run 'tilepragma tune' again, which writes it anew"
+_AGAIN = "take it out, or run 'tilepragma tune' again, which replaces it"
 
 
 @dataclass(frozen=True)

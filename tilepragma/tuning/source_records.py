@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def set_aside(source: str) -> Path | None:
     """Copy an unreadable file beside the source (such as after a merge with conflicts), since
-    `keep` starts it anew. Returns the copy's path, None if the file is fine. Raises OSError.
+    `keep` starts a new one. Returns the copy's path, None if the file is fine. Raises OSError.
     """
     path = records_file(source)
     if not path.is_file():

@@ -187,7 +187,7 @@ def _is_at_its_place(reference: Reference, moved: Reference, phi: isl.Map | None
 def _lost(
     original: Scop, after: Sequence[Copy], places: Mapping[DataObject, isl.Map | None], storage: StorageMap
 ) -> str | None:
-    """Whether a written element does not come back, or comes back to another element."""
+    """Whether a written element does not return, or returns to another element."""
     for copy in after:
         phi = places[copy.source.reference.object]
         if phi is None or not _moved(copy).reverse().is_subset(phi):

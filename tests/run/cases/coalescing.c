@@ -28,7 +28,7 @@ CASE(columns)
     }
 }
 
-// case dimensions: of four and five loops that run at once, three are dealt out
+// case dimensions: of four and five loops that run at once, three are distributed
 static void dimensions(int n, int m, double a[n][n][n][m], int *restrict b)
 {
 #pragma tilek kernel
@@ -61,7 +61,7 @@ CASE(dimensions)
     }
 }
 
-// case triangles: a loop whose bounds the host does not know stands between two that are dealt out, and is dealt out over its box, or is not
+// case triangles: a loop whose bounds the host does not know stands between two that are distributed, and is distributed over its box, or is not
 static void triangles(int n, int m, float a[n][n][m])
 {
 #pragma tilek kernel
@@ -88,7 +88,7 @@ CASE(triangles)
     }
 }
 
-// case boxes: inner loops whose ends follow the loops around, dealt out over the box of all iterations
+// case boxes: inner loops whose ends follow the loops around, distributed over the box of all iterations
 static void lower_left(int n, const double a[n][n], double b[n][n])
 {
 #pragma tilek kernel

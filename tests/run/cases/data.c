@@ -81,7 +81,7 @@ CASE(hand_indexed)
     free(b);
 }
 
-// case one_buffer: two arrays of one buffer that are told to be dealt out by rows, each element waiting for one a few before
+// case one_buffer: two arrays of one buffer that are told to be distributed by rows, each element waiting for one a few before
 static void one_buffer(int m, int n, int from, int *x, int *y)
 {
     (void)from; /* read by the clauses alone */

@@ -462,7 +462,7 @@ CASE(in_out_bounds)
         free(g.u); free(g.v);
     }
 }
-// case continues: continue in loops that are dealt out, in every place of the tiles
+// case continues: continue in loops that are distributed, in every place of the tiles
 static int continues(int n, int *a, int *b)
 {
     int skipped = 0;
@@ -547,7 +547,7 @@ CASE(nearer_bounds)
     }
 }
 
-// case waiting_two_iterations: a recurrence over two iterations beside a loop that is dealt out, which compilers must not take for vectors
+// case waiting_two_iterations: a recurrence over two iterations beside a loop that is distributed, which compilers must not take for vectors
 static void waiting_two_iterations(int n, int *k, double *x, const double *y)
 {
 #pragma tilek kernel

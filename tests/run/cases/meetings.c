@@ -1,4 +1,4 @@
-/* Loops that are taken apart at the element which one iteration writes and the others read. */
+/* Loops that are split at the element which one iteration writes and the others read. */
 #include <stdbool.h>
 
 #include "check.h"

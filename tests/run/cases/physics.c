@@ -235,7 +235,7 @@ CASE(mandelbrot)
     }
 }
 
-// case prefix: loops that carry values must not be dealt out
+// case prefix: loops that carry values must not be distributed
 static void prefix(int n, int *a, double *b)
 {
 #pragma tilek kernel data(a[0:n])

@@ -171,7 +171,7 @@ CASE(seven_points)
     free(u);
 }
 
-// case symmetric_nine: Mehrstellen, forward and backward; the change begins anew with each round, and that of the last is wanted
+// case symmetric_nine: Mehrstellen, forward and backward; the change starts over with each round, and that of the last is wanted
 static double symmetric_nine(int rounds, int n, double w, double u[n][n], double f[n][n])
 {
     double change = 0;

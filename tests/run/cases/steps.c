@@ -1,4 +1,4 @@
-/* Loops in steps that nobody gave tiles: plans count their iterations instead. Sizes divide nothing. */
+/* Loops in steps without tile clauses: plans count their iterations instead. Sizes divide nothing. */
 #include "check.h"
 
 static const int sizes[] = {0, 1, 2, 3, 7, 38, 101};

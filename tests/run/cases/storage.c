@@ -251,7 +251,7 @@ CASE(upwind)
     free(left);
 }
 
-// case old_rows: pointers to rows, and a copy that is made anew in each iteration of the loop around
+// case old_rows: pointers to rows, and a copy that is made again in each iteration of the loop around
 static void old_rows(int steps, int n, double **a)
 {
 #pragma tilek kernel
@@ -272,7 +272,7 @@ CASE(old_rows)
     free(values);
 }
 
-// case to_and_fro: a copy anew in each step of the loop around, of part of the array, of rows behind pointers too
+// case to_and_fro: a copy in each step of the loop around, of part of the array, of rows behind pointers too
 static void to_and_fro(int steps, int n, double *a, double **rows)
 {
 #pragma tilek kernel

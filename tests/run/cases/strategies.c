@@ -206,7 +206,7 @@ CASE(filtered)
     }
 }
 
-// case triangle: a triangular loop dealt out over its box, and a sum over it
+// case triangle: a triangular loop distributed over its box, and a sum over it
 static void triangle(int n, double c[n][n], const double a[n][n])
 {
 #pragma tilek kernel
@@ -276,7 +276,7 @@ CASE(rows_apart)
     }
 }
 
-// case summed: a reduction over two loops that are dealt out
+// case summed: a reduction over two loops that are distributed
 static long summed(int n, int m, const int a[n][m])
 {
     long sum = 3;

@@ -323,7 +323,7 @@ CASE(levinson)
     free(z);
 }
 
-// case symmetric_product: a sum that only the inner loop carries, columns dealt out while rows go in order
+// case symmetric_product: a sum that only the inner loop carries, columns distributed while rows go in order
 static void symmetric_product(int n, int m, double c[n][m], double a[n][n], double b[n][m])
 {
     double sum;

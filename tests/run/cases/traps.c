@@ -44,7 +44,7 @@ CASE(local_scalars)
     free(x);
 }
 
-// case local_arrays: arrays declared in the region, and an array before it that each iteration uses anew
+// case local_arrays: arrays declared in the region, and an array before it that each iteration uses again
 static void local_arrays(int n, float a[n][n], float b[n][n])
 {
     float line[N];

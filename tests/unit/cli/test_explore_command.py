@@ -209,7 +209,7 @@ def test_a_program_that_is_not_built_with_the_versions(capsys: pytest.CaptureFix
         assert message in capsys.readouterr().err
     assert measured() == []
     assert tune("--versions", "unroll", command=command) == 2
-    assert "--versions: unroll needs the program to be built anew: say how, as in  --build" in capsys.readouterr().err
+    assert "--versions: unroll needs the program to be built again: say how, as in  --build" in capsys.readouterr().err
     assert tilepragma.run(["tune", "in.c", "--build", "make"]) == 2
     assert "--build goes with a program of yours" in capsys.readouterr().err
 

@@ -346,7 +346,7 @@ def test_the_default_is_what_the_program_takes_by_itself(
     rows = rows_of(capsys.readouterr().out)
     assert rows["t_size=4 t_i_size=8"] == ["(default)", "800", "us", rows["t_size=4 t_i_size=8"][-2], "1.000"]
     assert rows["t_size=256 t_i_size=16"][-1] == "1.125", "what the plan takes is tried, as a layout among others"
-    assert not any("t_size=4," in one for one in asked_for()), "nobody has to say the default"
+    assert not any("t_size=4," in one for one in asked_for()), "the default need not be said"
     assert kept()["sweep"]["host"]["sizes"] == {"t_size": 32, "t_i_size": 32}
 
 

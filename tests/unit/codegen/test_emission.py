@@ -68,7 +68,7 @@ def host_text(plan: KernelPlan) -> str:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_golden(name: str) -> None:
-    """The emitted text, to the letter; TILEK_UPDATE_GOLDEN=1 writes it anew."""
+    """The emitted text, to the letter; TILEK_UPDATE_GOLDEN=1 writes it again."""
     manifest = describe(PLANS[name], list(Target))
     texts = {
         "host.c": host_text(PLANS[name]),

@@ -1,4 +1,4 @@
-"""What part of a launch the busiest core has, against what it has when the tiles of every launch are dealt out one by one."""
+"""What part of a launch the busiest core has, against what it has when the tiles of every launch are distributed one by one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every refusal of the front end, compared with its exact text: tests/golden/errors/NAME.c and
 NAME.err.
 
-`TILEK_UPDATE_GOLDEN=1` writes the .err files anew; read the difference before committing it.
+`TILEK_UPDATE_GOLDEN=1` writes the .err files again; read the difference before committing it.
 """
 
 from __future__ import annotations

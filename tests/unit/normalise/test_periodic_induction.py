@@ -30,8 +30,8 @@ def rows(
     }}""")
 
 
-def dealt(found: KernelPlan) -> int:
-    """The loops that are dealt out over gangs and workers, on devices."""
+def distributed_loops(found: KernelPlan) -> int:
+    """The loops that are distributed over gangs and workers, on devices."""
     return 0 if found.as_written is not None else len(found.device[0].axes) // 2
 
 
@@ -47,11 +47,11 @@ def dealt(found: KernelPlan) -> int:
     ],
 )
 def test_rows_begin_where_their_numbers_say(start: str, change: str, begin: str) -> None:
-    assert dealt(rows(start, change, begin)) == 2
+    assert distributed_loops(rows(start, change, begin)) == 2
 
 
 def test_the_first_value_may_come_from_outside() -> None:
-    assert dealt(rows("", "s = 3 - s;")) > 0
+    assert distributed_loops(rows("", "s = 3 - s;")) > 0
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_rounds_are_counted_whatever_the_loop_counts(header: str) -> None:
     found = rows("s = 1;", "s = 3 - s;", header=header)
     # Of three rows apart no two are neighbours; of neighbours, what was before the first row
     # decides.
-    assert dealt(found) > 0
+    assert distributed_loops(found) > 0
 
 
 def test_colours_in_a_loop_change_where_rows_begin() -> None:
@@ -79,7 +79,7 @@ def test_colours_in_a_loop_change_where_rows_begin() -> None:
             first = 3 - first;
         }
     }""")
-    assert dealt(found) == 1
+    assert distributed_loops(found) == 1
     # Where the first row begins is a number of the launch; nobody tells the planner which.
     assert {"row", "first"} & {one.name for one in found.kernel.objects} == {"first"}
 
@@ -104,7 +104,7 @@ def test_why_one_stays_is_said_where_it_changes() -> None:
     (note,) = remaining_periodic_integers(rows("s = 1;", "s = 3 - s;", after="return s;").kernel)
     assert "its value may be read after the kernel; let a variable of the region's own begin with it" in note.message
     assert note.range.start.line == 10
-    assert dealt(rows("int row = s;", "row = 3 - row;", begin="row", after="return s;")) > 0
+    assert distributed_loops(rows("int row = s;", "row = 3 - row;", begin="row", after="return s;")) > 0
     (note,) = remaining_periodic_integers(rows("s = 1;", "if (u[i][0] > 9) s = 3 - s;").kernel)
     assert "not all of them change it; write what it is in terms of 'i'" in note.message
 

@@ -1,7 +1,7 @@
 """The planner's refusals, compared with their exact text: tests/golden/errors/plan_NAME.c and
 plan_NAME.err.
 
-`TILEK_UPDATE_GOLDEN=1` writes the .err files anew; read the difference before committing it.
+`TILEK_UPDATE_GOLDEN=1` writes the .err files again; read the difference before committing it.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from tilepragma.storage.gpu_register_tiles import POINTS
 from tilepragma.storage.staging import with_points_of_workers
 from tilepragma.verify.rules import verify
 
-#: Four sums that no loop can be taken apart for: 8 x 4 points need 256 registers for them.
+#: Four sums that no loop can be split for: 8 x 4 points need 256 registers for them.
 CHAIN = """
 void f(int n, int m, int p, const double a[n][p], const double b[p][m], double c[n][m], double d[n][m], double e[n][m],
        double g[n][m]) {

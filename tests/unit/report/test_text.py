@@ -1,7 +1,7 @@
 """What explain says of nests, compared with reviewed text: tests/golden/explain/NAME.c and
 NAME.txt.
 
-`TILEK_UPDATE_GOLDEN=1` writes the .txt files anew; read the difference before committing it. The
+`TILEK_UPDATE_GOLDEN=1` writes the .txt files again; read the difference before committing it. The
 plan's part is left out: it changes with what the planner can do.
 """
 

@@ -23,7 +23,7 @@ def _structure_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tree(steps: tuple[Step, ...]) -> str:
-    """Launches as `launch(…)` with the iterators that are dealt out, `one` where nothing is; loops and conditions of the host around."""
+    """Launches as `launch(…)` with the iterators that are distributed, `one` where nothing is; loops and conditions of the host around."""
     return " ".join(_step(step) for step in steps)
 
 
@@ -32,10 +32,10 @@ def _step(step: Step) -> str:
         return f"for {step.loop.iterator.host} [{tree(step.steps)}]"
     if isinstance(step, HostCondition):
         return f"if [{tree(step.steps)}]"
-    return f"launch({' '.join(dealt(step))})" if step.axes else "one"
+    return f"launch({' '.join(distributed_iterators(step))})" if step.axes else "one"
 
 
-def dealt(launch: Launch) -> list[str]:
+def distributed_iterators(launch: Launch) -> list[str]:
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
     return [
         tiled.loop.iterator.host for nest in nests for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)
@@ -265,7 +265,7 @@ def _answer(
             (replace(_answer(3, 0, "objected"), fallback=lambda: _answer(3, 3, "fallback")), _answer(3, 0, "next")),
             "next",
         ),
-        ((replace(_answer(3, 0, "taken apart"), fallback=lambda: _answer(3, 0, "fallback")),), "taken apart"),
+        ((replace(_answer(3, 0, "split"), fallback=lambda: _answer(3, 0, "fallback")),), "split"),
     ],
 )
 def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
@@ -276,7 +276,7 @@ def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
     strategies = tuple(lambda _, answer=answer: answer for answer in answers)
     choice = choose(seen, lambda answer: "no" if answer.strategy == "objected" else None, strategies)
     assert (choice.taken.strategy if choice.taken is not None else None) == taken
-    assert choice.rejected or taken in ("first", "taken apart")
+    assert choice.rejected or taken in ("first", "split")
 
 
 def test_a_sum_that_the_user_lets_go_is_reduced_inside_host_loops_too() -> None:

@@ -25,7 +25,7 @@ void g(int steps, int n, double u[n][n])
                 u[i][j] = 0.25 * (u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);
 }
 """
-#: Rows of A one after another on the host, the elements of one dealt to threads: right as it
+#: Rows of A one after another on the host, the elements of one distributed over threads: right as it
 #: stands, whatever the offset is.
 ROWS = """
 void rows(int n, int m, double a[m + 1][n])
@@ -51,7 +51,7 @@ void plan(int n, int m, double a[m + 1][n])
 """
 
 
-#: Planes of a one after another, the elements of one dealt to threads in a box of two loops, which
+#: Planes of a one after another, the elements of one distributed over threads in a box of two loops, which
 #: stand for columns of two coordinates.
 PLANES = """
 void planes(int n, int m, double a[m + 1][n][n])
@@ -96,7 +96,7 @@ def pipelined(found: KernelPlan) -> KernelPlan:
 
 
 def planes(read: str) -> KernelPlan:
-    """Both loops that are dealt out in one nest, each over an axis of its own."""
+    """Both loops that are distributed in one nest, each over an axis of its own."""
     found = plan_of(PLANES.format(read=read))
     (loop,) = found.host_steps
     assert isinstance(loop, HostLoop)

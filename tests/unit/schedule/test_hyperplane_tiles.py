@@ -41,7 +41,7 @@ void f(int n, int d[n][n])
                 d[i][j] += d[i][k] * d[k][j] + d[i][k - 1] * d[k - 1][j];
 }
 """
-"""Rows k and k - 1 are written while they are read, so that loops are not taken apart at one."""
+"""Rows k and k - 1 are written while they are read, so that loops are not split at one."""
 ELIMINATION = """
 void f(int n, double a[n][n])
 {

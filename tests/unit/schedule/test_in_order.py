@@ -118,7 +118,7 @@ def test_another_loop_of_the_host(layers: KernelPlan, parts: tuple[OrderedNest, 
 
 
 def test_lanes_go_inside_on_cores_alone(layers: KernelPlan) -> None:
-    """The loop over subdomains of a row is the innermost of host launches, and dealt to neighbouring workers on devices."""
+    """The loop over subdomains of a row is the innermost of host launches, and distributed over neighbouring workers on devices."""
     (host,) = (step for step in layers.host_steps if isinstance(step, HostLoop))
     (device,) = (step for step in layers.device_steps if isinstance(step, HostLoop))
     for on_cores, on_devices in zip(host.steps, device.steps, strict=True):

@@ -1,4 +1,4 @@
-"""Loops taken apart where accesses meet: which, at what value, and what becomes of the plan."""
+"""Loops split where accesses meet: which, at what value, and what becomes of the plan."""
 
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ def test_explain_can_say_where() -> None:
 def test_all_of_a_step_but_the_pivot_runs_at_once() -> None:
     found = planned(*FLOYD)
     assert found.as_written is None
-    dealt = [launch.axes for launch in launches_in(found.host_steps)]
-    assert [bool(axes) for axes in dealt] == [True, True, False, True, True]
+    axes = [launch.axes for launch in launches_in(found.host_steps)]
+    assert [bool(each) for each in axes] == [True, True, False, True, True]
     across = [len(launch.axes) for launch in launches_in(found.device_steps)]
     assert across.count(0) == 1
     assert len(across) == 9

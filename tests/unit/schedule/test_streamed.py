@@ -128,7 +128,7 @@ def without_barrier_of_position(made: KernelPlan) -> KernelPlan:
 
 
 def dealt_otherwise(made: KernelPlan, name: str) -> KernelPlan:
-    """One more column in what is dealt out over this iterator, which nobody has."""
+    """One more column in what is distributed over this iterator, which nobody has."""
 
     def change(node: Any) -> Any:
         if isinstance(node, Loop) and node.iterator.name == name:

@@ -1,4 +1,4 @@
-"""Unroll-and-jam of loops that are dealt out on cores: where rows stand side by side in loops that wait, and where they must not."""
+"""Unroll-and-jam of loops that are distributed on cores: where rows stand side by side in loops that wait, and where they must not."""
 
 from __future__ import annotations
 

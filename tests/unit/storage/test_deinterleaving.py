@@ -36,7 +36,7 @@ def temporaries(found: KernelPlan) -> list[str]:
     ("body", "made"),
     [
         (LINE, ["u_0", "u_1", "f_0", "f_1"]),
-        # nothing comes back to the elements, or too seldom
+        # nothing reuses the elements, or too seldom
         (LINE.removeprefix("for (int t = 0; t < steps; t++) "), []),
         (LINE.replace("t < steps", "t < 2"), []),
         # one array is stepped through in two ways
