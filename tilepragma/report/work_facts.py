@@ -105,7 +105,7 @@ def _limits(plan: KernelPlan, work: PlanWork, numbers: dict[str, int], device: D
     if memory.bandwidth is not None:
         times[f"{memory.name} {{}} ({byte_text(least.bytes)}, each array once)"] = least.bytes / memory.bandwidth
     if not times:
-        return f"not known: nobody has measured the {memory.name} of {device.name}"
+        return f"not known: the {memory.name} of {device.name} was never measured"
     parts = ", ".join(text.format(seconds(time)) for text, time in times.items())
     return f"at least {seconds(max(times.values()))} on {device.name}: {parts}"
 
