@@ -148,7 +148,9 @@ def _report_distribution(
     else:
         remedy = "leave the loop undistributed: no loop of this nest can be distributed in this order"
     name = tiled.loop.iterator.host
-    what = f"the loop over '{name}' is distributed over {axis_text(tile.axis)}, but its iterations depend on each other"
+    # Only the user's tiles name an axis: what the planner chose differs between hosts and devices.
+    over = f" over {axis_text(tile.axis)}" if tile.range != tiled.loop.header else ""
+    what = f"the loop over '{name}' is distributed{over}, but its iterations depend on each other"
     _report(tile.range, what, broken, remedy, context)
 
 
