@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from tilepragma.base.diagnostics import Diagnostics, render
+from tests.support.golden_texts import rendered
+from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.plan.command_line import PlanOptions
@@ -51,5 +52,4 @@ def messages(path: Path) -> str:
     content = path.read_text()
     diagnostics = Diagnostics()
     plans(content, diagnostics, path.name)
-    lines = content.splitlines()
-    return "".join(render(item, lambda _, line: lines[line - 1]) for item in diagnostics)
+    return rendered(diagnostics, content)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -17,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hand_built import convolution, dot, elimination, jacobi, listing3, product, triangle, wavefronts
 
+from tests.support.golden_texts import check_golden
 from tilepragma.base.resources import resource_folder
 from tilepragma.codegen.describe import describe
 from tilepragma.codegen.host_functions import host_functions
@@ -68,7 +68,7 @@ def host_text(plan: KernelPlan) -> str:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_golden(name: str) -> None:
-    """The emitted text, to the letter; TILEK_UPDATE_GOLDEN=1 writes it again."""
+    """The emitted text, to the letter."""
     manifest = describe(PLANS[name], list(Target))
     texts = {
         "host.c": host_text(PLANS[name]),
@@ -77,10 +77,8 @@ def test_golden(name: str) -> None:
         "cu": manifest.cuda,
     }
     for ending, text in texts.items():
-        path = GOLDEN / f"{name}.{ending}"
-        if os.environ.get("TILEK_UPDATE_GOLDEN"):
-            path.write_text(text or "")
-        assert path.read_text() == text
+        assert text is not None
+        check_golden(GOLDEN / f"{name}.{ending}", text)
 
 
 @pytest.mark.parametrize("name", ALL)

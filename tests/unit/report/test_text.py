@@ -1,18 +1,17 @@
 """What explain says of nests, compared with reviewed text: tests/golden/explain/NAME.c and
 NAME.txt.
 
-`TILEK_UPDATE_GOLDEN=1` writes the .txt files again; read the difference before committing it. The
-plan's part is left out: it changes with what the planner can do.
+The plan's part is left out: it changes with what the planner can do.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.support.golden_texts import check_golden
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest, TranslateResult
@@ -30,11 +29,7 @@ def planned(name: str) -> TranslateResult:
 @pytest.mark.parametrize("name", CASES)
 def test_nests_read_as_reviewed(name: str) -> None:
     text = explain(kernel_reports(planned(name)))
-    actual = text[text.index("  nest over") :]
-    expected = GOLDEN / f"{name}.txt"
-    if os.environ.get("TILEK_UPDATE_GOLDEN") == "1":
-        expected.write_text(actual)
-    assert actual == expected.read_text()
+    check_golden(GOLDEN / f"{name}.txt", text[text.index("  nest over") :])
 
 
 @pytest.mark.parametrize("name", CASES)
