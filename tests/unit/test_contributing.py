@@ -14,7 +14,6 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_program import device_program
 from tilepragma.codegen.dialect import OPENCL
-from tilepragma.codegen.numbering import number
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.frontend.pragma import clauses, constructs
@@ -123,7 +122,7 @@ int main(void)
 def toy_program(folder: Path, gangs: int, rounds: int) -> Path:
     """The launch over 1000 elements by `gangs` of 8 workers, each with so many rounds; the runtime would give these numbers."""
     made = plan(SCALE.replace("CLAUSE", ""))
-    (folder / "scale.h").write_text(device_program(made, number(made), TOY).text)
+    (folder / "scale.h").write_text(device_program(made, TOY).text)
     (folder / "main.c").write_text(DRIVER)
     words = f"TILEK_SPECIALIZED=1 N=1000 WORKERS=8 i_trip=1000 i_count0={rounds} i_stride0={8 * gangs} i_stride1=8"
     numbers = f"{words} gang0_count={gangs} gang0_rounds=1 tilek_index_bits=64"

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
-from tilepragma.ir.directives import DEVICE_TARGETS, Target
+from tilepragma.ir.directives import Target
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
-
-_DEVICES = frozenset(DEVICE_TARGETS)
 
 
 def doubts(plan: KernelPlan) -> Iterator[Diagnostic]:
     """An error with a remedy for each array that no device can hold, in plans for devices."""
-    if _DEVICES & set(plan.targets):
+    if any(target.is_device for target in plan.targets):
         yield from _doubts(plan.arrays)
 
 
@@ -30,9 +28,9 @@ def report_assumed_extents(
     A target, tiles, or `vouched` independence ask for a device. An error where cores cannot run the
     kernel instead.
     """
-    if not _DEVICES & set(targets) or not (vouched or preferred in _DEVICES):
+    if not any(target.is_device for target in targets) or not (vouched or preferred.is_device):
         return
-    refused = vouched and preferred in _DEVICES
+    refused = vouched and preferred.is_device
     for doubt in _doubts(arguments):
         text = f"{doubt.message}; no device holds it unless a data region does, and the kernel runs on cores"
         diagnostics.add(doubt if refused else replace(doubt, severity=Severity.WARNING, message=text))

@@ -80,16 +80,16 @@ def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = T
         arrays=tuple(array_shape(argument.object.stored, _motions(argument, plan)) for argument in plan.arrays),
         scalar_sizes=tuple(type_size(object_.element) for object_ in plan.scalars),
         host_launches=tuple(
-            _launch(plan, launch, numbering, host_function_name(launch), parameters)
+            _launch(plan, launch, host_function_name(launch), parameters)
             for launch, parameters in zip(plan.host, _parameters(processors, plan.host), strict=True)
         ),
         device_launches=(
             *(
-                _launch(plan, launch, numbering, None, parameters)
+                _launch(plan, launch, None, parameters)
                 for launch, parameters in zip(on_device, _parameters(device, on_device), strict=True)
             ),
             *(
-                _launch(plan, variant.launch, numbering, None, parameters)
+                _launch(plan, variant.launch, None, parameters)
                 for variant, parameters in zip(persistent, cuda_only, strict=True)
             ),
         ),
@@ -216,9 +216,7 @@ def _varies(steps: tuple[Step, ...]) -> bool:
     return any(bool(bound_objects(launch) & iterators) for launch in launches_in(steps))
 
 
-def _launch(
-    plan: KernelPlan, launch: Launch, numbering: Numbering, host: str | None, parameters: tuple[Parameter, ...]
-) -> LaunchShape:
+def _launch(plan: KernelPlan, launch: Launch, host: str | None, parameters: tuple[Parameter, ...]) -> LaunchShape:
     arrays = [argument.object for argument in plan.arrays]
     has_fixed_bounds = not needs_function(plan, plan.device_steps if host is None else plan.host_steps)
     reductions = []
@@ -228,7 +226,7 @@ def _launch(
         reductions.append(ReductionShape(_OPERATORS[reduction.operator], type_, arrays.index(reduction.object)))
     return LaunchShape(
         entry=launch.name,
-        loops=tuple(_loop(loop, numbering, has_fixed_bounds) for loop in launch.loops),
+        loops=tuple(_loop(loop, number(plan), has_fixed_bounds) for loop in launch.loops),
         axes=sum(1 << axis_index(axis) for axis in set(launch.axes)) + (0 if is_one_nest(launch) else LAUNCH_ALWAYS),
         host=host,
         reductions=tuple(reductions),

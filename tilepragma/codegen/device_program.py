@@ -9,7 +9,7 @@ from tilepragma.codegen.device_functions import DeviceFunctions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
 from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
 from tilepragma.codegen.manifest import Parameter, axis_name
-from tilepragma.codegen.numbering import Numbering, used_dimensions
+from tilepragma.codegen.numbering import used_dimensions
 from tilepragma.codegen.persistent_launches import PersistentPrinter
 from tilepragma.codegen.reduction_trees import ReductionPrinter
 from tilepragma.codegen.register_queues import RegisterQueueMacros, RegisterQueuePrinter
@@ -24,25 +24,23 @@ from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.schedule.doacross import Persistent, persistent_launches
 
 
-def opencl_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
+def opencl_program(plan: KernelPlan) -> DeviceProgram:
     """The OpenCL C 1.2 program of a region, for devices that are no processors."""
-    return device_program(plan, numbering, OPENCL)
+    return device_program(plan, OPENCL)
 
 
-def cuda_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
+def cuda_program(plan: KernelPlan) -> DeviceProgram:
     """The CUDA program of a region, for NVRTC and for nvcc."""
-    return device_program(plan, numbering, CUDA, persistent_launches(plan))
+    return device_program(plan, CUDA, persistent_launches(plan))
 
 
-def device_program(
-    plan: KernelPlan, numbering: Numbering, dialect: Dialect, persistent: tuple[Persistent, ...] = ()
-) -> DeviceProgram:
+def device_program(plan: KernelPlan, dialect: Dialect, persistent: tuple[Persistent, ...] = ()) -> DeviceProgram:
     """The program of a region's device launches, and of the `persistent` forms of some, in a
     dialect.
     """
     functions = DeviceFunctions(dialect, plan.kernel.name, plan.kernel.functions)
-    entries = [_DeviceEntry(plan, launch, plan.device_steps, numbering, functions) for launch in plan.device]
-    entries += [_PersistentEntry(plan, launch, numbering, functions) for launch in persistent]
+    entries = [_DeviceEntry(plan, launch, plan.device_steps, functions) for launch in plan.device]
+    entries += [_PersistentEntry(plan, launch, functions) for launch in persistent]
     return program(plan, functions, entries)
 
 
@@ -149,10 +147,8 @@ class _DeviceEntry(Entry):
 class _PersistentEntry(_DeviceEntry):
     """All wavefronts of a launch. Arrays that gangs exchange are not `restrict`."""
 
-    def __init__(
-        self, plan: KernelPlan, persistent: Persistent, numbering: Numbering, functions: DeviceFunctions
-    ) -> None:
-        super().__init__(plan, persistent.launch, plan.device_steps, numbering, functions)
+    def __init__(self, plan: KernelPlan, persistent: Persistent, functions: DeviceFunctions) -> None:
+        super().__init__(plan, persistent.launch, plan.device_steps, functions)
         self.wavefronts = PersistentPrinter(persistent, self.numbers, self.printer)
 
     def reductions(self) -> ReductionPrinter:

@@ -15,7 +15,6 @@ from tilepragma.codegen.line_breaking import WIDTH, item_lines, wrapped_list
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.manifest import Parameter, ParameterKind
 from tilepragma.codegen.numbering import (
-    Numbering,
     is_checked_disjoint,
     launch_numbers,
     launch_objects,
@@ -55,7 +54,6 @@ class Entry(ABC):
         plan: KernelPlan,
         launch: Launch,
         steps: tuple[Step, ...],
-        numbering: Numbering,
         functions: DeviceFunctions,
     ) -> None:
         self.plan = plan
@@ -63,7 +61,7 @@ class Entry(ABC):
         self.steps = steps
         self.dialect = functions.dialect
         self.objects = launch_objects(plan, launch)
-        self.numbers = launch_numbers(plan, launch, numbering, launches_in(steps))
+        self.numbers = launch_numbers(plan, launch, launches_in(steps))
         self.declared: list[tuple[str, Parameter]] = []
         self.constant_numbers: frozenset[str] = frozenset()
         """set by `text`: constants of a specialised program, such as lengths of local arrays"""

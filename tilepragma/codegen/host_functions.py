@@ -16,7 +16,6 @@ from tilepragma.codegen.manifest import Parameter as NumberParameter
 from tilepragma.codegen.manifest import ParameterKind
 from tilepragma.codegen.numbering import (
     LaunchObjects,
-    Numbering,
     is_checked_disjoint,
     launch_numbers,
     launch_objects,
@@ -41,9 +40,9 @@ def host_function_name(launch: Launch) -> str:
     return f"tilek_{launch.name}_host"
 
 
-def host_functions(plan: KernelPlan, numbering: Numbering) -> str:
+def host_functions(plan: KernelPlan) -> str:
     """All host functions of a region; generated lines keep their marks (see `writer`)."""
-    return "\n".join(_HostFunction(plan, launch, numbering).text() for launch in plan.host)
+    return "\n".join(_HostFunction(plan, launch).text() for launch in plan.host)
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,12 @@ class _Named:
 
 
 class _HostFunction:
-    def __init__(self, plan: KernelPlan, launch: Launch, numbering: Numbering) -> None:
+    def __init__(self, plan: KernelPlan, launch: Launch) -> None:
         self.plan = plan
         self.launch = launch
         self.objects: LaunchObjects = launch_objects(plan, launch)
         self.implied = implied_objects(launch.body)
-        self.numbers: Numbers = launch_numbers(plan, launch, numbering)
+        self.numbers: Numbers = launch_numbers(plan, launch)
         self.call = self.numbers.fresh("call")
         self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()

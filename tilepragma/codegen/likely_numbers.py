@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from tilepragma.codegen.entry_points import DeviceProgram
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_index
-from tilepragma.codegen.numbering import Numbering, launch_numbers
+from tilepragma.codegen.numbering import launch_numbers
 from tilepragma.cost.register_counts import likely_workers
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Tile, TiledLoop
@@ -21,11 +21,11 @@ from tilepragma.plan.kernel_plan import KernelPlan, Launch
 _LENGTH, _TRIPS, _GANGS, _ARGUMENT = 4096, 4096, 64, 16
 
 
-def likely_definitions(plan: KernelPlan, numbering: Numbering, program: DeviceProgram, most: int) -> tuple[str, ...]:
+def likely_definitions(plan: KernelPlan, program: DeviceProgram, most: int) -> tuple[str, ...]:
     """`-D` options that specialise a plan's device launches, with at most `most` workers a gang."""
     values: dict[str, str] = {}
     for launch, parameters in zip(program.launches, program.parameters, strict=True):
-        likely = _Likely(plan, launch, launch_numbers(plan, launch, numbering).loops, most)
+        likely = _Likely(plan, launch, launch_numbers(plan, launch).loops, most)
         for parameter in parameters:
             if parameter.constant is not None:
                 short = parameter.kind in (ParameterKind.LENGTH, ParameterKind.INDEX_BITS)

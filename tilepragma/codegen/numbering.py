@@ -104,9 +104,7 @@ def nest_loops(launch: Launch) -> tuple[TiledLoop, ...]:
     return tuple(loop for nest in nests(launch) for loop in nest.loops)
 
 
-def launch_numbers(
-    plan: KernelPlan, launch: Launch, numbering: Numbering, program: tuple[Launch, ...] | None = None
-) -> Numbers:
+def launch_numbers(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...] | None = None) -> Numbers:
     """The names of a launch's numbers, clear of the user's names. `program` are the launches of its
     program, by default the devices'.
     """
@@ -121,7 +119,7 @@ def launch_numbers(
     varying = frozenset(
         loop for loop in launch.loops if loop == divided or (iterators and loop_objects(loop) & iterators)
     )
-    numbers = Numbers(launch.loops, numbering.first_arguments, frozenset(taken), varying, ending, divided)
+    numbers = Numbers(launch.loops, number(plan).first_arguments, frozenset(taken), varying, ending, divided)
     for index, object_ in launch_objects(plan, launch).sizes:
         numbers.size(object_.name, index)
     return numbers

@@ -13,7 +13,7 @@ from tilepragma.codegen.dialect import PROCESSOR
 from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
 from tilepragma.codegen.instance_loops import instance_count, instance_kind, instance_loop
 from tilepragma.codegen.manifest import ParameterKind
-from tilepragma.codegen.numbering import Numbering, used_dimensions
+from tilepragma.codegen.numbering import used_dimensions
 from tilepragma.codegen.reduction_trees import ReductionPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
@@ -21,11 +21,11 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.plan.kernel_plan import KernelPlan
 
 
-def processor_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
+def processor_program(plan: KernelPlan) -> DeviceProgram:
     """The OpenCL C 1.2 program of a region's host launches, for processors."""
     dialect = replace(PROCESSOR, contracts=plan.floating.contract)
     functions = DeviceFunctions(dialect, plan.kernel.name, plan.kernel.functions)
-    entries = [_ProcessorEntry(plan, launch, plan.host_steps, numbering, functions) for launch in plan.host]
+    entries = [_ProcessorEntry(plan, launch, plan.host_steps, functions) for launch in plan.host]
     return program(plan, functions, entries)
 
 

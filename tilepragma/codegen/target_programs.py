@@ -8,7 +8,6 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_program import cuda_program, opencl_program
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, Dialect
 from tilepragma.codegen.entry_points import DeviceProgram
-from tilepragma.codegen.numbering import Numbering, number
 from tilepragma.codegen.processor_program import processor_program
 from tilepragma.ir.directives import Target
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -23,7 +22,7 @@ class TargetProgram:
     name: str
     dialect: Dialect
     suffix: str
-    printed: Callable[[KernelPlan, Numbering], DeviceProgram]
+    printed: Callable[[KernelPlan], DeviceProgram]
     for_hosts: bool = False
 
 
@@ -42,4 +41,4 @@ def programs_of(
     """
     wanted = {target for target in plan.targets if target in targets} if plan.as_written is None else set()
     forms = [form for form in PROGRAMS if form.dialect.target in wanted and (on_devices or form.for_hosts)]
-    return tuple((form, form.printed(plan, number(plan))) for form in forms)
+    return tuple((form, form.printed(plan)) for form in forms)

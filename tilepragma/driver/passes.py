@@ -255,20 +255,18 @@ def _registers(plan: KernelPlan, gpu: Gpu) -> RegisterCounts:
     """NVRTC's registers for a plan's CUDA program, or why it has none."""
     from tilepragma.codegen.device_program import cuda_program
     from tilepragma.codegen.likely_numbers import likely_definitions
-    from tilepragma.codegen.numbering import number
     from tilepragma.plan.kernel_plan import RegisterCounts, RegisterUse
     from tilepragma.pyruntime.nvrtc import NvrtcError, open_nvrtc
 
     if gpu.compute_capability is None:
         return RegisterCounts(f"estimated: {gpu.name} has no compute capability")
-    numbering = number(plan)
-    program = cuda_program(plan, numbering)
+    program = cuda_program(plan)
     fused = plan.floating.contract or plan.floating.fast
     options = (f"--fmad={str(fused).lower()}", *(("--use_fast_math",) if plan.floating.fast else ()))
     major, minor = gpu.compute_capability
     try:
         compiler = open_nvrtc()
-        definitions = likely_definitions(plan, numbering, program, gpu.threads_per_block)
+        definitions = likely_definitions(plan, program, gpu.threads_per_block)
         compiled = compiler.compiled(program.text, 10 * major + minor, (*options, *definitions))
     except NvrtcError as error:
         return RegisterCounts(f"estimated: {error}")

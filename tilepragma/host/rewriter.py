@@ -15,7 +15,6 @@ from tilepragma.codegen.describe import describe, describe_version
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants
 from tilepragma.codegen.launch_order import step_functions
-from tilepragma.codegen.numbering import number
 from tilepragma.host.data_directives import DataText, data_text, held_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.kept_text import check_kept
@@ -145,7 +144,7 @@ class _Rewriting:
         ]
         texts = []
         for planned, manifest in zip((*(version.plan for version in plan.versions), plan), manifests, strict=True):
-            functions = "" if planned.as_written is not None else host_functions(planned, number(planned)) + "\n"
+            functions = "" if planned.as_written is not None else host_functions(planned) + "\n"
             order = step_functions(planned, bool(manifest.device_launches)).text
             texts += [functions, f"{order}\n" if order else "", kernel_constants(manifest)]
         return "".join(texts)

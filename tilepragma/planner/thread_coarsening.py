@@ -16,7 +16,6 @@ from tilepragma.cost.host_prediction import is_double
 from tilepragma.cost.model_work import shared_bytes, staged_bytes
 from tilepragma.cost.operation_counts import operations_in
 from tilepragma.cost.register_counts import gang_bytes, gang_workers_by_dimension, likely_workers, register_use
-from tilepragma.ir.directives import DEVICE_TARGETS
 from tilepragma.ir.loop_tree import ExpressionStatement, Loop, Stage
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Gpu
@@ -32,7 +31,6 @@ from tilepragma.verify.rules import PlanFault, verify
 #: Candidates besides POINTS: points along the axis of neighbours, and along the next axis.
 OTHERS = ((8, 8), (8, 4), (4, 4), (2, 8), (4, 2), (2, 4), (2, 2), (1, 1))
 
-_DEVICES = frozenset(DEVICE_TARGETS)
 
 #: A compiler's register counts of a plan's device launches.
 Compiler = Callable[[KernelPlan], RegisterCounts]
@@ -43,7 +41,7 @@ def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Plan
     pay off. Changed launches are proven again; if the proof fails, they stay as they were.
     """
     plan = planned.plan
-    if plan.as_written is not None or not plan.device or _DEVICES.isdisjoint(plan.targets):
+    if plan.as_written is not None or not plan.device or not any(target.is_device for target in plan.targets):
         return planned
     plan = replace(plan, registers=compiler(plan))
     better = [choice for launch in plan.device if points_of(launch) for choice in _better(plan, launch, gpu, compiler)]

@@ -23,7 +23,6 @@ from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants, pieces
 from tilepragma.codegen.launch_order import step_functions
 from tilepragma.codegen.manifest import ParameterKind
-from tilepragma.codegen.numbering import number
 from tilepragma.codegen.writer import GENERATED_LINE
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import DOUBLE
@@ -63,7 +62,7 @@ ALL = PLANS | MORE
 
 def host_text(plan: KernelPlan) -> str:
     steps = step_functions(plan, on_device=True).text
-    return host_functions(plan, number(plan)) + (f"\n{steps}" if steps else "")
+    return host_functions(plan) + (f"\n{steps}" if steps else "")
 
 
 @pytest.mark.parametrize("name", PLANS)

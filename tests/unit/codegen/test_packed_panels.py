@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.support.source_plans import plan
 from tilepragma.codegen.host_functions import host_functions
-from tilepragma.codegen.numbering import number
 from tilepragma.codegen.packed_panels import panel_parts
 from tilepragma.ir.loop_tree import Block, PackedPanels
 from tilepragma.ir.loop_tree_text import statement_text
@@ -82,7 +81,7 @@ def test_functions_with_register_tiles_ask_for_vectors_as_wide() -> None:
             for (int i = 0; i < n; i++)
                 for (int j = 0; j < n; j++) {body}
         }}""")
-        return host_functions(made, number(made))
+        return host_functions(made)
 
     assert "TILEK_WIDE static void" in text("for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];")
     assert "TILEK_WIDE" not in text("c[i][j] = a[i][j] + b[i][j];")

@@ -34,7 +34,6 @@ from tilepragma.codegen.dialect import CUDA, OPENCL, C
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.line_breaking import WIDTH
-from tilepragma.codegen.numbering import number
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import GENERATED_LINE, Writer
@@ -95,7 +94,7 @@ def test_written_scalars_of_one_instance_are_copied_and_stored_back() -> None:
     x, source = scalar("x"), array("a", None, type_=INT)
     made = launch("last", (nest([tiled(loop(0, ITERATOR, 0, COUNT), "dynamic")], (assign(x, at(source, ITERATOR)),)),))
     region = plan((made,), (argument(source, COUNT), argument(x, writes=True)), name="last")
-    host = host_functions(region, number(region))
+    host = host_functions(region)
     assert "int x = *(const int *)call->arrays[1].base;" in host
     assert "*(int *)call->arrays[1].base = x;" in host
     program = describe(region, [Target.OPENCL]).opencl or ""
@@ -103,7 +102,7 @@ def test_written_scalars_of_one_instance_are_copied_and_stored_back() -> None:
 
 
 def test_only_what_is_used_is_declared() -> None:
-    host = host_functions(listing3("thread dynamic", "dynamic"), number(listing3("thread dynamic", "dynamic")))
+    host = host_functions(listing3("thread dynamic", "dynamic"))
     assert "j_count" not in host
     assert "i_count0" not in host
     assert "i_stride1" not in host
@@ -116,7 +115,7 @@ def test_decreasing_unsigned_loops_count_iterations() -> None:
     source = loop(0, iterator, COUNT, 0, (), step=-1, comparison=">")
     made = launch("down", (nest([tiled(source, "thread dynamic")], (assign(at(target, iterator), 1.0),)),))
     region = plan((made,), (argument(target, COUNT, writes=True),), name="down")
-    host = host_functions(region, number(region))
+    host = host_functions(region)
     assert "for (int64_t i_point = i_thread; i_point < i_end; ++i_point) {" in host
     assert "const unsigned int i = i_lower - i_point;" in host
     (shape,) = describe(region, []).host_launches[0].loops
