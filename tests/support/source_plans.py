@@ -16,6 +16,21 @@ from tilepragma.planner.planner import make_plan
 
 DEFAULTS = PlanOptions()
 
+#: Four sums that no loop can be split for: 8 x 4 points need 256 registers for them.
+CHAINED_SUMS = """
+void f(int n, int m, int p, const double a[n][p], const double b[p][m], double c[n][m], double d[n][m], double e[n][m],
+       double g[n][m]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++)
+      for (int k = 0; k < p; k++) {
+        c[i][j] += a[i][k] * b[k][j];
+        d[i][j] += c[i][j] * b[k][j];
+        e[i][j] += d[i][j] * b[k][j];
+        g[i][j] += e[i][j] * b[k][j];
+      }
+}"""
+
 
 def plans(
     source: str, diagnostics: Diagnostics | None = None, path: str = "t.c", defaults: PlanOptions = DEFAULTS

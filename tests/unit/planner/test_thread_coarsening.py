@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.source_plans import plan
+from tests.support.source_plans import CHAINED_SUMS, plan
 from tests.unit.storage.test_staging import FIVE_POINT, SUMS
 from tilepragma.cost.register_counts import REGISTERS, register_use
 from tilepragma.ir.directives import Target
@@ -22,21 +22,6 @@ from tilepragma.planner.thread_coarsening import with_measured_points
 from tilepragma.storage.gpu_register_tiles import POINTS
 from tilepragma.storage.staging import with_points_of_workers
 from tilepragma.verify.rules import verify
-
-#: Four sums that no loop can be split for: 8 x 4 points need 256 registers for them.
-CHAIN = """
-void f(int n, int m, int p, const double a[n][p], const double b[p][m], double c[n][m], double d[n][m], double e[n][m],
-       double g[n][m]) {
-#pragma tilek kernel
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < m; j++)
-      for (int k = 0; k < p; k++) {
-        c[i][j] += a[i][k] * b[k][j];
-        d[i][j] += c[i][j] * b[k][j];
-        e[i][j] += d[i][j] * b[k][j];
-        g[i][j] += e[i][j] * b[k][j];
-      }
-}"""
 
 
 def gpu(name: str) -> Gpu:
@@ -66,7 +51,7 @@ def compiler(registers: Callable[[int], tuple[int, int]], asked: list[int]) -> C
 
 def test_what_is_spilled_costs_points() -> None:
     asked: list[int] = []
-    made = planned(CHAIN, "h100")
+    made = planned(CHAINED_SUMS, "h100")
     spilling = compiler(lambda count: (255, 528) if count > 16 else (128, 0), asked)
     found = with_measured_points(Planned(made), gpu("h100"), spilling)
     assert points(made) == 32 and points(found.plan) < 32
@@ -97,7 +82,7 @@ def test_without_a_compiler_points_are_estimated(device: str, most: int) -> None
 
 
 def test_what_a_gpu_has_no_registers_for_is_estimated_to_spill() -> None:
-    made = planned(CHAIN, "h100")
+    made = planned(CHAINED_SUMS, "h100")
     use = register_use(made, made.device[0], gpu("h100"))
     assert (use.registers, use.spilled) == (255, 4 * (REGISTERS + 256 - 255))
 
@@ -108,12 +93,12 @@ def test_a_plan_that_is_not_proven_keeps_its_points(monkeypatch: pytest.MonkeyPa
         return replace(changed, device_steps=(*changed.device, replace(changed.device[0], name="again")))
 
     monkeypatch.setattr("tilepragma.planner.thread_coarsening.with_points_of_workers", twice)
-    made = Planned(planned(CHAIN, "h100"))
+    made = Planned(planned(CHAINED_SUMS, "h100"))
     found = with_measured_points(made, gpu("h100"), compiler(lambda count: (255, 528) if count > 16 else (128, 0), []))
     assert found.plan.device_steps == made.plan.device_steps
 
 
-@pytest.mark.parametrize("source", [SUMS, CHAIN])
+@pytest.mark.parametrize("source", [SUMS, CHAINED_SUMS])
 def test_points_are_taken_back_and_given_again(source: str) -> None:
     made = planned(source, "h100")
     assert with_points_of_workers(made, {"f": POINTS}) == made

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.nvrtc import nvrtc_library
+from tests.support.source_plans import CHAINED_SUMS
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest
@@ -18,19 +19,6 @@ PROGRAM = """
 extern "C" __global__ void one(float *a) { a[threadIdx.x] += 1; }
 extern "C" __global__ void two(double *a, double *b) { a[threadIdx.x] = b[threadIdx.x] / a[0]; }
 """
-SUMS = b"""
-void f(int n, int m, int p, const double a[n][p], const double b[p][m], double c[n][m], double d[n][m], double e[n][m],
-       double g[n][m]) {
-#pragma tilek kernel
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < m; j++)
-      for (int k = 0; k < p; k++) {
-        c[i][j] += a[i][k] * b[k][j];
-        d[i][j] += c[i][j] * b[k][j];
-        e[i][j] += d[i][j] * b[k][j];
-        g[i][j] += e[i][j] * b[k][j];
-      }
-}"""
 
 present = pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 
@@ -98,20 +86,22 @@ def test_what_is_named_and_is_no_nvrtc(library: str, monkeypatch: pytest.MonkeyP
 def test_explain_says_that_registers_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEK_NVRTC_LIBRARY", "/nowhere")
     device = device_named("h100")
-    result = translate(TranslateRequest("t.c", text=SUMS, device=device, last="choose_sizes"))
+    result = translate(TranslateRequest("t.c", text=CHAINED_SUMS.encode(), device=device, last="choose_sizes"))
     text = " ".join(explain(kernel_reports(result, None, device)).split())
     assert (
         "registers f: 168 a worker, none spilled; gangs of 256 at most: up to 1 at once on a multiprocessor, 12% of its warps, limited by "
         "registers (estimated: TILEK_NVRTC_LIBRARY names /nowhere, which is no NVRTC)"
     ) in text
     assert "\n  registers " not in explain(
-        kernel_reports(translate(TranslateRequest("t.c", text=SUMS, last="choose_sizes")))
+        kernel_reports(translate(TranslateRequest("t.c", text=CHAINED_SUMS.encode(), last="choose_sizes")))
     )
 
 
 @present
 def test_sums_that_ptxas_spills_get_fewer_points() -> None:
-    (plan,) = translate(TranslateRequest("t.c", text=SUMS, device=device_named("a100"), last="verify")).plans
+    (plan,) = translate(
+        TranslateRequest("t.c", text=CHAINED_SUMS.encode(), device=device_named("a100"), last="verify")
+    ).plans
     assert plan.registers is not None and plan.registers.by.startswith("ptxas of NVRTC ")
     assert plan.registers.by.endswith(" for sm_80")
     (use,) = plan.registers.launches

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.expanded_kernels import fault_of, region_of
 from tests.support.source_plans import plan, text
 from tilepragma.ir.expressions import Access, Assignment, Binary, Scope, integer
 from tilepragma.ir.invariance import written_objects
@@ -97,63 +98,55 @@ SHIFT = ("int n, double *a", "for (int i = 0; i < n - 1; i++) a[i] += a[i + 1];"
 def changed(parameters: str, body: str) -> tuple[Region, ExpandedKernel]:
     kernel = region(parameters, body).source
     assert kernel is not None
-    statements = kernel.body.statements
-    found = Region(kernel, statements, written_objects(kernel), frozenset(), frozenset(), None)  # type: ignore[arg-type]
-    own = with_array_expansion(found)
-    assert own is not None
-    return found, own
+    original = region_of(kernel)
+    expanded = with_array_expansion(original)
+    assert expanded is not None
+    return original, expanded
 
 
-def fault(original: Region, own: ExpandedKernel, statements: tuple[Statement, ...]) -> str | None:
-    scop = extract_scop(statements, (), written_objects(own.kernel), context=original.scop.context)
-    ids = {id(one) for one in statements}
-    copies = tuple(one for one in own.copies if id(one) in ids)
-    return storage_fault(
-        Version(original.statements, original.scop),
-        Version(statements, scop),
-        StorageMap(own.instead, copies, own.dead),
-    )
+def fault(original: Region, expanded: ExpandedKernel, statements: tuple[Statement, ...]) -> str | None:
+    return fault_of(storage_fault, original, expanded, statements)
 
 
 @pytest.mark.parametrize("nest", [ROWS, SHIFT])
 def test_what_is_made_is_proven_and_copies_are_needed(nest: tuple[str, str]) -> None:
-    original, own = changed(*nest)
-    assert fault(original, own, own.kernel.body.statements) is None
-    left_out = {id(one) for one in own.copies}
-    without = tuple(one for one in own.kernel.body.statements if id(one) not in left_out)
-    assert fault(original, own, without) is not None
+    original, expanded = changed(*nest)
+    assert fault(original, expanded, expanded.kernel.body.statements) is None
+    left_out = {id(one) for one in expanded.copies}
+    without = tuple(one for one in expanded.kernel.body.statements if id(one) not in left_out)
+    assert fault(original, expanded, without) is not None
 
 
 def test_a_wrong_iteration_of_new_storage_is_found_out() -> None:
-    original, own = changed(*ROWS)
-    (new,) = own.instead
+    original, expanded = changed(*ROWS)
+    (new,) = expanded.instead
 
     def all_in_one(access: Access) -> Access:
         if access.object != new:
             return access
         return dataclasses.replace(access, subscripts=(access.subscripts[-1], access.subscripts[-1]))
 
-    wrong = with_accesses(own.kernel.body.statements, all_in_one)
-    assert fault(original, own, wrong) is not None
+    wrong = with_accesses(expanded.kernel.body.statements, all_in_one)
+    assert fault(original, expanded, wrong) is not None
 
 
 def test_a_read_of_what_is_written_meanwhile_is_found_out() -> None:
-    original, own = changed(*SHIFT)
-    (new,) = own.instead
-    moved = [one for one in own.kernel.body.statements if all(one is not copy for copy in own.copies)]
+    original, expanded = changed(*SHIFT)
+    (new,) = expanded.instead
+    moved = [one for one in expanded.kernel.body.statements if all(one is not copy for copy in expanded.copies)]
     # The copies come too late.
-    assert fault(original, own, (*moved, *own.copies)) is not None
+    assert fault(original, expanded, (*moved, *expanded.copies)) is not None
     assert new.name == "a_old"
 
 
 def test_a_copy_beyond_what_the_region_touches_is_found_out() -> None:
-    original, own = changed(*SHIFT)
-    (copy,) = own.copies
+    original, expanded = changed(*SHIFT)
+    (copy,) = expanded.copies
     assert isinstance(copy, Loop)
     longer = dataclasses.replace(copy, upper=Binary("+", copy.upper, integer(1, LONG), LONG))
-    own = dataclasses.replace(own, copies=(longer,))
-    statements = tuple(longer if one is copy else one for one in own.kernel.body.statements)
-    found = fault(original, own, statements)
+    expanded = dataclasses.replace(expanded, copies=(longer,))
+    statements = tuple(longer if one is copy else one for one in expanded.kernel.body.statements)
+    found = fault(original, expanded, statements)
     assert found == "a copy touches elements that the region does not, which need not be there"
 
 
@@ -174,11 +167,11 @@ def in_place_of(node: Any, old: object, new: object) -> Any:
 def test_new_storage_that_is_too_small_is_found_out() -> None:
     found = region(*SHIFT)
     assert not prove(found)
-    (own,) = (one.object for one in found.arrays if one.object.scope is Scope.TEMPORARY)
-    (length,) = own.lengths
+    (array,) = (one.object for one in found.arrays if one.object.scope is Scope.TEMPORARY)
+    (length,) = array.lengths
     assert length is not None
     shorter = Binary("-", length, integer(1, LONG), LONG)
-    broken = in_place_of(found, own, dataclasses.replace(own, lengths=(shorter,)))
+    broken = in_place_of(found, array, dataclasses.replace(array, lengths=(shorter,)))
     with pytest.raises(PlanFault, match="its section is not the whole of it"):
         verify(broken)
     (fault, *_) = prove(in_place_of(broken, length, shorter))
@@ -186,18 +179,20 @@ def test_new_storage_that_is_too_small_is_found_out() -> None:
 
 
 def test_another_text_is_found_out() -> None:
-    original, own = changed(*SHIFT)
-    loop = next(one for one in own.kernel.body.statements if all(one is not copy for copy in own.copies))
+    original, expanded = changed(*SHIFT)
+    loop = next(one for one in expanded.kernel.body.statements if all(one is not copy for copy in expanded.copies))
     assignment = next(node.expression for node in walk(loop) if isinstance(node, ExpressionStatement))
     assert isinstance(assignment, Assignment) and assignment.operator == "+="
     other = region(SHIFT[0], SHIFT[1].replace("+=", "-=")).source
     assert other is not None
     statements = other.body.statements
     against = Region(other, statements, original.written, frozenset(), frozenset(), None, None)  # type: ignore[arg-type]
-    scop = extract_scop(own.kernel.body.statements, (), written_objects(own.kernel), context=against.scop.context)
+    scop = extract_scop(
+        expanded.kernel.body.statements, (), written_objects(expanded.kernel), context=against.scop.context
+    )
     found = storage_fault(
         Version(statements, against.scop),
-        Version(own.kernel.body.statements, scop),
-        StorageMap(own.instead, own.copies, own.dead),
+        Version(expanded.kernel.body.statements, scop),
+        StorageMap(expanded.instead, expanded.copies, expanded.dead),
     )
     assert found == "the text differs in more than storage"

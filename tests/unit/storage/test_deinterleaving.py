@@ -6,20 +6,18 @@ import dataclasses
 
 import pytest
 
+from tests.support.expanded_kernels import fault_of, region_of
 from tests.support.source_plans import plan
 from tilepragma.ir.expressions import Access, Scope, integer
-from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Statement
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.poly.extraction import extract_scop
 from tilepragma.schedule.strategy import Region
 from tilepragma.storage.array_expansion import ExpandedKernel
 from tilepragma.storage.deinterleaving import with_deinterleaved_arrays
 from tilepragma.verify.layouts import layout_fault
-from tilepragma.verify.storage import StorageMap, Version
 
 LINE = "for (int t = 0; t < steps; t++) for (int i = 1; i < n - 1; i++) u[i] = 0.5 * (u[i-1] + u[i+1] - f[i]);"
 
@@ -75,39 +73,32 @@ def test_sweeps_step_one_by_one() -> None:
 def made() -> tuple[Region, ExpandedKernel]:
     kernel = relaxed(LINE).source
     assert kernel is not None
-    found = Region(kernel, kernel.body.statements, written_objects(kernel), frozenset(), frozenset(), None)  # type: ignore[arg-type]
-    own = with_deinterleaved_arrays(found)
-    assert own is not None
-    return found, own
+    original = region_of(kernel)
+    expanded = with_deinterleaved_arrays(original)
+    assert expanded is not None
+    return original, expanded
 
 
-def fault(original: Region, own: ExpandedKernel, statements: tuple[Statement, ...]) -> str | None:
-    scop = extract_scop(statements, (), written_objects(own.kernel), context=original.scop.context)
-    ids = {id(one) for one in statements}
-    copies = tuple(one for one in own.copies if id(one) in ids)
-    return layout_fault(
-        Version(original.statements, original.scop),
-        Version(statements, scop),
-        StorageMap(own.instead, copies, own.dead),
-    )
+def fault(original: Region, expanded: ExpandedKernel, statements: tuple[Statement, ...]) -> str | None:
+    return fault_of(layout_fault, original, expanded, statements)
 
 
 def test_what_is_made_is_proven(made: tuple[Region, ExpandedKernel]) -> None:
-    original, own = made
-    assert fault(original, own, own.kernel.body.statements) is None
+    original, expanded = made
+    assert fault(original, expanded, expanded.kernel.body.statements) is None
 
 
 def test_every_copy_is_needed(made: tuple[Region, ExpandedKernel]) -> None:
-    original, own = made
-    statements = own.kernel.body.statements
-    for one in own.copies:
-        assert fault(original, own, tuple(other for other in statements if other is not one)) is not None
+    original, expanded = made
+    statements = expanded.kernel.body.statements
+    for one in expanded.copies:
+        assert fault(original, expanded, tuple(other for other in statements if other is not one)) is not None
 
 
 def test_copies_stand_where_they_must(made: tuple[Region, ExpandedKernel]) -> None:
-    original, own = made
-    first, *rest = own.kernel.body.statements
-    assert fault(original, own, (*rest, first)) == "copies do not stand before and behind all else"
+    original, expanded = made
+    first, *rest = expanded.kernel.body.statements
+    assert fault(original, expanded, (*rest, first)) == "copies do not stand before and behind all else"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +111,7 @@ def test_copies_stand_where_they_must(made: tuple[Region, ExpandedKernel]) -> No
 def test_other_places_are_found_out(
     made: tuple[Region, ExpandedKernel], name: str, distance: int, message: str
 ) -> None:
-    original, own = made
+    original, expanded = made
 
     def change(access: Access) -> Access:
         if access.object.name != name:
@@ -129,18 +120,20 @@ def test_other_places_are_found_out(
             access, subscripts=(expression(polynomial(access.subscripts[0]) + number(distance)),)
         )
 
-    copies = {id(one) for one in own.copies}
-    statements = tuple(one if id(one) in copies else with_accesses(one, change) for one in own.kernel.body.statements)
-    assert fault(original, own, statements) == message
+    copies = {id(one) for one in expanded.copies}
+    statements = tuple(
+        one if id(one) in copies else with_accesses(one, change) for one in expanded.kernel.body.statements
+    )
+    assert fault(original, expanded, statements) == message
 
 
 def test_two_elements_in_one_place_are_found_out(made: tuple[Region, ExpandedKernel]) -> None:
-    original, own = made
+    original, expanded = made
 
     def change(access: Access) -> Access:
         return dataclasses.replace(access, subscripts=(integer(0),)) if access.object.name == "u_0" else access
 
-    (first, *rest) = own.kernel.body.statements
+    (first, *rest) = expanded.kernel.body.statements
     broken = with_accesses(first, change)
-    kernel = dataclasses.replace(own, copies=(broken, *(one for one in own.copies if one is not first)))
+    kernel = dataclasses.replace(expanded, copies=(broken, *(one for one in expanded.copies if one is not first)))
     assert fault(original, kernel, (broken, *rest)) == "a place in 'u_0' is not that of one element"
