@@ -6,14 +6,14 @@ from tilepragma.base.c_text import quote
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.describe import array_shape, number_types
 from tilepragma.codegen.templates import render
-from tilepragma.host.launch_expressions import array_initializer, host_text
-from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
+from tilepragma.host.launch_expressions import array_initializer, host_text, queue_text
+from tilepragma.ir.directives import Construct, Section, WaitDirective
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import DataRegion
 from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion
 
 _ENTER = {"copy": "COPY", "copyin": "COPYIN", "copyout": "COPYOUT", "create": "CREATE", "present": "PRESENT"}
-_MOTIONS = _ENTER | {"delete": "DELETE", "self": "UPDATE_SELF", "host": "UPDATE_SELF", "device": "UPDATE_DEVICE"}
+_MOTIONS = _ENTER | {"delete": "DELETE", "self": "UPDATE_SELF", "device": "UPDATE_DEVICE"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def data_text(region: DataRegion, number: int) -> DataText:
         "items": [(array, motion) for array, (_, _, motion) in zip(arrays, items, strict=True)],
         "place": f"{quote(directive.range.file)}, {directive.range.start.line}",
         "condition": "" if directive.condition is None else host_text(directive.condition),
-        "queue": _queue(directive),
+        "queue": queue_text(directive),
         "waits": [host_text(queue) for queue in directive.waits],
         "wait_all": directive.wait_all,
         "read_types": [],
@@ -91,12 +91,6 @@ def _motion(argument: ArrayArgument) -> str:
     if argument.copy_out or not argument.writes:
         return "KEEP"
     return "COPYIN" if argument.copy_in else "CREATE"
-
-
-def _queue(directive: DataDirective) -> str:
-    if directive.asynchronous is not None:
-        return host_text(directive.asynchronous)
-    return "TILEK_QUEUE_DEFAULT" if directive.asynchronous_default else "TILEK_QUEUE_SYNCHRONOUS"
 
 
 def _section(object_: DataObject, section: Section) -> list[tuple[str, str]]:

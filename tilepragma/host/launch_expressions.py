@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.printer import ASSIGNMENT, ObjectMap, Printer
 from tilepragma.host.user_macros import as_written
-from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.directives import ClauseExpression, DataDirective, KernelDirective
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.quotients import with_guarded_quotients
 from tilepragma.plan.kernel_plan import HostExpression
@@ -21,6 +21,13 @@ def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
         simple = text.replace("_", "a").isalnum()
         return as_written(text if simple else f"({text})")
     return USER.expression(with_guarded_quotients(expression), least)
+
+
+def queue_text(directive: KernelDirective | DataDirective) -> str:
+    """The number of the queue that `async` names."""
+    if directive.asynchronous is not None:
+        return host_text(directive.asynchronous)
+    return "TILEK_QUEUE_DEFAULT" if directive.asynchronous_default else "TILEK_QUEUE_SYNCHRONOUS"
 
 
 def extents(object_: DataObject) -> list[str]:

@@ -15,7 +15,7 @@ from tilepragma.codegen.printer import UNARY
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
-from tilepragma.host.launch_expressions import USER, array_initializer, host_text
+from tilepragma.host.launch_expressions import USER, array_initializer, host_text, queue_text
 from tilepragma.ir.directives import ClauseExpression, KernelDirective
 from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, integer
 from tilepragma.ir.invariance import host_evaluable, written_objects
@@ -66,7 +66,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         wait_all=directive.wait_all,
         axes=_axes(plan),
         device=_device(directive),
-        queue=_queue(plan),
+        queue=queue_text(plan.kernel.directive),
         row_bases=[host_text(base) for base in plan.row_bases],
         operations=_operations(plan, numbering),
         enabled=_enabled(plan),
@@ -361,13 +361,6 @@ def _device(directive: KernelDirective) -> str:
     if directive.all_devices:
         return "TILEK_DEVICES_ALL"
     return "-1" if directive.device is None else host_text(directive.device)
-
-
-def _queue(plan: KernelPlan) -> str:
-    directive = plan.kernel.directive
-    if directive.asynchronous is not None:
-        return host_text(directive.asynchronous)
-    return "TILEK_QUEUE_DEFAULT" if directive.asynchronous_default else "TILEK_QUEUE_SYNCHRONOUS"
 
 
 def _final_values(plan: KernelPlan, numbering: Numbering, loops: str = "tilek_loops") -> list[str]:
