@@ -26,8 +26,7 @@ from tilepragma.frontend.clang.kernel_lowering import kernels as kernels_of
 from tilepragma.frontend.clang.regions import RegionBuilder
 from tilepragma.frontend.clang.statement_extents import check_wrapped
 from tilepragma.frontend.clang.unit_files import Included, find_inclusions, source_files
-from tilepragma.frontend.pragma.macros import MacroTable
-from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives
+from tilepragma.frontend.pragma.scanner import LocatedDirective, MacroTable, find_directives
 from tilepragma.ir.loop_tree import DataRegion, Kernel, TranslationUnit
 
 
