@@ -12,7 +12,7 @@ from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts
 from tilepragma.frontend.clang.regions import BoundStatement, PlacedDirective, RegionBuilder
 from tilepragma.frontend.clang.statement_lowering import StatementLowering
 from tilepragma.frontend.pragma.text_scan import declaration_start
-from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
+from tilepragma.ir.directives import Construct, DataDirective, Section
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import DataRegion, Enclosing, Kernel
 
@@ -37,14 +37,14 @@ def data_regions(
 def _region(builder: RegionBuilder, placed: PlacedDirective, kernels: Sequence[Kernel]) -> DataRegion:
     directive = placed.data
     assert directive is not None
-    what = "#pragma tilek " + (directive.construct.value if isinstance(directive, DataDirective) else "wait")
+    what = f"#pragma tilek {directive.construct.value}"
     offset = placed.range.start.offset
     for kernel in kernels:
         if kernel.range.file == placed.path and kernel.range.start.offset <= offset < kernel.range.end.offset:
             raise source_error(
                 placed.range, f"'{what}' cannot stand inside a kernel", "put it before or after the kernel"
             )
-    if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:
+    if directive.construct is Construct.DATA:
         if placed.statement is None:
             raise source_error(placed.range, f"no statement follows '{what}'", "put it before a block '{ … }'")
         bound = builder.bind(placed, placed.statement, what)
@@ -63,11 +63,9 @@ def _region(builder: RegionBuilder, placed: PlacedDirective, kernels: Sequence[K
 
 
 def _objects(
-    builder: RegionBuilder, facts: FunctionFacts, directive: DataDirective | WaitDirective, offset: int
+    builder: RegionBuilder, facts: FunctionFacts, directive: DataDirective, offset: int
 ) -> tuple[tuple[str, DataObject], ...]:
     """Each section's path with its object; reports unknown names."""
-    if isinstance(directive, WaitDirective):
-        return ()
     context = Context(builder.unit, builder.diagnostics, builder.types, builder.functions, facts, is_region=True)
     lower = StatementLowering(context).expressions.lower
     objects: dict[str, DataObject] = {}

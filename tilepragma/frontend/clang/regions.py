@@ -23,7 +23,7 @@ from tilepragma.frontend.clang.written_objects import Written, written_in
 from tilepragma.frontend.pragma.scanner import LocatedDirective
 from tilepragma.frontend.pragma.text_scan import declaration_start, macro_use_end, next_statement
 from tilepragma.ir.accesses import implied_objects
-from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
+from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, Enclosing, Kernel, Parameter, SourceFile
 from tilepragma.ir.types import RecordType, Type
@@ -59,10 +59,10 @@ class PlacedDirective:
         return directive if isinstance(directive, LoopDirective) else None
 
     @property
-    def data(self) -> DataDirective | WaitDirective | None:
-        """The data directive or `wait`."""
+    def data(self) -> DataDirective | None:
+        """The directive, if it is about data or a `wait`."""
         directive = self.located.directive
-        return directive if isinstance(directive, (DataDirective, WaitDirective)) else None
+        return directive if isinstance(directive, DataDirective) else None
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,6 @@ from tilepragma.ir.directives import (
     Target,
     TileClause,
     TileKind,
-    WaitDirective,
 )
 
 _Kind = TypeVar("_Kind")
@@ -114,7 +113,7 @@ def _construct(tokens: Sequence[Token], place: SourceRange) -> tuple[Construct, 
     raise unknown_word(word, first_words, place, f"there is no tilek construct '{word}'", _ALL, FOREIGN_CONSTRUCTS)
 
 
-def _wait(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics) -> WaitDirective:
+def _wait(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics) -> DataDirective:
     queues: tuple[ClauseExpression, ...] = ()
     if tokens and tokens[0].text == "(":
         close = closing(tokens, 0)
@@ -128,7 +127,7 @@ def _wait(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics)
         tokens = tokens[close + 1 :]
     for raw in split_clauses(tokens, diagnostics):
         _allowed(raw, Construct.WAIT, diagnostics)
-    return WaitDirective(queues, place)
+    return DataDirective(Construct.WAIT, (), place, waits=queues, wait_all=not queues)
 
 
 def _allowed(raw: RawClause, construct: Construct, diagnostics: Diagnostics) -> bool:
