@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilepragma.ir.directives import (
     ClauseExpression,
+    Construct,
     CountClause,
     DataClause,
     DataDirective,
@@ -17,7 +18,6 @@ from tilepragma.ir.directives import (
     SectionDimension,
     TileClause,
     TileKind,
-    WaitDirective,
 )
 
 
@@ -30,10 +30,10 @@ def format_directive(directive: Directive) -> str:
         words = ["kernel", *_kernel(directive)]
     elif isinstance(directive, LoopDirective):
         words = ["loop", *_loop(directive)]
+    elif isinstance(directive, DataDirective) and directive.construct is Construct.WAIT:
+        words = ["wait" + _list(directive.waits)]
     elif isinstance(directive, DataDirective):
         words = [directive.construct.value, *map(_data, directive.clauses), *_queues(directive)]
-    elif isinstance(directive, WaitDirective):
-        words = ["wait" + _list(directive.queues)]
     else:
         words = [_routine(directive)]
     return " ".join(["#pragma tilek", *words])

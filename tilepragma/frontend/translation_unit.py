@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, Position, SourceRange
 from tilepragma.frontend.clang.compiler import (
     CompilerAnswer,
@@ -21,14 +23,14 @@ from tilepragma.frontend.clang.compiler import (
 )
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, parse
 from tilepragma.frontend.clang.data_regions import data_regions
-from tilepragma.frontend.clang.foreign_pragmas import note_foreign_pragmas
 from tilepragma.frontend.clang.kernel_lowering import kernels as kernels_of
 from tilepragma.frontend.clang.regions import RegionBuilder
 from tilepragma.frontend.clang.statement_extents import check_wrapped
-from tilepragma.frontend.clang.unit_files import Included, find_inclusions, source_files
-from tilepragma.frontend.pragma.macros import MacroTable
-from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives
-from tilepragma.ir.loop_tree import DataRegion, Kernel, TranslationUnit
+from tilepragma.frontend.pragma.scanner import LocatedDirective, MacroTable, find_directives
+from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, TranslationUnit
+
+_REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
+_PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.MULTILINE)
 
 
 @signals_held_back()  # libclang calls us back for each tree
@@ -52,7 +54,7 @@ def parse_translation_unit(
     if unit is None:
         diagnostics.error(NOWHERE, f"libclang cannot read '{path}'", "install the libclang wheel, version 17 or newer")
         return None
-    included = find_inclusions(unit)
+    included = _inclusions(unit)
     broken = _report_clang(unit, diagnostics)
     skipped: dict[str, tuple[tuple[int, int], ...]] = {}
     located = {}
@@ -66,7 +68,7 @@ def parse_translation_unit(
         if directives:
             located[candidate] = directives
     _refuse_forced(included, located, diagnostics)
-    files, inclusions = source_files(unit, included, {name: [d.range for d in ds] for name, ds in located.items()})
+    files, inclusions = _source_files(unit, included, {name: [d.range for d in ds] for name, ds in located.items()})
     if broken:
         _sort(diagnostics, earlier, path)
         return None
@@ -78,7 +80,7 @@ def parse_translation_unit(
         of_file = kernels_of(builder, placed)
         kernels += of_file
         regions += data_regions(builder, placed, of_file)
-        note_foreign_pragmas(file, of_file, skipped.get(file.path, ()), diagnostics)
+        _note_foreign_pragmas(unit, file, of_file, skipped.get(file.path, ()), diagnostics)
     launched = {kernel.range for kernel in _launched(kernels)} | {region.range for region in regions}
     check_wrapped(unit, builder.wrapped, launched, diagnostics)
     _sort(diagnostics, earlier, path)
@@ -109,7 +111,7 @@ def _read(path: str, source: bytes | None, flags: CompilerFlags, answer: Compile
     unit = _parse(path, source, libclang_arguments(flags, answer))
     if unit is None:
         return None
-    texts = map(unit.text, (path, *_user_headers(path, find_inclusions(unit))))
+    texts = map(unit.text, (path, *_user_headers(path, _inclusions(unit))))
     asks = any(answer.sees_otherwise(text, unit.predefined) for text in texts)
     if not asks and not any(unit.errors()):
         return unit
@@ -152,17 +154,17 @@ def _readable(path: str, diagnostics: Diagnostics) -> bool:
     return False
 
 
-def _user_headers(path: str, included: tuple[Included, ...]) -> tuple[str, ...]:
+def _user_headers(path: str, included: tuple[_Included, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(i.path for i in included if not i.is_system and i.path != path))
 
 
-def _dependencies(path: str, included: tuple[Included, ...], system: bool) -> tuple[str, ...]:
+def _dependencies(path: str, included: tuple[_Included, ...], system: bool) -> tuple[str, ...]:
     first = () if system else (path,)
     return tuple(dict.fromkeys((*first, *(i.path for i in included if i.is_system == system))))
 
 
 def _refuse_forced(
-    included: tuple[Included, ...], located: Mapping[str, tuple[LocatedDirective, ...]], diagnostics: Diagnostics
+    included: tuple[_Included, ...], located: Mapping[str, tuple[LocatedDirective, ...]], diagnostics: Diagnostics
 ) -> None:
     """Refuse a header that -include brings in: no line stands where its text could go."""
     for path, directives in located.items():
@@ -188,3 +190,78 @@ def _range(unit: ClangUnit, item: Any) -> SourceRange:
     name = unit.main if location.file is None else str(location.file.name)
     start = Position(name, max(1, int(location.line)), max(1, int(location.column)), int(location.offset))
     return SourceRange(start, Position(name, start.line, start.column + 1, start.offset + 1))
+
+
+# -- files
+
+
+@dataclass(frozen=True)
+class _Included:
+    """A file that `includer` includes at byte `offset`; the option -include has the includer ""."""
+
+    path: str
+    includer: str
+    offset: int
+    is_system: bool
+
+
+def _inclusions(unit: ClangUnit) -> tuple[_Included, ...]:
+    """Every inclusion, in the order of reading."""
+    return tuple(
+        _Included(
+            str(i.include.name),
+            "" if i.source is None else str(i.source.name),
+            int(i.location.offset),
+            unit.is_system(str(i.include.name)),
+        )
+        for i in unit.handle.get_includes()
+    )
+
+
+def _source_files(
+    unit: ClangUnit, included: Sequence[_Included], pragmas: Mapping[str, Sequence[SourceRange]]
+) -> tuple[tuple[SourceFile, ...], tuple[Inclusion, ...]]:
+    """The main file, headers with directives and their includers; and the `#include` lines."""
+    wanted = set(pragmas) | {unit.main}
+    for inclusion in reversed(included):
+        if inclusion.path in wanted and inclusion.includer:
+            wanted.add(inclusion.includer)
+    names = [unit.main, *dict.fromkeys(i.path for i in included if i.path in wanted and i.path != unit.main)]
+    files = tuple(SourceFile(name, unit.text(name), tuple(pragmas.get(name, ()))) for name in names)
+    lines = tuple(
+        Inclusion(_line(unit, i.includer, i.offset), i.path)
+        for i in included
+        if i.path in wanted and i.includer and i.path != unit.main
+    )
+    return files, lines
+
+
+def _line(unit: ClangUnit, path: str, offset: int) -> SourceRange:
+    """The whole `#include` directive around `offset`, without its newline."""
+    text = unit.text(path)
+    start = text.rfind(b"#", 0, offset)
+    line = _REST_OF_LINE.match(text, start)
+    end = offset if line is None else line.end()
+    return unit.span(path, start, end)
+
+
+def _note_foreign_pragmas(
+    unit: ClangUnit,
+    file: SourceFile,
+    kernels: Iterable[Kernel],
+    skipped: Sequence[tuple[int, int]],
+    diagnostics: Diagnostics,
+) -> None:
+    """Report each other tool's pragma in a kernel, but for those in the `skipped` ranges.
+
+    The host's fallback keeps them, kernels drop them.
+    """
+    for kernel in kernels:
+        if kernel.range.file != file.path:
+            continue
+        for pragma in _PRAGMA.finditer(file.text, kernel.range.start.offset, kernel.range.end.offset):
+            if pragma.group(2) == b"tilek" or any(first <= pragma.start(1) < last for first, last in skipped):
+                continue
+            start, text = pragma.start(1), pragma.group(1).rstrip()
+            range_ = unit.span(file.path, start, start + len(text))
+            diagnostics.note(range_, f"'{text.decode(errors='replace')}' is ignored in kernels and kept for the host")

@@ -7,7 +7,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.describe import array_shape, number_types
 from tilepragma.codegen.templates import render
 from tilepragma.host.launch_expressions import array_initializer, host_text, queue_text
-from tilepragma.ir.directives import Construct, Section, WaitDirective
+from tilepragma.ir.directives import Construct, Section
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import DataRegion
 from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion
@@ -28,8 +28,8 @@ class DataText:
 def data_text(region: DataRegion, number: int) -> DataText:
     """The calls of a data directive; `number` is unique in the file."""
     directive = region.directive
-    if isinstance(directive, WaitDirective):
-        queues = [host_text(queue) for queue in directive.queues]
+    if directive.construct is Construct.WAIT:
+        queues = [host_text(queue) for queue in directive.waits]
         return DataText("", render("host/wait.c.j2", queues=queues), "")
     objects = dict(region.objects)
     items = [

@@ -20,7 +20,7 @@ from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.kept_text import check_kept
 from tilepragma.host.region_text import region_text
 from tilepragma.host.user_macros import path_macros, without_macros
-from tilepragma.ir.directives import Construct, DataDirective, Target, WaitDirective
+from tilepragma.ir.directives import Construct, Target
 from tilepragma.ir.loop_tree import Enclosing, Kernel, SourceFile, TranslationUnit
 from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
@@ -153,7 +153,7 @@ class _Rewriting:
         edits = []
         for index, region in enumerate(self.unit.data_regions):
             if region.range.file == file.path:
-                text, around = data_text(region, index), _is_around(region.directive)
+                text, around = data_text(region, index), region.directive.construct is Construct.DATA
                 edits += _data_edits(file, region.enclosing, region.range, region.directive.range, text, around)
         for index, held in enumerate(self.held, len(self.unit.data_regions)):
             kernel = held.kernel
@@ -189,10 +189,6 @@ def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[o
     for kernel in (*unit.kernels, *(region.kernel for region in held)):
         yield kernel.directive
         yield from loop_directives(kernel.body)
-
-
-def _is_around(directive: DataDirective | WaitDirective) -> bool:
-    return isinstance(directive, DataDirective) and directive.construct is Construct.DATA
 
 
 def _data_edits(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilepragma.base.memoization import once
+from tilepragma.ir.evaluation import operation
 from tilepragma.ir.expressions import Binary, Cast, Conditional, Expression, FloatingLiteral, IntegerLiteral, Unary
 from tilepragma.ir.types import ScalarKind, ScalarType, Type, usual_type
 
@@ -58,7 +59,7 @@ def arithmetic_value(value: Expression) -> int | None:
         return c_value(value.operand)
     if isinstance(value, Binary):
         left, right = c_value(value.left), c_value(value.right)
-        return None if left is None or right is None else _computed(value.operator, left, right)
+        return None if left is None or right is None else operation(value.operator, left, right)
     if isinstance(value, Conditional):
         test = c_value(value.condition)
         return None if test is None else c_value(value.then if test else value.otherwise)
@@ -93,38 +94,8 @@ def _binary(value: Binary, type_: ScalarType) -> int | None:
     elif operator not in ("&&", "||"):
         common = usual_type(value.left.type, value.right.type)
         left, right = converted(left, common), converted(right, common)
-    result = _computed(operator, left, right)
+    result = operation(operator, left, right)
     return None if result is None else converted(result, type_)
-
-
-def _computed(operator: str, left: int, right: int) -> int | None:
-    """The value of an operation on numbers; quotients are rounded towards 0."""
-    if operator in ("/", "%"):
-        if right == 0:
-            return None
-        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        return quotient if operator == "/" else left - right * quotient
-    if operator in ("<<", ">>"):
-        if not 0 <= right < 64:
-            return None
-        return left << right if operator == "<<" else left >> right
-    results = {
-        "+": left + right,
-        "-": left - right,
-        "*": left * right,
-        "&": left & right,
-        "|": left | right,
-        "^": left ^ right,
-        "<": int(left < right),
-        "<=": int(left <= right),
-        ">": int(left > right),
-        ">=": int(left >= right),
-        "==": int(left == right),
-        "!=": int(left != right),
-        "&&": int(bool(left) and bool(right)),
-        "||": int(bool(left) or bool(right)),
-    }
-    return results.get(operator)
 
 
 def _is_integer(type_: Type) -> bool:

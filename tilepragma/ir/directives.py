@@ -328,9 +328,10 @@ class LoopDirective:
 
 @dataclass(frozen=True)
 class DataDirective:
-    """`data`, `enter data`, `exit data` or `update`, as `construct` tells.
+    """`data`, `enter data`, `exit data`, `update` or `wait`, as `construct` tells.
 
-    `clauses` have the names copy, copyin, copyout, create, delete, present, self, device.
+    `clauses` have the names copy, copyin, copyout, create, delete, present, self, device. `waits`
+    are also the queues of the directive `wait`, which has nothing else.
     """
 
     construct: Construct
@@ -344,25 +345,10 @@ class DataDirective:
 
 
 @dataclass(frozen=True)
-class WaitDirective:
-    """`#pragma tilek wait [(queue, …)]`; no queue means all."""
-
-    queues: tuple[ClauseExpression, ...]
-    range: SourceRange
-
-
-@dataclass(frozen=True)
 class RoutineDirective:
     """`#pragma tilek routine` marks a function that kernels may call; it is never needed."""
 
     range: SourceRange
 
 
-Directive = (
-    KernelDirective
-    | LoopDirective
-    | tuple[KernelDirective, LoopDirective]
-    | DataDirective
-    | WaitDirective
-    | RoutineDirective
-)
+Directive = KernelDirective | LoopDirective | tuple[KernelDirective, LoopDirective] | DataDirective | RoutineDirective

@@ -1,17 +1,19 @@
-"""Evaluates integer expressions of plans for many sizes together, on numpy arrays of 64-bit values.
+"""Evaluates integer expressions: of plans, for many sizes together, and of clauses.
 
-Values are mathematical: like the planner, it assumes that nothing overflows.
+Many sizes are numpy arrays of 64-bit values. Values are mathematical: like the planner, it assumes
+that nothing overflows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tilepragma.ir.expressions import Access, Binary, Call, Callee, Cast, Conditional, Expression, IntegerLiteral, Unary
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.loop_tree_text import expression_text
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import LONG, ScalarType
 
 # Loading numpy takes as long as planning a small kernel, and a translation needs only single
 # numbers. Callers that have arrays have loaded it.
@@ -160,6 +162,49 @@ def _number(truth: Any) -> Values:
 
     return int(truth) if isinstance(truth, np.bool_) else truth.astype(np.int64)
 
+
+def operation(operator: str, left: int, right: int) -> int | None:
+    """The value of an operation on two numbers; None if C has no such operator, or no value."""
+    undefined = (operator in ("/", "%") and right == 0) or (operator in ("<<", ">>") and not 0 <= right < LONG.bits)
+    return None if undefined or operator not in BINARY else int(BINARY[operator](left, right))
+
+
+def clause_value(text: str, numbers: Mapping[str, int]) -> int | None:
+    """The value of a clause's expression, which is kept as text, as in `data(a[0:n*n])`.
+
+    It may have sums, products and quotients of names and numbers, which Python parses as C does.
+    None for other expressions, and if `numbers` lacks a name.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return None
+    return _clause_value(tree.body, numbers)
+
+
+def _clause_value(node: ast.expr, numbers: Mapping[str, int]) -> int | None:
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.Name(id=name):
+            return numbers.get(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            inner = _clause_value(operand, numbers)
+            return None if inner is None else -inner
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _CLAUSE_OPERATORS:
+            first, second = _clause_value(left, numbers), _clause_value(right, numbers)
+            if first is not None and second is not None:
+                return operation(_CLAUSE_OPERATORS[type(operator)], first, second)
+    return None
+
+
+_CLAUSE_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Mod: "%",
+}
 
 #: C's operators and the runtime's helpers, by name; ints give ints.
 UNARY: dict[str, Callable[[Values], Values]] = {

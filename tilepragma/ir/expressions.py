@@ -269,6 +269,9 @@ Expression = (
     | AddressOf
 )
 
+#: The operators that compare two numbers.
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
 
 def integer(value: int, type_: ScalarType = INT) -> IntegerLiteral:
     """The literal `value`, for expressions that no user wrote."""

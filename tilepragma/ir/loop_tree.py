@@ -25,7 +25,6 @@ from tilepragma.ir.directives import (
     SorMethod,
     TileKind,
     VectorRegisters,
-    WaitDirective,
 )
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.types import RecordType, Type
@@ -503,7 +502,7 @@ class DataRegion:
     or an empty range at a standalone directive.
     """
 
-    directive: DataDirective | WaitDirective
+    directive: DataDirective
     objects: tuple[tuple[str, DataObject], ...]
     enclosing: Enclosing
     range: SourceRange

@@ -22,6 +22,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import (
+    COMPARISONS,
     Access,
     Assignment,
     Binary,
@@ -46,7 +47,6 @@ _CALLS = {"min": ("fmin", "fminf", "fminl"), "max": ("fmax", "fmaxf", "fmaxl")}
 _INTEGERS_ONLY = ("&", "|", "^")
 _STRICT = FloatingRules(contract=False, fast=False)
 _LOGICAL = ("&&", "||")
-_TRUTHS = ("<", "<=", ">", ">=", "==", "!=", *_LOGICAL)
 _WORDS = {"+": "sum", "*": "product"}
 
 
@@ -525,6 +525,6 @@ def _is_truth(value: Expression) -> bool:
         return value.value in (0, 1)
     if isinstance(value, Conditional):
         return _is_truth(value.then) and _is_truth(value.otherwise)
-    return (isinstance(value, Binary) and value.operator in _TRUTHS) or (
+    return (isinstance(value, Binary) and value.operator in (*COMPARISONS, *_LOGICAL)) or (
         isinstance(value, Unary) and value.operator == "!"
     )

@@ -13,6 +13,7 @@ from typing import Any
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import (
+    COMPARISONS,
     Access,
     Assignment,
     Binary,
@@ -35,7 +36,6 @@ from tilepragma.ir.types import ScalarType
 
 _NOT_NEGATIVE = ("fabs", "exp", "exp2", "hypot", "cosh")
 _AS_THEIR_ARGUMENTS = ("sqrt", "fmin", "fmax")
-_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _Question:
 
     def _computed(self, value: Binary, type_: ScalarType) -> bool:
         left, right, operator = value.left, value.right, value.operator
-        if operator in _COMPARISONS:
+        if operator in (*COMPARISONS, "&&", "||"):
             return True
         if type_.is_integer:
             return False  # it may overflow

@@ -8,11 +8,12 @@ These loops have numbers as bounds, and only update numbers. Order stays; condit
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tilepragma.ir.accesses import leaves_early, uses
-from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Unary, integer
+from tilepragma.ir.evaluation import operation
+from tilepragma.ir.expressions import COMPARISONS, Access, Binary, DataObject, Expression, Unary, integer
 from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, Function, If, Kernel, Loop, Statement, While
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_accesses
@@ -21,15 +22,6 @@ from tilepragma.ir.types import ScalarType
 
 _MOST_ROUNDS, _MOST_STATEMENTS = 7, 64
 """of one loop, and of the statements that one loop becomes"""
-
-_COMPARED: Mapping[str, Callable[[int, int], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "!=": operator.ne,
-    "==": operator.eq,
-}
 
 
 def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
@@ -115,8 +107,8 @@ def _values(loop: Loop) -> tuple[int, ...] | None:
     element = loop.iterator.element
     if first is None or last is None or not step or not isinstance(element, ScalarType) or not element.signed:
         return None
-    values, holds = [], _COMPARED[loop.comparison]
-    while holds(first, last):
+    values = []
+    while operation(loop.comparison, first, last):
         values.append(first)
         first += step
         if len(values) > _MOST_ROUNDS:
@@ -159,7 +151,7 @@ def _number(value: Expression) -> int | None:
         if any(side is not None and bool(side) == bool(decisive) for side in sides):
             return decisive
         return None if None in sides else 1 - decisive
-    if isinstance(value, Binary) and value.operator in _COMPARED:
+    if isinstance(value, Binary) and value.operator in COMPARISONS:
         distance = (polynomial(value.left) - polynomial(value.right)).constant
-        return None if distance is None else int(_COMPARED[value.operator](distance, 0))
+        return None if distance is None else operation(value.operator, distance, 0)
     return polynomial(value).constant

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -17,77 +18,57 @@ N = TypeVar("N")
 
 def with_objects(node: T, instead: Mapping[DataObject, DataObject]) -> T:
     """`node`, a statement or expression, with the objects that `instead` gives."""
-    return _changed(node, instead) if instead else node
 
+    def changed(part: Any) -> Any:
+        replacement = instead.get(part) if isinstance(part, DataObject) else None
+        return _with_parts(part, changed) if replacement is None else replacement
 
-def _changed(node: Any, instead: Mapping[DataObject, DataObject]) -> Any:
-    if isinstance(node, DataObject):
-        replacement = instead.get(node)
-        if replacement is not None:
-            return replacement
-    if type(node) is tuple:
-        parts = tuple(_changed(part, instead) for part in node)
-        return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
-    kind: Any = type(node)
-    changes = {}
-    for name in _fields(kind):
-        old = getattr(node, name)
-        new = _changed(old, instead)
-        if new is not old:
-            changes[name] = new
-    return dataclasses.replace(node, **changes) if changes else node
+    result: T = changed(node) if instead else node
+    return result
 
 
 def with_accesses(node: T, change: Callable[[Access], Expression]) -> T:
     """`node` with `change` applied to every access, those in subscripts first."""
-    result: T = _with_kind(node, Access, change)
-    return result
+    return with_each(node, Access, change)
 
 
 def with_each(node: T, kind: type[N], change: Callable[[N], Any]) -> T:
     """`node` with `change` applied to every node of the kind, inner ones first."""
-    result: T = _with_kind(node, kind, change)
+
+    def changed(part: Any) -> Any:
+        if isinstance(part, DataObject):
+            return part
+        inner = _with_parts(part, changed)
+        return change(inner) if isinstance(inner, kind) else inner
+
+    result: T = changed(node)
     return result
-
-
-def _with_kind(node: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    if type(node) is tuple:
-        parts = tuple(_with_kind(part, kind, change) for part in node)
-        return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
-    if isinstance(node, DataObject):
-        return node
-    node_type: Any = type(node)
-    changes = {}
-    for name in _fields(node_type):
-        old = getattr(node, name)
-        new = _with_kind(old, kind, change)
-        if new is not old:
-            changes[name] = new
-    changed = dataclasses.replace(node, **changes) if changes else node
-    return change(changed) if isinstance(changed, kind) else changed
 
 
 def with_node(node: T, old: Expression, new: Expression) -> T:
     """`node` with `new` in place of every expression that equals `old`."""
-    result: T = _with_node(node, old, new)
+
+    def changed(part: Any) -> Any:
+        if type(part) is type(old) and part == old:
+            return new
+        return part if isinstance(part, DataObject) else _with_parts(part, changed)
+
+    result: T = changed(node)
     return result
 
 
-def _with_node(node: Any, old: Expression, new: Expression) -> Any:
+def _with_parts(node: Any, change: Callable[[Any], Any]) -> Any:
+    """`node` with `change` applied to its fields or members; the same object if none changes."""
     if type(node) is tuple:
-        parts = tuple(_with_node(part, old, new) for part in node)
-        return node if all(changed is unchanged for changed, unchanged in zip(parts, node, strict=True)) else parts
-    if type(node) is type(old) and node == old:
-        return new
-    if isinstance(node, DataObject):
-        return node
+        members = tuple(map(change, node))
+        return node if all(map(operator.is_, members, node)) else members
     kind: Any = type(node)
     changes = {}
     for name in _fields(kind):
-        before = getattr(node, name)
-        after = _with_node(before, old, new)
-        if after is not before:
-            changes[name] = after
+        old = getattr(node, name)
+        new = change(old)
+        if new is not old:
+            changes[name] = new
     return dataclasses.replace(node, **changes) if changes else node
 
 

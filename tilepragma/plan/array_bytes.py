@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.evaluation import Evaluation, UncountableError, Values
+from tilepragma.ir.evaluation import Evaluation, UncountableError, Values, clause_value
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.evaluation import HELPERS, UNARY, clause_value, operation
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -30,7 +30,6 @@ from tilepragma.user_tiles.algorithm1 import trip_count
 
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>[+-]?[0-9]+)\s*")
 _LARGEST = 2**63 - 1
-_BITS = 64
 
 
 class SizeError(Exception):
@@ -126,24 +125,14 @@ def iterations(loop: Loop, sizes: Sizes) -> int | None:
 
 
 def _unary(operator: str, value: int | None) -> int | None:
-    from tilepragma.ir.evaluation import UNARY
-
     return None if value is None else int(UNARY[operator](value))
 
 
 def _binary(operator: str, left: int | None, right: int | None) -> int | None:
-    from tilepragma.ir.evaluation import BINARY
-
-    if left is None or right is None or operator not in BINARY:
-        return None
-    if (operator in ("/", "%") and right == 0) or (operator in ("<<", ">>") and not 0 <= right < _BITS):
-        return None
-    return int(BINARY[operator](left, right))
+    return None if left is None or right is None else operation(operator, left, right)
 
 
 def _helper(call: Call, sizes: Sizes) -> int | None:
-    from tilepragma.ir.evaluation import HELPERS
-
     values = [value_of(argument, sizes) for argument in call.arguments]
     if call.function not in HELPERS or None in values:
         return None

@@ -12,7 +12,7 @@ from tilepragma.ir.expressions import Access, Assignment, Increment
 @pytest.fixture
 def old_libclang(monkeypatch: pytest.MonkeyPatch) -> None:
     """A libclang that does not tell operators (before 17)."""
-    monkeypatch.setattr(cursor_tree, "_find_operators", lambda: cursor_tree._Operators(None, None))
+    monkeypatch.setattr(cursor_tree.Node, "_operator_code", lambda _node, _function: None)
 
 
 @pytest.mark.usefixtures("old_libclang")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from frontend_text import messages, object_text, read
 
-from tilepragma.ir.directives import Construct, DataDirective, WaitDirective
+from tilepragma.ir.directives import Construct
 
 SOURCE = """struct grid { int n; double *u; };
 double table[10];
@@ -52,14 +52,12 @@ def test_ranges_are_the_statement_or_empty() -> None:
 
 
 def test_kinds_of_directives() -> None:
-    directives = [r.directive for r in read(SOURCE).data_regions]
-    kinds = [d.construct if isinstance(d, DataDirective) else type(d) for d in directives]
-    assert kinds == [
+    assert [region.directive.construct for region in read(SOURCE).data_regions] == [
         Construct.ENTER_DATA,
         Construct.DATA,
         Construct.UPDATE,
         Construct.DATA,
-        WaitDirective,
+        Construct.WAIT,
         Construct.EXIT_DATA,
     ]
 

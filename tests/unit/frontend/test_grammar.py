@@ -20,7 +20,6 @@ from tilepragma.ir.directives import (
     Target,
     TileClause,
     TileKind,
-    WaitDirective,
 )
 
 LISTING_1 = """#pragma tilek kernel data(A[0:n][0:m], \\
@@ -317,8 +316,8 @@ def test_several_pieces_of_an_array_may_be_updated_in_one_direction() -> None:
 
 def test_wait() -> None:
     alone, queues = parse("wait"), parse("wait(1, q)")
-    assert isinstance(alone, WaitDirective) and alone.queues == ()
-    assert isinstance(queues, WaitDirective) and [queue.text for queue in queues.queues] == ["1", "q"]
+    assert isinstance(alone, DataDirective) and alone.wait_all and alone.waits == ()
+    assert isinstance(queues, DataDirective) and [queue.text for queue in queues.waits] == ["1", "q"]
 
 
 def test_commas_between_clauses_are_optional() -> None:

@@ -36,7 +36,6 @@ from tilepragma.ir.directives import (
     Target,
     TileClause,
     TileKind,
-    WaitDirective,
 )
 
 _LIVE = {"copy": Live.IN_OUT, "copyin": Live.IN, "copyout": Live.OUT, "create": Live.NOT}
@@ -173,12 +172,16 @@ def data_directives(draw: st.DrawFn) -> DataDirective:
     return DataDirective(construct, draw(data_clauses(allowed)), NOWHERE, **draw(queues()))
 
 
+def waiting(queues: list[ClauseExpression]) -> DataDirective:
+    return DataDirective(Construct.WAIT, (), NOWHERE, waits=tuple(queues), wait_all=not queues)
+
+
 directives = st.one_of(
     kernels(),
     loops(),
     pairs(),
     data_directives(),
-    st.lists(expressions, max_size=3).map(lambda queues: WaitDirective(tuple(queues), NOWHERE)),
+    st.lists(expressions, max_size=3).map(waiting),
     st.just(RoutineDirective(NOWHERE)),
 )
 

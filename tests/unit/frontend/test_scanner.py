@@ -6,8 +6,7 @@ import pytest
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import Position, SourceRange
-from tilepragma.frontend.pragma.macros import MacroTable
-from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives
+from tilepragma.frontend.pragma.scanner import LocatedDirective, MacroTable, find_directives
 from tilepragma.ir.directives import KernelDirective, LoopDirective, RoutineDirective
 
 

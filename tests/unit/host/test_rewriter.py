@@ -25,7 +25,6 @@ from tilepragma.ir.directives import (
     Section,
     SectionDimension,
     Target,
-    WaitDirective,
 )
 from tilepragma.ir.loop_tree import (
     DataRegion,
@@ -177,11 +176,12 @@ def test_data_directives(tmp_path: Path) -> None:
     pragma = source.span("example.c", main.text, at, main.text.index(b"\n", at))
     directive = DataDirective(Construct.DATA, (clause("copy", "A", "n", "m"),), pragma)
     update = DataDirective(Construct.UPDATE, (clause("self", "A", "n", "m"),), points[0])
+    wait = DataDirective(Construct.WAIT, (), points[2])
     regions = (
         DataRegion(directive, (("A", array),), enclosing, source.enclosed(main, "/*{*/", "/*}*/")),
         DataRegion(update, (("A", array),), enclosing, points[0]),
-        DataRegion(WaitDirective((ClauseExpression("3", points[1]),), points[1]), (), enclosing, points[1]),
-        DataRegion(WaitDirective((), points[2]), (), enclosing, points[2]),
+        DataRegion(replace(wait, waits=(ClauseExpression("3", points[1]),), range=points[1]), (), enclosing, points[1]),
+        DataRegion(wait, (), enclosing, points[2]),
     )
     out = rewrite(unit([main], (), regions), [plan], "OUT.c", TARGETS)
     assert source.compiles(tmp_path, out, "-std=c11", "-Wpedantic") == ""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.interpreter import Interpreter
-from tilepragma.ir.evaluation import Evaluation, UncountableError
+from tilepragma.ir.evaluation import Evaluation, UncountableError, clause_value
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -90,3 +90,20 @@ def test_what_depends_on_data_is_said() -> None:
         Evaluation({"a": 1}).value(Binary("+", Access(array, (LEFT,), (), INT), LEFT, LONG))
     with pytest.raises(UncountableError, match="'b' has no known value"):
         Evaluation({"a": 1}).value(Binary("+", LEFT, RIGHT, LONG))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("n*n", 49),
+        (" (n + 1) * 2 - -m ", 13),
+        ("m / 2", -1),
+        ("m % 2", -1),
+        ("n / (m + 3)", None),
+        ("n * other", None),
+        ("cells(n)", None),
+        ("n <", None),
+    ],
+)
+def test_expressions_of_clauses(text: str, value: int | None) -> None:
+    assert clause_value(text, {"n": 7, "m": -3}) == value

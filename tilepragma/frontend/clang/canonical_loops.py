@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.iterator_types import added, compared, is_integer, leaves_its_type, started
-from tilepragma.frontend.clang.loop_headers import Header, countdown_of, is_iterator, nearer_bound, shifted_bound
+from tilepragma.frontend.clang.literals import constant
 from tilepragma.frontend.clang.written_objects import has_effects, written_in
-from tilepragma.ir.c_values import c_value
+from tilepragma.ir.c_values import c_value, converted, least_and_greatest
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import (
+    Access,
     Assignment,
     Binary,
+    Call,
     Cast,
+    Conditional,
     DataObject,
     Expression,
     Increment,
@@ -20,21 +24,22 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.loop_tree import Block, Break, Declaration, ForLoop, If, Loop, Statement
-from tilepragma.ir.traversal import mentions
-from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
+from tilepragma.ir.loop_tree import Block, Break, Declaration, ForLoop, If, Initializer, Loop, Statement
+from tilepragma.ir.traversal import mentions, walk
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, promoted, usual_type
 
 _LONG_STEP = 1 << (INT.bits - 1)
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
 
-class _NotCanonicalError(Exception):
-    """Why a loop is not canonical, and where."""
+@dataclass(frozen=True)
+class Header:
+    """The lowered header of a `for`; absent parts are None."""
 
-    def __init__(self, reason: str, range_: SourceRange) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.range = range_
+    initialization: Declaration | Expression | None
+    condition: Expression | None
+    advance: Expression | None
+    range: SourceRange
 
 
 def make_loop(
@@ -46,17 +51,10 @@ def make_loop(
     """
     try:
         return _canonical(index, header, body, directive, range_, addressed)
-    except _NotCanonicalError as refusal:
-        return ForLoop(
-            header.initialization,
-            header.condition,
-            header.advance,
-            body,
-            directive,
-            refusal.reason,
-            range_,
-            refusal.range,
-        )
+    except SourceError as refusal:
+        reason = refusal.diagnostic
+        parts = header.initialization, header.condition, header.advance
+        return ForLoop(*parts, body, directive, reason.message, range_, reason.range)
 
 
 def iterator_of(header: Header) -> DataObject | None:
@@ -76,111 +74,93 @@ def _canonical(
     iterator, lower = _start(header)
     name = iterator.host
     if addressed:
-        raise _NotCanonicalError(f"the address of its iterator '{name}' is taken", header.range)
-    lower = started(lower, iterator)
-    countdown = countdown_of(header, iterator, lower)
+        raise source_error(header.range, f"the address of its iterator '{name}' is taken")
+    lower = _started(lower, iterator)
+    countdown = _countdown_of(header, iterator, lower)
     if countdown is not None:
         lower, comparison, upper = countdown
         step: Expression = integer(-1)
         sign, decreasing = -1, True
     else:
-        comparison, upper = _bound(header, iterator, lower)
-        if not is_integer(upper):
-            raise _NotCanonicalError("its bound is not an integer", header.range)
-        upper = compared(upper, iterator)
+        if header.condition is None:
+            raise source_error(header.range, "it has no condition")
+        comparison, upper = _bound_in(header.condition, iterator, lower)
+        if not _is_integer(upper):
+            raise source_error(header.range, "its bound is not an integer")
+        upper = _compared(upper, iterator)
         step, sign = _step(header, iterator)
-        if not is_integer(step):
-            raise _NotCanonicalError("its step is not an integer", header.range)
-        step, sign = added(step, sign, iterator)
+        if not _is_integer(step):
+            raise source_error(header.range, "its step is not an integer")
+        step, sign = _added(step, sign, iterator)
         decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
     _check_direction(comparison, step, sign, decreasing, header)
     if abs(c_value(step) or 0) >= _LONG_STEP:
         # A step of 2**64 - 16 takes back 16, and isl would take hours to count with such
         # remainders.
-        raise _NotCanonicalError("its step is beyond 2147483647", header.range)
+        raise source_error(header.range, "its step is beyond 2147483647")
     if any((c_value(bound) or 0) >= 1 << (LONG.bits - 1) for bound in (lower, upper)):
-        raise _NotCanonicalError("it starts or ends at a number beyond 9223372036854775807", header.range)
-    if countdown is None and leaves_its_type(lower, comparison, upper, step, iterator):
-        raise _NotCanonicalError(
-            f"its iterator '{iterator.host}' wraps around before it reaches the bound", header.range
-        )
+        raise source_error(header.range, "it starts or ends at a number beyond 9223372036854775807")
+    if countdown is None and _leaves_its_type(lower, comparison, upper, step, iterator):
+        raise source_error(header.range, f"its iterator '{iterator.host}' wraps around before it reaches the bound")
     _check_body(iterator, {"lower bound": lower, "upper bound": upper, "step": step}, body, header)
+    declares = isinstance(header.initialization, Declaration)
     return Loop(
-        index,
-        iterator,
-        isinstance(header.initialization, Declaration),
-        lower,
-        comparison,
-        upper,
-        step,
-        decreasing,
-        body,
-        directive,
-        range_,
-        header.range,
+        index, iterator, declares, lower, comparison, upper, step, decreasing, body, directive, range_, header.range
     )
 
 
 def _start(header: Header) -> tuple[DataObject, Expression]:
-    iterator = iterator_of(header)
-    initialization = header.initialization
-    if iterator is None or initialization is None:
-        raise _NotCanonicalError("its first part does not set one iterator ('i = …' or 'int i = …')", header.range)
+    """The iterator and its first value, as written."""
+    iterator, initialization = iterator_of(header), header.initialization
+    lower: Initializer | None = None
     if isinstance(initialization, Declaration):
         lower = initialization.declarators[0].initializer
-    else:
-        assert isinstance(initialization, Assignment)
+    elif isinstance(initialization, Assignment):
         lower = initialization.value
-    if iterator.storage is not Storage.SCALAR or lower is None or isinstance(lower, tuple):
-        raise _NotCanonicalError("its first part does not set one iterator ('i = …' or 'int i = …')", header.range)
+    if iterator is None or iterator.storage is not Storage.SCALAR or lower is None or isinstance(lower, tuple):
+        raise source_error(header.range, "its first part does not set one iterator ('i = …' or 'int i = …')")
     if not (isinstance(iterator.element, ScalarType) and iterator.element.kind is ScalarKind.INTEGER):
-        raise _NotCanonicalError(f"its iterator '{iterator.host}' is not an integer", header.range)
+        raise source_error(header.range, f"its iterator '{iterator.host}' is not an integer")
     return iterator, lower
-
-
-def _bound(header: Header, iterator: DataObject, lower: Expression) -> tuple[str, Expression]:
-    if header.condition is None:
-        raise _NotCanonicalError("it has no condition", header.range)
-    return _bound_in(header.condition, iterator, lower)
 
 
 def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) -> tuple[str, Expression]:
     if isinstance(condition, Binary) and condition.operator == "&&":
-        nearer = nearer_bound(*(_bound_in(side, iterator, lower) for side in (condition.left, condition.right)))
+        nearer = _nearer_bound(*(_bound_in(side, iterator, lower) for side in (condition.left, condition.right)))
         if nearer is not None:
             return nearer
     if isinstance(condition, Binary) and condition.operator in _TURNED:
-        if is_iterator(condition.left, iterator):
+        if _is_iterator(condition.left, iterator):
             return condition.operator, condition.right
-        if is_iterator(condition.right, iterator):
+        if _is_iterator(condition.right, iterator):
             return _TURNED[condition.operator], condition.left
-        shifted = shifted_bound(condition.operator, condition.left, condition.right, iterator, lower)
-        shifted = shifted or shifted_bound(
+        shifted = _shifted_bound(condition.operator, condition.left, condition.right, iterator, lower)
+        shifted = shifted or _shifted_bound(
             _TURNED[condition.operator], condition.right, condition.left, iterator, lower
         )
         if shifted is not None:
             return shifted
-    raise _NotCanonicalError(
-        f"its condition does not compare the iterator '{iterator.host}' with a bound by <, <=, >, >= or !=",
+    raise source_error(
         condition.range,
+        f"its condition does not compare the iterator '{iterator.host}' with a bound by <, <=, >, >= or !=",
     )
 
 
 def _step(header: Header, iterator: DataObject) -> tuple[Expression, int]:
     """The signed step, and its sign; the sign is 0 where only the run tells it."""
     advance = header.advance
-    if isinstance(advance, Increment) and is_iterator(advance.target, iterator):
+    if isinstance(advance, Increment) and _is_iterator(advance.target, iterator):
         value = 1 if advance.operator == "++" else -1
         return integer(value), value
-    if isinstance(advance, Assignment) and is_iterator(advance.target, iterator):
-        step, minus = _added(advance, iterator)
+    if isinstance(advance, Assignment) and _is_iterator(advance.target, iterator):
+        step, minus = _written_step(advance, iterator)
         if step is not None:
             return _signed(step, minus)
     range_ = header.range if advance is None else advance.range
-    raise _NotCanonicalError(f"its last part does not add a step to the iterator '{iterator.host}'", range_)
+    raise source_error(range_, f"its last part does not add a step to the iterator '{iterator.host}'")
 
 
-def _added(advance: Assignment, iterator: DataObject) -> tuple[Expression | None, bool]:
+def _written_step(advance: Assignment, iterator: DataObject) -> tuple[Expression | None, bool]:
     """The step of `i += s`, `i -= s`, `i = i ± s` or `i = s + i`, and whether C subtracts it."""
     if advance.operator in ("+=", "-="):
         return advance.value, advance.operator == "-="
@@ -188,9 +168,9 @@ def _added(advance: Assignment, iterator: DataObject) -> tuple[Expression | None
     if isinstance(value, Cast) and value.type == iterator.element:
         value = value.operand
     if advance.operator == "=" and isinstance(value, Binary) and value.operator in ("+", "-"):
-        if is_iterator(value.left, iterator):
+        if _is_iterator(value.left, iterator):
             return value.right, value.operator == "-"
-        if value.operator == "+" and is_iterator(value.right, iterator):
+        if value.operator == "+" and _is_iterator(value.right, iterator):
             return value.left, False
     return None, False
 
@@ -206,59 +186,254 @@ def _signed(step: Expression, minus: bool) -> tuple[Expression, int]:
         return step, 0
     if isinstance(step.type, ScalarType) and not step.type.signed:
         step = Cast(LONG, step, step.range)
-    return Unary("-", step, step.type if not _is_narrow(step) else INT, step.range), 0
-
-
-def _is_narrow(step: Expression) -> bool:
-    return isinstance(step.type, ScalarType) and step.type.bits < INT.bits
+    type_ = promoted(step.type) if isinstance(step.type, ScalarType) else step.type
+    return Unary("-", step, type_, step.range), 0
 
 
 def _check_direction(comparison: str, step: Expression, sign: int, decreasing: bool, header: Header) -> None:
     range_ = header.range if header.advance is None else header.advance.range
     value = c_value(step)
     if value == 0:
-        raise _NotCanonicalError("its step is 0", range_)
+        raise source_error(range_, "its step is 0")
     if comparison == "!=" and value not in (1, -1):
-        raise _NotCanonicalError("with '!=' its step must be 1 or -1", range_)
+        raise source_error(range_, "with '!=' its step must be 1 or -1")
     if sign and (sign < 0) != decreasing:
-        raise _NotCanonicalError("its step leads away from its bound", range_)
+        raise source_error(range_, "its step leads away from its bound")
 
 
 def _check_body(iterator: DataObject, parts: dict[str, Expression], body: Block, header: Header) -> None:
     """Refuse iterators, bounds and steps that the loop changes, and loops that a `break` leaves."""
     written = written_in(body)
     if iterator in written.objects:
-        raise _NotCanonicalError(f"its iterator '{iterator.host}' is changed in its body", header.range)
+        raise source_error(header.range, f"its iterator '{iterator.host}' is changed in its body")
     if iterator in written.addressed:
-        raise _NotCanonicalError(f"the address of its iterator '{iterator.host}' is taken", header.range)
+        raise source_error(header.range, f"the address of its iterator '{iterator.host}' is taken")
     for what, expression in parts.items():
         if has_effects(expression):
-            raise _NotCanonicalError(f"its {what} has side effects", header.range)
+            raise source_error(header.range, f"its {what} has side effects")
         spoiled = written.spoils(expression)
         if spoiled is None and what != "lower bound" and mentions(expression, iterator):
             spoiled = iterator
         if spoiled is not None:
-            raise _NotCanonicalError(f"its {what} changes: '{spoiled.host}' is written in the loop", header.range)
+            raise source_error(header.range, f"its {what} changes: '{spoiled.host}' is written in the loop")
     early = _early_exit(body)
     if early is not None:
-        raise _NotCanonicalError("it is left by 'break'", early.range)
+        raise source_error(early.range, "it is left by 'break'")
 
 
-def _early_exit(block: Block) -> Break | None:
+def _early_exit(statement: Statement | None) -> Break | None:
     """The first `break` that leaves the loop of this body, not a loop inside."""
-    for statement in block.statements:
-        early = _early_exit_of(statement)
-        if early is not None:
-            return early
+    match statement:
+        case Break():
+            return statement
+        case Block(statements=statements):
+            parts: tuple[Statement | None, ...] = statements
+        case If(then=then, otherwise=otherwise):
+            parts = (then, otherwise)
+        case _:
+            return None
+    return next((early for part in parts if (early := _early_exit(part)) is not None), None)
+
+
+# -- two idioms that stand for a plain bound: `i-- > 0` and `i + 1 < n`
+
+
+def _is_iterator(expression: Expression, iterator: DataObject) -> bool:
+    """Whether the expression is the iterator alone."""
+    return (
+        isinstance(expression, Access)
+        and expression.object == iterator
+        and not expression.subscripts
+        and not expression.path
+    )
+
+
+def _countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
+    """(first value, comparison, bound) of `for (i = n; i-- > b;)` or `(i = n; --i >= b;)`.
+
+    The step is -1. The final value is that of the plain loop, since the last decrement ends it.
+    """
+    condition = header.condition
+    if header.advance is not None or condition is None:
+        return None
+    counted: Expression = condition
+    comparison = "!="
+    bound: Expression = integer(0)
+    if isinstance(condition, Binary):
+        counted, comparison, bound = condition.left, condition.operator, condition.right
+        if isinstance(bound, Increment):
+            counted, bound = bound, counted
+            comparison = _TURNED.get(comparison, comparison)
+    if not (isinstance(counted, Increment) and counted.operator == "--" and _is_iterator(counted.target, iterator)):
+        return None
+    zero = isinstance(bound, IntegerLiteral) and bound.value == 0
+    if not zero and _is_unsigned(iterator.element):
+        return None
+    if comparison == "!=" and _is_narrow(iterator.element):
+        # Below 0 the iterator goes on to the least number of its type, and wraps.
+        return None
+    if not counted.prefix and (comparison == ">" or (comparison == "!=" and zero)):
+        return _less(lower, integer(1)), ">=", bound
+    if counted.prefix and comparison in (">", ">=") and not _is_unsigned(iterator.element):
+        return _less(lower, integer(1)), comparison, bound
     return None
 
 
-def _early_exit_of(statement: Statement) -> Break | None:
-    if isinstance(statement, Break):
-        return statement
-    if isinstance(statement, Block):
-        return _early_exit(statement)
-    if isinstance(statement, If):
-        early = _early_exit(statement.then)
-        return early if early is not None or statement.otherwise is None else _early_exit(statement.otherwise)
-    return None
+def _shifted_bound(
+    comparison: str, left: Expression, right: Expression, iterator: DataObject, lower: Expression
+) -> tuple[str, Expression] | None:
+    """(comparison, bound) with `i` alone of `i + c < n` or `i + c <= n`, or None."""
+    if comparison not in ("<", "<=") or not (isinstance(left, Binary) and left.operator == "+"):
+        return None
+    shift = left.right if _is_iterator(left.left, iterator) else left.left
+    if not _is_iterator(left.left, iterator) and not _is_iterator(left.right, iterator):
+        return None
+    if not (isinstance(left.type, ScalarType) and isinstance(right.type, ScalarType)):
+        return None
+    common = usual_type(left.type, right.type)
+    unsigned = _is_unsigned(iterator.element)
+    if not (unsigned and iterator.element == left.type) and (common.signed or _is_natural(iterator, lower, shift)):
+        return comparison, _less(right, shift)
+    # In unsigned arithmetic n - c wraps if the loop does not run at all.
+    natural = isinstance(shift, IntegerLiteral) and shift.value >= 0
+    if not (natural or _is_unsigned(shift.type)):
+        return None
+    type_ = left.type if unsigned else common
+    above, rest = (">", right) if comparison == "<" else (">=", Binary("+", right, integer(1), right.type, right.range))
+    difference = Binary("-", rest, shift, type_, right.range)
+    test = Binary(above, right, shift, integer(0).type, right.range)
+    return "<", Conditional(test, difference, integer(0), type_, right.range)
+
+
+def _is_natural(iterator: DataObject, lower: Expression, shift: Expression) -> bool:
+    """Whether `i + c` is plainly not negative for an iterator that counts up."""
+    first = 0 if _is_unsigned(iterator.element) else c_value(lower)
+    by = c_value(shift)
+    return first is not None and by is not None and first + by >= 0
+
+
+def _nearer_bound(first: tuple[str, Expression], second: tuple[str, Expression]) -> tuple[str, Expression] | None:
+    """(comparison, bound) of `i < a && i < b`; None if b may fail, or directions differ."""
+    (comparison, left), (also, right) = first, second
+    if comparison == "!=" or comparison[0] != also[0] or any(map(_may_fail, walk(right))):
+        return None
+    mixed = left.type != right.type or comparison != also
+    if mixed and (_is_unsigned(left.type) or _is_unsigned(right.type)):
+        return None
+    if comparison != also:
+        left, right = (_inclusive(*bound) for bound in (first, second))
+        comparison = comparison[0] + "="
+    if left.type != right.type:
+        left, right = (Cast(LONG, bound, bound.range) for bound in (left, right))
+    test = Binary(comparison[0], left, right, INT, left.range)
+    return comparison, Conditional(test, left, right, left.type, left.range)
+
+
+def _may_fail(node: object) -> bool:
+    if isinstance(node, Access):
+        return bool(node.subscripts or node.path)
+    return isinstance(node, Call) or (isinstance(node, Binary) and node.operator in ("/", "%"))
+
+
+def _inclusive(comparison: str, bound: Expression) -> Expression:
+    """The bound by <= or >=, in 64 bits."""
+    wide = Cast(LONG, bound, bound.range)
+    if comparison.endswith("="):
+        return wide
+    return Binary("-" if comparison == "<" else "+", wide, integer(1), LONG, bound.range)
+
+
+def _less(value: Expression, by: Expression) -> Expression:
+    """`value - by`, in 64 bits where it could wrap."""
+    if isinstance(value, IntegerLiteral) and isinstance(by, IntegerLiteral):
+        return integer(value.value - by.value)
+    wide = value if not (_is_unsigned(value.type) or _is_unsigned(by.type)) else Cast(LONG, value, value.range)
+    type_ = LONG if LONG in (wide.type, by.type) else wide.type
+    return Binary("-", wide, by, type_, value.range)
+
+
+def _is_narrow(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and type_.signed and type_.bits < INT.bits
+
+
+def _is_unsigned(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and not type_.signed
+
+
+# -- the parts of a header in the types in which C computes them
+#
+# An iterator wraps, and C converts it where it is compared. Constants become the numbers that C
+# makes of them. Launch checks test the values that only a launch knows
+# (planner/overflow_guards.py).
+
+
+def _is_integer(value: Expression) -> bool:
+    """Whether a value is an integer."""
+    return isinstance(value.type, ScalarType) and value.type.is_integer
+
+
+def _started(lower: Expression, iterator: DataObject) -> Expression:
+    """The first value of the iterator: `lower` converted to its type.
+
+    If the type is narrow and conversion may change the value, a cast stands for it; otherwise the
+    launch checks that the value stays.
+    """
+    type_ = _type(iterator)
+    known = c_value(Cast(type_, lower, lower.range))
+    if known is not None:
+        return lower if known == c_value(lower) else constant(known, promoted(type_), lower.range)
+    if not isinstance(lower.type, ScalarType) or lower.type.is_floating:
+        return Cast(type_, lower, lower.range)
+    (low, high), (least, greatest) = least_and_greatest(lower.type), least_and_greatest(type_)
+    changes = low < least or high > greatest
+    return Cast(type_, lower, lower.range) if changes and type_.bits < INT.bits else lower
+
+
+def _compared(upper: Expression, iterator: DataObject) -> Expression:
+    """The bound in the type in which C compares it, if that changes the constant."""
+    known = c_value(upper)
+    if known is None or not isinstance(upper.type, ScalarType):
+        return upper
+    common = usual_type(_type(iterator), upper.type)
+    value = converted(known, common)
+    return upper if value == known else constant(value, common, upper.range)
+
+
+def _added(step: Expression, sign: int, iterator: DataObject) -> tuple[Expression, int]:
+    """A step (if constant, modulo the type: 4294967297 adds 1 to an `int`), and its sign."""
+    known, type_ = c_value(step), _type(iterator)
+    if known is None:
+        return step, sign
+    kept = abs(known) % (1 << type_.bits) * (1 if known > 0 else -1)
+    return (step, sign) if kept == known else (constant(kept, step.type, step.range), (kept > 0) - (kept < 0))
+
+
+def _leaves_its_type(
+    lower: Expression, comparison: str, upper: Expression, step: Expression, iterator: DataObject
+) -> bool:
+    """Whether the loop surely passes its bound, where the iterator's or comparison's type ends."""
+    type_, first, last, by = _type(iterator), c_value(lower), c_value(upper), c_value(step)
+    if last is None or by is None or not by or not isinstance(upper.type, ScalarType):
+        return False
+    least, greatest = least_and_greatest(type_)
+    common = usual_type(type_, upper.type)
+    if type_.signed and not common.signed:
+        least = 0
+        if first is not None and first < 0:
+            return True
+    if comparison == "!=":
+        return not least <= last <= greatest or (first is not None and first != last and (last > first) != (by > 0))
+    closed = len(comparison) == 2
+    if first is not None:
+        distance = (last - first) * (1 if by > 0 else -1) + closed
+        behind = first + max(0, -(-distance // abs(by))) * by
+    elif abs(by) == 1:
+        behind = last + by * closed
+    else:
+        return False
+    return not least <= behind <= greatest
+
+
+def _type(iterator: DataObject) -> ScalarType:
+    assert isinstance(iterator.element, ScalarType)
+    return iterator.element

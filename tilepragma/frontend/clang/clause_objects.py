@@ -11,7 +11,7 @@ from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.lowering_context import Context
-from tilepragma.frontend.clang.objects import Lower, external_object
+from tilepragma.frontend.clang.objects import external_object
 from tilepragma.frontend.clang.type_conversion import is_pointer, is_record
 from tilepragma.ir.directives import KernelDirective, LoopDirective, Section, clause_expressions
 from tilepragma.ir.expressions import DataObject
@@ -20,31 +20,28 @@ _NAME = re.compile(r"\b[A-Za-z_]\w*")
 _STEP = re.compile(r"(->|\.)\s*([A-Za-z_]\w*)")
 
 
-def resolve_clauses(context: Context, directive: KernelDirective, offset: int, lower: Lower) -> KernelDirective:
+def resolve_clauses(context: Context, directive: KernelDirective, offset: int) -> KernelDirective:
     """The directive without sections of variables that the region does not use.
 
     `offset` is where the directive stands. Unused variables cause warnings, unknown ones errors.
     """
     clauses = []
     for clause in directive.data:
-        kept = tuple(s for s in clause.sections if _is_used(context, s, offset, lower))
+        kept = tuple(s for s in clause.sections if _is_used(context, s, offset))
         if kept:
             clauses.append(dataclasses.replace(clause, sections=kept))
     return dataclasses.replace(directive, data=tuple(clauses))
 
 
-def _is_used(context: Context, section: Section, offset: int, lower: Lower) -> bool:
+def _is_used(context: Context, section: Section, offset: int) -> bool:
     if section.path in context.used:
         return True
-    used = dict(context.used)
     try:
-        resolve_path(context, section, context.facts.node, offset, lower)
+        with context.without_use():
+            resolve_path(context, section, offset)
     except SourceError as refusal:
         context.diagnostics.add(refusal.diagnostic)
         return False
-    finally:
-        context.used.clear()
-        context.used.update(used)
     if context.diagnostics.has_errors:  # the statement that failed may have used it
         return False
     context.diagnostics.warning(
@@ -82,17 +79,17 @@ def _names_something(function: Node, name: str, offset: int) -> bool:
     return any(constant.spelling == name for node in enumerations for constant in node.children)
 
 
-def resolve_path(context: Context, section: Section, function: Node, offset: int, lower: Lower) -> DataObject:
+def resolve_path(context: Context, section: Section, offset: int) -> DataObject:
     """The object that a section's path names at `offset` in the function, or a SourceError."""
     name = re.split(r"->|\.", section.path, maxsplit=1)[0].strip()
-    declaration = _visible(function, name, offset)
+    declaration = _visible(context.facts.node, name, offset)
     if declaration is None:
         raise source_error(section.range, f"there is no variable '{name}' here", "name a variable that is visible here")
     host, clang_type = name, declaration.type
     for operator, member in _STEP.findall(section.path):
         clang_type = _member_type(clang_type, operator, member, host, section.range)
         host = f"{host}{operator}{member}"
-    return external_object(context, declaration, host, clang_type, section.range, lower)
+    return external_object(context, declaration, host, clang_type, section.range)
 
 
 def _member_type(clang_type: Any, operator: str, member: str, host: str, range_: SourceRange) -> Any:
@@ -112,25 +109,17 @@ def _member_type(clang_type: Any, operator: str, member: str, host: str, range_:
 
 def _visible(function: Node, name: str, offset: int) -> Node | None:
     """The innermost declaration of `name` that is visible at `offset`."""
-    declared: Node | None = None
-    for child in function.children:
-        if child.kind == CursorKind.PARM_DECL and child.spelling == name:
-            declared = child
-    for declaration in _declared_before(function, offset):
+    for declaration in (*reversed(_declared_before(function, offset)), *reversed(function.parameters)):
         if declaration.spelling == name:
-            declared = declaration
-    if declared is not None:
-        return declared
-    for declaration in function.unit.file_scope():
-        if declaration.kind == CursorKind.VAR_DECL and declaration.spelling == name:
-            declared = declaration
-    return declared
+            return declaration
+    of_the_file = [node for node in function.unit.file_scope() if node.kind == CursorKind.VAR_DECL]
+    return next((declaration for declaration in reversed(of_the_file) if declaration.spelling == name), None)
 
 
 def _declared_before(function: Node, offset: int) -> list[Node]:
     """The variables of blocks and loop headers that are visible at `offset`, outermost first."""
     variables: list[Node] = []
-    around: Node | None = next((c for c in function.children if c.kind == CursorKind.COMPOUND_STMT), None)
+    around: Node | None = function.body
     while around is not None:
         inner = None
         for child in around.children:

@@ -18,7 +18,12 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
 
-__all__ = ["ClangUnit", "CursorKind", "Node", "TypeKind", "parse"]
+__all__ = ["LOOPS", "ClangUnit", "CursorKind", "Key", "Node", "TypeKind", "parse", "strip"]
+
+#: Names a declaration.
+Key = tuple[str, int]
+LOOPS = (CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT)
+
 
 _BINARY = (
     "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&",
@@ -68,8 +73,48 @@ class Node:
         referenced = self.cursor.referenced
         return None if referenced is None else Node(referenced, self.unit)
 
+    @property
+    def called(self) -> Node | None:
+        """The function that a call names; None if it calls through a pointer."""
+        callee = strip(self.children[0]) if self.children else self
+        declaration = callee.declaration if callee.kind == CursorKind.DECL_REF_EXPR else None
+        return declaration if declaration is not None and declaration.kind == CursorKind.FUNCTION_DECL else None
+
+    @property
+    def definition(self) -> Node | None:
+        """The definition of a function or variable, if the translation unit has it."""
+        definition = self.cursor.get_definition()
+        return None if definition is None else Node(definition, self.unit)
+
+    @property
+    def parameters(self) -> tuple[Node, ...]:
+        """The parameters of a function."""
+        return tuple(child for child in self.children if child.kind == CursorKind.PARM_DECL)
+
+    @property
+    def body(self) -> Node:
+        """The block of a function's definition."""
+        return next(child for child in self.children if child.kind == CursorKind.COMPOUND_STMT)
+
+    @property
+    def is_of_the_file(self) -> bool:
+        """Whether the node is declared at file scope."""
+        parent = self.cursor.semantic_parent
+        return parent is not None and bool(parent.kind == CursorKind.TRANSLATION_UNIT)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the node is declared in a function."""
+        parent = self.cursor.semantic_parent
+        return parent is not None and bool(parent.kind == CursorKind.FUNCTION_DECL)
+
+    @property
+    def storage(self) -> str:
+        """The storage class of a declaration, such as STATIC."""
+        return str(self.cursor.storage_class.name)
+
     @cached_property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> Key:
         """Names the declaration: equal for every node of one variable, member or function."""
         return (self.spelling, self.cursor.canonical.hash)
 
@@ -92,20 +137,17 @@ class Node:
     @cached_property
     def first_file(self) -> str:
         """The file of the first token; inside a macro, that of its use."""
-        file = self.cursor.extent.start.file
-        return "" if file is None else str(file.name)
+        return _file_of(self.cursor.extent.start)
 
     @cached_property
     def last_file(self) -> str:
         """The file of the last token; inside a macro, that of its use."""
-        file = self.cursor.extent.end.file
-        return "" if file is None else str(file.name)
+        return _file_of(self.cursor.extent.end)
 
     @cached_property
     def file(self) -> str:
         """The file the node stands in."""
-        file = self.cursor.location.file
-        return "" if file is None else str(file.name)
+        return _file_of(self.cursor.location)
 
     @cached_property
     def range(self) -> SourceRange:
@@ -120,23 +162,26 @@ class Node:
     @cached_property
     def binary_operator(self) -> str:
         """The operator of a binary or compound assignment expression."""
-        known = self.unit.operators.binary
-        if known is not None:
-            code = known(self.cursor)
+        code = self._operator_code("clang_getCursorBinaryOperatorKind")
+        if code is not None:
             return _BINARY[code] if 0 <= code < len(_BINARY) else ""
         return self._operator_between(self.children[0].end, self.children[1].start)
 
     @cached_property
     def unary_operator(self) -> str:
         """The operator of a unary expression; `x++` and `x--` are the postfix ones."""
-        known = self.unit.operators.unary
-        if known is not None:
-            code = known(self.cursor)
+        code = self._operator_code("clang_getCursorUnaryOperatorKind")
+        if code is not None:
             return _UNARY[code] if 0 <= code < len(_UNARY) else ""
         operand = self.children[0]
         if operand.start > self.start:
             return self._operator_between(self.start, operand.start)
         return "x" + self._operator_between(operand.end, self.end)
+
+    def _operator_code(self, function: str) -> int | None:
+        """The operator's number; None in a libclang older than 17, which lacks the function."""
+        known = getattr(self.unit.library, function, None)
+        return None if known is None else int(known(self.cursor))
 
     def _operator_between(self, start: int, end: int) -> str:
         """The operator as the text has it, for a libclang that does not tell operators."""
@@ -168,7 +213,21 @@ class Node:
 
     def evaluate(self) -> int | float | None:
         """The value of a constant expression, or None if clang does not know it."""
-        return self.unit.evaluate(self.cursor)
+        library = self.unit.library
+        result = library.clang_Cursor_Evaluate(self.cursor)
+        if not result:
+            return None
+        try:
+            kind = library.clang_EvalResult_getKind(result)
+            if kind == _EVALUATED_FLOATING:
+                return float(library.clang_EvalResult_getAsDouble(result))
+            if kind != _EVALUATED_INTEGER:
+                return None
+            if library.clang_EvalResult_isUnsignedInt(result):
+                return int(library.clang_EvalResult_getAsUnsigned(result))
+            return int(library.clang_EvalResult_getAsLongLong(result))
+        finally:
+            library.clang_EvalResult_dispose(result)
 
     def walk(self) -> Iterator[Node]:
         """This node and all nodes below it, in pre-order."""
@@ -179,12 +238,11 @@ class Node:
             waiting.extend(reversed(node.children))
 
 
-@dataclass(frozen=True)
-class _Operators:
-    """libclang's functions that tell operators; None in a libclang older than 17."""
-
-    binary: Any
-    unary: Any
+def strip(node: Node) -> Node:
+    """The node without parentheses and implicit conversions."""
+    while node.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR) and len(node.children) == 1:
+        node = node.children[0]
+    return node
 
 
 @dataclass
@@ -195,7 +253,6 @@ class ClangUnit:
     main: str
     texts: dict[str, bytes] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
-    operators: _Operators = field(default_factory=lambda: _find_operators())
     library: Any = field(default_factory=lambda: _raw_library())
     _uses: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     _skipped: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
@@ -233,7 +290,7 @@ class ClangUnit:
             for cursor in self.handle.cursor.get_children():
                 if cursor.kind == CursorKind.MACRO_INSTANTIATION:
                     extent = cursor.extent
-                    if extent.start.file is not None and str(extent.start.file.name) == path:
+                    if _file_of(extent.start) == path:
                         ranges.append((int(extent.start.offset), int(extent.end.offset)))
             self._uses[path] = tuple(_outermost(ranges))
         return self._uses[path]
@@ -245,8 +302,7 @@ class ClangUnit:
         for cursor in self.handle.cursor.get_children():
             if cursor.kind != CursorKind.MACRO_DEFINITION:
                 continue
-            name, file = str(cursor.spelling), cursor.location.file
-            path = "" if file is None else str(file.name)
+            name, path = str(cursor.spelling), _file_of(cursor.location)
             if path not in system:
                 # Macros of the compiler, and those of options, have no file.
                 system[path] = bool(path) and self.is_system(path)
@@ -273,10 +329,7 @@ class ClangUnit:
         """Whether the file comes from a system folder."""
         file = cindex.File.from_name(self.handle, os.fsencode(path))
         location = cindex.SourceLocation.from_offset(self.handle, file, 0)
-        function = self.library.clang_Location_isInSystemHeader
-        function.argtypes = [cindex.SourceLocation]
-        function.restype = ctypes.c_int
-        return bool(function(location))
+        return bool(self.library.clang_Location_isInSystemHeader(location))
 
     def position(self, path: str, offset: int) -> Position:
         """Line and column of a byte offset."""
@@ -295,15 +348,13 @@ class ClangUnit:
         return self._skipped[path]
 
     def _skipped_once(self, path: str) -> tuple[tuple[int, int], ...]:
-        function = self.library.clang_getSkippedRanges
-        function.argtypes = [cindex.TranslationUnit, cindex.c_object_p]
         file = cindex.File.from_name(self.handle, os.fsencode(path))
-        return tuple((start, end) for _, start, end in self._ranges(function, file))
+        ranges = self._ranges(self.library.clang_getSkippedRanges, file)
+        return tuple((start, end) for _, start, end in ranges)
 
     def _skipped_each_time(self, path: str, times: int) -> tuple[tuple[int, int], ...]:
-        function = self.library.clang_getAllSkippedRanges
-        function.argtypes = [cindex.TranslationUnit]
-        ranges = [(start, end) for file, start, end in self._ranges(function) if file == path]
+        listed = self._ranges(self.library.clang_getAllSkippedRanges)
+        ranges = [(start, end) for file, start, end in listed if file == path]
         functions = [
             (node.start, node.end)
             for node in self.file_scope()
@@ -318,8 +369,6 @@ class ClangUnit:
 
     def _ranges(self, function: Any, *arguments: Any) -> list[tuple[str, int, int]]:
         """The ranges that a function of libclang lists, each with its file."""
-        function.restype = ctypes.POINTER(_RangeList)
-        self.library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
         listed = function(self.handle, *arguments)
         ranges = [listed.contents.ranges[i] for i in range(listed.contents.count)]
         offsets = [(str(r.start.file.name), int(r.start.offset), int(r.end.offset)) for r in ranges]
@@ -328,18 +377,16 @@ class ClangUnit:
 
     def initializer(self, variable: Node) -> Node | None:
         """The initialiser of a variable's declaration, or None."""
-        function = self.library.clang_Cursor_getVarDeclInitializer
-        function.argtypes = [cindex.Cursor]
-        function.restype = cindex.Cursor
-        cursor = function(variable.cursor)
+        cursor = self.library.clang_Cursor_getVarDeclInitializer(variable.cursor)
         if cursor.kind.is_invalid():
             return None
         cursor._tu = variable.cursor._tu
         return Node(cursor, self)
 
-    def evaluate(self, cursor: Any) -> int | float | None:
-        """The value of the constant expression at `cursor`."""
-        return _evaluate(self.library, cursor)
+
+def _file_of(location: Any) -> str:
+    """The file of a location; empty if it has none."""
+    return "" if location.file is None else str(location.file.name)
 
 
 def _decoded(text: Any) -> str | None:
@@ -395,51 +442,30 @@ def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:
     return name, line.value, column.value, offset.value
 
 
-def _find_operators() -> _Operators:
-    functions: list[Any] = []
-    for name in ("clang_getCursorBinaryOperatorKind", "clang_getCursorUnaryOperatorKind"):
-        try:
-            function = getattr(_raw_library(), name)
-        except AttributeError:
-            functions.append(None)
-            continue
-        function.argtypes = [cindex.Cursor]
-        function.restype = ctypes.c_int
-        functions.append(function)
-    return _Operators(*functions)
-
-
 def _raw_library() -> Any:
     """libclang by a second handle, so that our argument types do not change the binding's."""
     library = ctypes.CDLL(cindex.conf.lib._name)
-    library.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
-    library.clang_Cursor_Evaluate.restype = ctypes.c_void_p
-    for name, result in (
-        ("clang_EvalResult_getKind", ctypes.c_int),
-        ("clang_EvalResult_isUnsignedInt", ctypes.c_uint),
-        ("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong),
-        ("clang_EvalResult_getAsLongLong", ctypes.c_longlong),
-        ("clang_EvalResult_getAsDouble", ctypes.c_double),
-        ("clang_EvalResult_dispose", None),
-    ):
-        function = getattr(library, name)
-        function.argtypes = [ctypes.c_void_p]
-        function.restype = result
+    for name, (arguments, result) in _FUNCTIONS.items():
+        function = getattr(library, name, None)
+        if function is not None:
+            function.argtypes, function.restype = arguments, result
     return library
 
 
-def _evaluate(library: Any, cursor: Any) -> int | float | None:
-    result = library.clang_Cursor_Evaluate(cursor)
-    if not result:
-        return None
-    try:
-        kind = library.clang_EvalResult_getKind(result)
-        if kind == _EVALUATED_FLOATING:
-            return float(library.clang_EvalResult_getAsDouble(result))
-        if kind != _EVALUATED_INTEGER:
-            return None
-        if library.clang_EvalResult_isUnsignedInt(result):
-            return int(library.clang_EvalResult_getAsUnsigned(result))
-        return int(library.clang_EvalResult_getAsLongLong(result))
-    finally:
-        library.clang_EvalResult_dispose(result)
+#: libclang's functions that the binding lacks: types of arguments, and of the result.
+_FUNCTIONS: dict[str, tuple[list[Any], Any]] = {
+    "clang_getCursorBinaryOperatorKind": ([cindex.Cursor], ctypes.c_int),
+    "clang_getCursorUnaryOperatorKind": ([cindex.Cursor], ctypes.c_int),
+    "clang_Location_isInSystemHeader": ([cindex.SourceLocation], ctypes.c_int),
+    "clang_getSkippedRanges": ([cindex.TranslationUnit, cindex.c_object_p], ctypes.POINTER(_RangeList)),
+    "clang_getAllSkippedRanges": ([cindex.TranslationUnit], ctypes.POINTER(_RangeList)),
+    "clang_disposeSourceRangeList": ([ctypes.POINTER(_RangeList)], None),
+    "clang_Cursor_getVarDeclInitializer": ([cindex.Cursor], cindex.Cursor),
+    "clang_Cursor_Evaluate": ([cindex.Cursor], ctypes.c_void_p),
+    "clang_EvalResult_getKind": ([ctypes.c_void_p], ctypes.c_int),
+    "clang_EvalResult_isUnsignedInt": ([ctypes.c_void_p], ctypes.c_uint),
+    "clang_EvalResult_getAsUnsigned": ([ctypes.c_void_p], ctypes.c_ulonglong),
+    "clang_EvalResult_getAsLongLong": ([ctypes.c_void_p], ctypes.c_longlong),
+    "clang_EvalResult_getAsDouble": ([ctypes.c_void_p], ctypes.c_double),
+    "clang_EvalResult_dispose": ([ctypes.c_void_p], None),
+}

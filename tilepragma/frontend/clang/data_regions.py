@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import resolve_path
-from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
+from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node
+from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts
-from tilepragma.frontend.clang.regions import BoundStatement, PlacedDirective, RegionBuilder
-from tilepragma.frontend.clang.statement_lowering import StatementLowering
-from tilepragma.frontend.pragma.text_scan import declaration_start
-from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
+from tilepragma.frontend.clang.regions import BoundStatement, PlacedDirective, RegionBuilder, enclosing_of
+from tilepragma.ir.directives import Construct, DataDirective, Section
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.loop_tree import DataRegion, Enclosing, Kernel
-
-_LOOPS = {CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT}
+from tilepragma.ir.loop_tree import DataRegion, Kernel
 
 
 def data_regions(
@@ -37,14 +34,14 @@ def data_regions(
 def _region(builder: RegionBuilder, placed: PlacedDirective, kernels: Sequence[Kernel]) -> DataRegion:
     directive = placed.data
     assert directive is not None
-    what = "#pragma tilek " + (directive.construct.value if isinstance(directive, DataDirective) else "wait")
+    what = f"#pragma tilek {directive.construct.value}"
     offset = placed.range.start.offset
     for kernel in kernels:
         if kernel.range.file == placed.path and kernel.range.start.offset <= offset < kernel.range.end.offset:
             raise source_error(
                 placed.range, f"'{what}' cannot stand inside a kernel", "put it before or after the kernel"
             )
-    if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:
+    if directive.construct is Construct.DATA:
         if placed.statement is None:
             raise source_error(placed.range, f"no statement follows '{what}'", "put it before a block '{ … }'")
         bound = builder.bind(placed, placed.statement, what)
@@ -56,24 +53,21 @@ def _region(builder: RegionBuilder, placed: PlacedDirective, kernels: Sequence[K
         objects = _objects(builder, facts, directive, offset)
         _require_block(facts, placed, what)
         range_ = SourceRange(placed.range.start, placed.range.start)
-        function = facts.node
-        insertion = declaration_start(builder.unit.text(placed.path), function.start)
-        enclosing = Enclosing(function.spelling, placed.path, insertion)
+        enclosing = enclosing_of(facts.node, placed.path)
     return DataRegion(directive, objects, enclosing, range_)
 
 
 def _objects(
-    builder: RegionBuilder, facts: FunctionFacts, directive: DataDirective | WaitDirective, offset: int
+    builder: RegionBuilder, facts: FunctionFacts, directive: DataDirective, offset: int
 ) -> tuple[tuple[str, DataObject], ...]:
     """Each section's path with its object; reports unknown names."""
-    if isinstance(directive, WaitDirective):
-        return ()
-    context = Context(builder.unit, builder.diagnostics, builder.types, builder.functions, facts, is_region=True)
-    lower = StatementLowering(context).expressions.lower
+    context = Context(
+        builder.unit, builder.diagnostics, builder.types, builder.functions, facts, True, lower_expression
+    )
     objects: dict[str, DataObject] = {}
     for section in (s for clause in directive.clauses for s in clause.sections):
         try:
-            object_ = resolve_path(context, section, facts.node, offset, lower)
+            object_ = resolve_path(context, section, offset)
             _require_lengths(section, object_)
             objects[section.path] = object_
         except SourceError as refusal:
@@ -98,7 +92,7 @@ def _require_lengths(section: Section, object_: DataObject) -> None:
 def _require_block(facts: FunctionFacts, placed: PlacedDirective, what: str) -> None:
     """A standalone directive becomes a statement, so it must stand between statements."""
     offset = placed.range.start.offset
-    around = next(c for c in facts.node.children if c.kind == CursorKind.COMPOUND_STMT)
+    around = facts.node.body
     while True:
         inner = next((c for c in around.children if c.start < offset < c.end), None)
         if inner is None:
@@ -127,12 +121,8 @@ def _refuse_exits(bound: BoundStatement, what: str) -> None:
         )
 
 
-def exits(node: Node) -> list[Node]:
+def exits(node: Node, *, in_loop: bool = False, in_switch: bool = False) -> list[Node]:
     """The statements that leave `node` other than at its end."""
-    return _exits(node, in_loop=False, in_switch=False)
-
-
-def _exits(node: Node, in_loop: bool, in_switch: bool) -> list[Node]:
     kind = node.kind
     if kind in (CursorKind.RETURN_STMT, CursorKind.GOTO_STMT, CursorKind.INDIRECT_GOTO_STMT):
         return [node]
@@ -142,6 +132,6 @@ def _exits(node: Node, in_loop: bool, in_switch: bool) -> list[Node]:
         return [] if in_loop else [node]
     if kind.is_expression():
         return []
-    in_loop = in_loop or kind in _LOOPS
+    in_loop = in_loop or kind in LOOPS
     in_switch = in_switch or kind == CursorKind.SWITCH_STMT
-    return [exit_ for child in node.children for exit_ in _exits(child, in_loop, in_switch)]
+    return [exit_ for child in node.children for exit_ in exits(child, in_loop=in_loop, in_switch=in_switch)]

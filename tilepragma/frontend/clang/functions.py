@@ -6,16 +6,16 @@ from dataclasses import field
 
 from tilepragma.base.diagnostics import Diagnostics, source_error
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, Key, Node
+from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.implied_parameters import Implied, with_constness
-from tilepragma.frontend.clang.lowering_context import Context, Key, function_facts
+from tilepragma.frontend.clang.lowering_context import Context, function_facts
 from tilepragma.frontend.clang.object_names import NameTable
 from tilepragma.frontend.clang.objects import declare
-from tilepragma.frontend.clang.statement_lowering import StatementLowering
+from tilepragma.frontend.clang.statement_lowering import lower_function
 from tilepragma.frontend.clang.type_conversion import TypeConverter
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.loop_tree import Function
-from tilepragma.ir.types import RecordType
 
 
 @dataclass(frozen=True)
@@ -98,19 +98,12 @@ class FunctionCollector:
             self,
             function_facts(definition),
             is_region=False,
+            lowering=lower_expression,
             names=NameTable({name}),
         )
-        lowering = StatementLowering(context)
-        parameters = tuple(
-            declare(context, child, Scope.LOCAL, lowering.expressions.lower)
-            for child in definition.children
-            if child.kind == CursorKind.PARM_DECL
-        )
-        body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
-        result = self.types.convert(definition.cursor.result_type, definition.range)
-        if isinstance(result, RecordType):
-            context.records.add(result.spelling)
-        lowered = lowering.function_body(body)
+        parameters = tuple(declare(context, parameter, Scope.LOCAL) for parameter in definition.parameters)
+        result = context.convert(definition.cursor.result_type, definition.range)
+        lowered = lower_function(context, definition.body)
         known = tuple(self._lowered[callee].function for callee in context.callees)
         parameters, implied, lowered = with_constness(parameters, context.implied, lowered, known)
         function = Function(

@@ -1,27 +1,24 @@
-"""Statements between a region's kernels that may stay on the host: they touch no kernel array."""
+"""Statements between a region's kernels that may stay on the host: they touch no kernel array.
+
+Which array elements a region may write is told by the types of elements and by their arrays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
-from tilepragma.frontend.clang.element_writes import (
-    ElementWrites,
-    changed_operand,
-    element_name,
-    is_byte,
-    is_dereference,
-    types_in,
-)
-from tilepragma.frontend.clang.lowering_context import Key, strip
-from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Key, Node, TypeKind, strip
+from tilepragma.frontend.clang.lowering_context import changed_operand
+from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
 
-_COMPARISONS = ("==", "!=")
+_BYTES = (TypeKind.CHAR_S, TypeKind.CHAR_U, TypeKind.SCHAR, TypeKind.UCHAR)
+_IGNORED = re.compile(r"\b(?:const|volatile|restrict|unsigned|signed)\b\s*")
 _REFERENCES = (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR)
 _WAYS = (CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR, CursorKind.BINARY_OPERATOR)
 _ASSEMBLY = ("assembly may change any array, whose newest values may be on a device", "write the operation in C")
@@ -53,7 +50,7 @@ class HostText:
     """
 
     elements: frozenset[str]
-    writes: ElementWrites
+    writes: tuple[Node, ...]
     calls: bool = False
     reads: dict[str, Node] = field(default_factory=dict)
     _sets: list[tuple[Pointer, Pointer]] = field(default_factory=list)
@@ -61,20 +58,6 @@ class HostText:
     _read_first: dict[Pointer, int] = field(default_factory=dict)
     _called: dict[Key, SourceError | None] = field(default_factory=dict)
     _depth: int = 0
-
-    @staticmethod
-    def around(region: Node) -> HostText:
-        """The check for a region and its loops."""
-        types: set[str] = set()
-        read: dict[Pointer, int] = {}
-        for loop in (node for node in region.walk() if node.kind == CursorKind.FOR_STMT):
-            for node in loop.walk():
-                if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(node):
-                    types.update(types_in(node.type))
-                pointer = _pointer(node) if node.kind in _REFERENCES else None
-                if pointer is not None:
-                    read.setdefault(pointer, node.start)
-        return HostText(frozenset(types), ElementWrites.of(region), _read_first=read)
 
     def refusal(self, node: Node) -> SourceError | None:
         """Why a statement or expression cannot run on the host as it is, or None."""
@@ -122,7 +105,7 @@ class HostText:
                 self._set(target, right)
         elif kind in _REFERENCES and self._is_held(node.type):
             raise self._touching(node)
-        elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(node):
+        elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(node):
             self._element(node, changed=False)
         elif (changed := _changed_element(node)) is not None:
             self._element(changed, changed=True)
@@ -135,18 +118,18 @@ class HostText:
 
     def _element(self, node: Node, changed: bool) -> None:
         """Check an element; the host may read it if no kernel of the region writes it."""
-        touched = not self.elements.isdisjoint(types_in(node.type))
+        touched = not self.elements.isdisjoint(_types_in(node.type))
         if _is_any_byte(node) or (touched and (changed or is_array(node.type) or is_pointer(node.type))):
             raise self._touching(node)
         if not touched:
             self._look_inside(node)
         else:
-            write = self.writes.meeting(node)
+            write = _write_meeting(node, self.writes)
             if write is not None:
                 raise self._touching(node, write)
             self._look_on_the_way(node)
         if not changed:
-            for type_ in types_in(node.type):
+            for type_ in _types_in(node.type):
                 self.reads.setdefault(type_, node)
 
     def _look_on_the_way(self, node: Node) -> None:
@@ -162,25 +145,22 @@ class HostText:
             self._look(child)
 
     def _call(self, node: Node) -> None:
-        callee = strip(node.children[0]) if node.children else node
-        declaration = callee.declaration if callee.kind == CursorKind.DECL_REF_EXPR else None
-        if declaration is None or declaration.kind != CursorKind.FUNCTION_DECL:
+        declaration = node.called
+        if declaration is None:
             raise source_error(
                 node.range, "a function is called through a pointer here", "call it before or after the region"
             )
-        definition = declaration.cursor.get_definition()
-        is_defined = definition is not None and not node.unit.is_system(str(definition.location.file.name))
+        definition = declaration.definition
+        if definition is not None and node.unit.is_system(definition.file):
+            definition = None
         for place, argument in enumerate(node.children[1:]):
-            passed = _address_of(argument) if is_defined else None
-            if passed is not None and self._is_held(passed.type):
-                parameters = [
-                    child for child in Node(definition, node.unit).children if child.kind == CursorKind.PARM_DECL
-                ]
-                self._sets.append((_through(parameters[place]), passed))
+            passed = None if definition is None else _address_of(argument)
+            if definition is not None and passed is not None and self._is_held(passed.type):
+                self._sets.append((_through(definition.parameters[place]), passed))
             else:
                 self._argument(argument, declaration.spelling)
-        if is_defined:
-            self._body(Node(definition, node.unit), node)
+        if definition is not None:
+            self._body(definition, node)
         elif declaration.file and not node.unit.is_system(declaration.file):
             raise self._calling(node, f"'{declaration.spelling}'", "it is not defined in this file")
 
@@ -203,8 +183,7 @@ class HostText:
         if definition.key not in self._called:
             self._called[definition.key] = None
             self._depth += 1
-            body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
-            self._called[definition.key] = self.refusal(body)
+            self._called[definition.key] = self.refusal(definition.body)
             self._depth -= 1
         refusal = self._called[definition.key]
         if refusal is not None:
@@ -223,11 +202,11 @@ class HostText:
             return False
         if node.binary_operator == "=":
             return is_pointer(left.type)
-        return node.binary_operator in _COMPARISONS and self._named(right) is not None
+        return node.binary_operator in ("==", "!=") and self._named(right) is not None
 
     def _named(self, node: Node) -> Pointer | None:
         """The pointer that an expression names; in functions also what a parameter points to."""
-        if self._depth > 0 and is_dereference(node) and is_pointer(node.type):
+        if self._depth > 0 and _is_dereference(node) and is_pointer(node.type):
             parameter = strip(node.children[0]).declaration
             if parameter is not None and parameter.kind == CursorKind.PARM_DECL:
                 return _through(parameter)
@@ -249,7 +228,7 @@ class HostText:
         """Whether it is a pointer or an array that may lead to elements of the loops."""
         if not (is_pointer(type_) or is_array(type_)):
             return False
-        element = element_name(type_)
+        element = _element_name(type_)
         return element in self.elements or element == "void"
 
     def _touching(self, node: Node, write: Node | None = None) -> SourceError:
@@ -259,7 +238,7 @@ class HostText:
                 f"the newest values of '{_text(node)}' may be on a device",
                 "between loops, only set and compare pointers; do everything else before or after the region",
             )
-        write = write or self.writes.meeting(node)
+        write = write or _write_meeting(node, self.writes)
         why = "" if write is None else f": '{_text(write)}' is written in the region (line {write.range.start.line})"
         apart = write is None or _text(write).partition("[")[0] == _text(node).partition("[")[0]
         same = "" if apart else ", and may be the same memory"
@@ -270,25 +249,39 @@ class HostText:
         )
 
 
+def host_text(region: Node) -> HostText:
+    """The check for a region and its loops."""
+    types: set[str] = set()
+    read: dict[Pointer, int] = {}
+    for loop in (node for node in region.walk() if node.kind == CursorKind.FOR_STMT):
+        for node in loop.walk():
+            if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(node):
+                types.update(_types_in(node.type))
+            pointer = _pointer(node) if node.kind in _REFERENCES else None
+            if pointer is not None:
+                read.setdefault(pointer, node.start)
+    return HostText(frozenset(types), _written_places(region), _read_first=read)
+
+
 def _changed_element(node: Node) -> Node | None:
     """The array element that a node changes, wholly or in a member, or None."""
     changed = changed_operand(node)
     while changed is not None and changed.kind == CursorKind.MEMBER_REF_EXPR and changed.children:
         changed = strip(changed.children[0])
-    is_element = changed is not None and (changed.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or is_dereference(changed))
+    is_element = changed is not None and (changed.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(changed))
     return changed if is_element else None
 
 
 def _is_any_byte(node: Node) -> bool:
     """Whether the element is a byte behind a pointer, hence of an object of any type."""
     whole = strip(node.children[0])
-    return is_byte(node.type) and not is_array(whole.type) and whole.kind != CursorKind.STRING_LITERAL
+    return _is_byte(node.type) and not is_array(whole.type) and whole.kind != CursorKind.STRING_LITERAL
 
 
 def _may_change_bytes(type_: Any) -> bool:
     """Whether it is a pointer to characters that are not constant."""
     to = type_.get_canonical().get_pointee()
-    return is_byte(to) and not to.is_const_qualified()
+    return _is_byte(to) and not to.is_const_qualified()
 
 
 def _text(node: Node) -> str:
@@ -339,3 +332,108 @@ def _conditions(node: Node) -> Iterator[Node]:
         yield plain.children[0]
         for branch in plain.children[1:]:
             yield from _conditions(branch)
+
+
+# -- elements that a region writes
+
+
+def _written_places(region: Node) -> tuple[Node, ...]:
+    """The places that a region and the functions it calls assign.
+
+    Also arguments of unknown functions, which may write through the pointers that they get.
+    """
+    nodes: list[Node] = []
+    known: set[Key] = set()
+    pending = [region]
+    while pending:
+        for node in pending.pop().walk():
+            changed = changed_operand(node)
+            if changed is not None and _is_in_memory(changed):
+                nodes.append(changed)
+            if node.kind != CursorKind.CALL_EXPR:
+                continue
+            definition = None if node.called is None else node.called.definition
+            if definition is None:
+                nodes += [child for child in node.children[1:] if _may_be_written_through(child)]
+            elif definition.key not in known:
+                known.add(definition.key)
+                pending.append(definition)
+    return tuple(nodes)
+
+
+def _write_meeting(element: Node, writes: Iterable[Node]) -> Node | None:
+    """The first write that may hit the element by types (C99 6.5p7) and arrays, or None."""
+    types, root = set(_types_in(element.type)), _plain_root(element)
+    for write in writes:
+        write_root = _plain_root(write)
+        if root is not None and write_root is not None and root != write_root:
+            continue
+        written = set(_types_in(write.type))
+        if _is_byte(write.type) or "void" in written or not types.isdisjoint(written):
+            return write
+    return None
+
+
+def _plain_root(element: Node) -> Key | None:
+    """The array or struct variable that holds an element; None for one behind a pointer."""
+    node = strip(element)
+    while True:
+        if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            bases = [base for base in map(strip, node.children) if is_array(base.type)]
+            if not bases:
+                return None
+            node = bases[0]
+        elif node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+            node = strip(node.children[0])
+            if is_pointer(node.type):
+                return None
+        else:
+            break
+    declaration = node.declaration if node.kind == CursorKind.DECL_REF_EXPR else None
+    if declaration is None or declaration.kind != CursorKind.VAR_DECL or is_pointer(declaration.type):
+        return None
+    return declaration.key
+
+
+def _is_dereference(node: Node) -> bool:
+    """Whether the node is `*p`."""
+    return node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*"
+
+
+def _is_byte(type_: Any) -> bool:
+    """Whether the type is one of characters."""
+    return bool(type_.get_canonical().kind in _BYTES)
+
+
+def _element_name(type_: Any) -> str:
+    """The innermost type of pointers and arrays, without qualifiers and signs."""
+    element = type_.get_canonical()
+    while is_pointer(element) or is_array(element):
+        element = (element.get_pointee() if element.kind == TypeKind.POINTER else element.element_type).get_canonical()
+    return _IGNORED.sub("", str(element.spelling)).strip()
+
+
+def _types_in(type_: Any) -> Iterator[str]:
+    """The innermost type of pointers and arrays, and if it is a struct, its members' types."""
+    yield _element_name(type_)
+    element = type_.get_canonical()
+    while is_array(element):
+        element = element.element_type.get_canonical()
+    if is_record(element):
+        for member in element.get_fields():
+            yield from _types_in(member.type)
+
+
+def _is_in_memory(changed: Node) -> bool:
+    """Whether the place is more than a variable or its member; those always stay on the host."""
+    node = changed
+    while node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+        node = strip(node.children[0])
+    return bool(node.kind != CursorKind.DECL_REF_EXPR)
+
+
+def _may_be_written_through(argument: Node) -> bool:
+    type_ = argument.type.get_canonical()
+    if is_array(type_):
+        return True
+    return bool(is_pointer(type_) and not type_.get_pointee().is_const_qualified())

@@ -17,7 +17,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.lowering_context import Context
-from tilepragma.frontend.clang.objects import Lower, declare, external_object
+from tilepragma.frontend.clang.objects import declare, external_object
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
@@ -35,12 +35,11 @@ class Implied:
     range: SourceRange
 
 
-def implied_parameter(context: Context, declaration: Node, range_: SourceRange, lower: Lower) -> DataObject:
+def implied_parameter(context: Context, declaration: Node, range_: SourceRange) -> DataObject:
     """The parameter for a variable of the file. Raises SourceError for other variables."""
-    parent = declaration.cursor.semantic_parent
-    if parent is None or parent.kind != CursorKind.TRANSLATION_UNIT:
+    if not declaration.is_of_the_file:
         raise _foreign_variable(declaration.spelling, range_)
-    made = declare(context, declaration, Scope.LOCAL, lower)
+    made = declare(context, declaration, Scope.LOCAL)
     if made.storage is Storage.ROWS or not isinstance(made.element, ScalarType):
         del context.declared[declaration.key]
         raise _foreign_variable(declaration.spelling, range_)
@@ -79,16 +78,16 @@ def with_constness(
     return settled_parameters, settled_implied, with_objects(body, changed)
 
 
-def implied_argument(context: Context, implied: Implied, range_: SourceRange, lower: Lower) -> Access:
+def implied_argument(context: Context, implied: Implied, range_: SourceRange) -> Access:
     """The variable as a call's argument. Raises SourceError if a local variable hides its name."""
     declaration = implied.declaration
     if not context.is_region:
-        object_ = context.declared.get(declaration.key) or implied_parameter(context, declaration, range_, lower)
+        object_ = context.declared.get(declaration.key) or implied_parameter(context, declaration, range_)
     else:
         kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
         if any(node.kind in kinds and node.spelling == declaration.spelling for node in context.facts.node.walk()):
             raise _foreign_variable(declaration.spelling, range_)
-        object_ = external_object(context, declaration, declaration.spelling, declaration.type, range_, lower)
+        object_ = external_object(context, declaration, declaration.spelling, declaration.type, range_)
     type_: Type = object_.element
     if object_.storage is not Storage.SCALAR:
         for length in reversed(object_.lengths[1:]):

@@ -1,20 +1,40 @@
-"""The kernels of a file: one for a region, several if its loops end with conditions."""
+"""The kernels of a file: one for a region, several if its loops end with conditions.
+
+A region with loops such as `while (residual > tolerance)` is split. The loops inside become
+kernels. The text between them stays on the host: conditions, scalars, pointers that change places,
+output. The newest values of arrays may be on a device, so host text must name no array elements. A
+statement that does becomes a kernel, which runs as written with its arrays brought home. If that
+cannot be, the region is not split.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
 
-from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError, source_error
+from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import refuse_inner_variables
-from tilepragma.frontend.clang.cursor_tree import CursorKind
-from tilepragma.frontend.clang.objects import is_variable_length
-from tilepragma.frontend.clang.outlined_kernels import is_in_innermost_loop, may_be_split, split_region
+from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node
+from tilepragma.frontend.clang.data_regions import exits
+from tilepragma.frontend.clang.host_statements import HostText, Pointer, host_text
+from tilepragma.frontend.clang.lowering_context import Context, member_key
+from tilepragma.frontend.clang.objects import external_object, is_variable_length
 from tilepragma.frontend.clang.regions import BoundStatement, PlacedDirective, RegionBuilder
-from tilepragma.frontend.clang.statement_lowering import StatementLowering
-from tilepragma.ir.directives import LoopDirective
-from tilepragma.ir.loop_tree import Kernel
-from tilepragma.ir.traversal import loop_directives
+from tilepragma.frontend.clang.statement_lowering import lower_region
+from tilepragma.frontend.pragma.text_scan import skip_blank
+from tilepragma.ir.directives import KernelDirective, LoopDirective
+from tilepragma.ir.expressions import DataObject, Storage, integer
+from tilepragma.ir.loop_tree import Block, Exchanged, ForLoop, Kernel, Loop, Parts, While
+from tilepragma.ir.traversal import loop_directives, loops_in, walk
+
+_WHILES = (CursorKind.WHILE_STMT, CursorKind.DO_STMT)
+_LEAVING = (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
+_WORDS = {CursorKind.COMPOUND_STMT: b"{", CursorKind.IF_STMT: b"if", CursorKind.DO_STMT: b"do"}
+_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 
 
 def kernels(builder: RegionBuilder, directives: tuple[PlacedDirective, ...]) -> tuple[Kernel, ...]:
@@ -42,17 +62,17 @@ def _kernel(
     whole: Kernel | None = None
     try:
         context = builder.context(statement, loops, diagnostics)
-        body = StatementLowering(context).region(statement.node, statement.range)
+        body = lower_region(context, statement.node, statement.range)
         refuse_inner_variables(context, (directive, *loop_directives(body)), statement.node)
         whole = builder.kernel(context, body, directive, statement, name)
     except SourceError as refusal:
         diagnostics.add(refusal.diagnostic)
     refused = diagnostics.has_errors
-    if not may_be_split(statement.node, None if refused or whole is None else whole.body):
+    if not _may_be_split(statement.node, None if refused or whole is None else whole.body):
         builder.diagnostics.add_all(_grouped(diagnostics))
         return whole
     try:
-        parts = split_region(builder, directive, name, statement, loops, alone=refused)
+        parts = _split_region(builder, directive, name, statement, loops, alone=refused)
     except SourceError as refusal:
         return _refused(builder, placed, statement, None if refused else whole, diagnostics, refusal.diagnostic)
     if refused or whole is None:
@@ -117,7 +137,7 @@ def _refused(
         # What no kernel can hold may stay on the host, so report only what keeps it from there.
         # Innermost loops never stay on the host.
         is_kernel_fault = why in diagnostics or any(
-            is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics
+            _is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics
         )
         builder.diagnostics.add_all(_grouped(diagnostics) if is_kernel_fault else (_with_cause(why, diagnostics),))
         return None
@@ -128,3 +148,299 @@ def _refused(
         builder.diagnostics.add(Diagnostic(Severity.ERROR, placed.range, message, (reason, *why.notes)))
         return None
     return replace(whole, split_refusal=why)
+
+
+# -- splitting
+
+
+def _may_be_split(region: Node, body: Block | None) -> bool:
+    """Whether loops around loops end with conditions, or there is no `body` (a single kernel)."""
+    if body is not None:
+        return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in walk(body))
+    return any(node.kind in LOOPS and _has_loop(node) for node in region.walk())
+
+
+def _is_in_innermost_loop(region: Node, range_: SourceRange) -> bool:
+    """Whether the range lies in an innermost loop of the region."""
+    offset = range_.start.offset
+    innermost = (node for node in region.walk() if node.kind in LOOPS and not _has_loop(node))
+    return any(node.file == range_.file and node.start <= offset < node.end for node in innermost)
+
+
+def _split_region(
+    builder: RegionBuilder,
+    directive: KernelDirective,
+    name: str,
+    statement: BoundStatement,
+    loops: Mapping[int, LoopDirective],
+    *,
+    alone: bool,
+) -> Parts:
+    """The parts of a region. Raises SourceError for text that fits neither host nor kernel."""
+    if directive.asynchronous is not None or directive.asynchronous_default:
+        raise source_error(
+            directive.range,
+            "'async' cannot be kept here: the host looks at what kernels compute to know whether a loop goes on",
+            "remove it, or put the kernel before the loops inside",
+        )
+    for leaving in exits(statement.node):
+        raise source_error(leaving.range, "this would leave the region", "set a variable and test it after the region")
+    splitting = _Splitting(builder, directive, statement, loops)
+    splitting.statement(statement.path, conditional=False)
+    if not splitting.pieces:
+        raise source_error(statement.range, "it has no loop inside that could be a kernel")
+    splitting.check_places()
+    return splitting.parts(name, alone)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A statement that becomes a kernel, not yet named. `conditional`: the host may skip it."""
+
+    statement: BoundStatement
+    kernel: Kernel
+    diagnostics: Diagnostics
+    conditional: bool
+
+
+@dataclass
+class _Splitting:
+    """Walks through a region and collects the statements that become kernels."""
+
+    builder: RegionBuilder
+    directive: KernelDirective
+    region: BoundStatement
+    loops: Mapping[int, LoopDirective]
+    pieces: list[_Piece] = field(default_factory=list)
+    shared: set[int] = field(default_factory=set)
+    """where several statements come out of one macro"""
+    host: HostText = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.host = host_text(self.region.node)
+
+    def statement(self, path: tuple[Node, ...], conditional: bool) -> None:
+        """Assign one statement to kernels or the host."""
+        node = path[-1]
+        if self._is_macro(node) and _has_loop(node) and path != self.region.path:
+            diagnostics = Diagnostics()
+            self._take(self._piece(path, conditional, diagnostics), diagnostics)
+        elif node.kind == CursorKind.COMPOUND_STMT:
+            starts = Counter(child.start for child in node.children)
+            self.shared |= {start for start, count in starts.items() if count > 1}
+            for child in node.children:
+                self.statement((*path, child), conditional)
+        elif node.kind in _WHILES and _has_loop(node):
+            self._host_loop(path, conditional)
+        elif node.kind == CursorKind.FOR_STMT:
+            self._for(path, conditional)
+        elif node.kind == CursorKind.IF_STMT and (_has_loop(node) or exits(node)):
+            self._value(node.children[0], "this condition")
+            for branch in node.children[1:]:
+                self.statement((*path, branch), conditional=True)
+        elif node.kind not in _LEAVING:
+            self._leaf(path, conditional)
+
+    def _is_macro(self, node: Node) -> bool:
+        """Whether a macro makes the block, condition or do loop, so that its parts have no text."""
+        word = _WORDS.get(node.kind)
+        return word is not None and not self.builder.unit.text(node.file).startswith(word, node.start)
+
+    def _host_loop(self, path: tuple[Node, ...], conditional: bool) -> None:
+        """A loop that the host runs: its header is host text, its body is split."""
+        node = path[-1]
+        clauses = self.loops.get(node.start)
+        if clauses is not None and (clauses.tiles or clauses.independent or clauses.collapse > 1 or clauses.reductions):
+            raise source_error(
+                clauses.range,
+                "this loop runs on the host, so that it has no tiles",
+                "put the directive before a loop inside",
+            )
+        body = node.children[0] if node.kind == CursorKind.DO_STMT else node.children[-1]
+        for part in node.children:
+            if part != body:
+                self._value(part, "the head of this loop")
+        self.statement((*path, body), conditional)
+
+    def _for(self, path: tuple[Node, ...], conditional: bool) -> None:
+        """A countable loop becomes a kernel; others run on the host, as the region's loop does."""
+        if path == self.region.path:
+            self._host_loop(path, conditional)
+            return
+        diagnostics = Diagnostics()
+        piece = self._piece(path, conditional, diagnostics)
+        counted = piece is not None and isinstance(piece.kernel.body.statements[0], Loop)
+        if not counted and _has_loop(path[-1]):
+            known = len(self.pieces)
+            try:
+                self._host_loop(path, conditional)
+                return
+            except SourceError:
+                if piece is None:
+                    raise
+                del self.pieces[known:]
+        self._take(piece, diagnostics)
+
+    def _leaf(self, path: tuple[Node, ...], conditional: bool) -> None:
+        """A host statement, or a kernel if it names array elements."""
+        node = path[-1]
+        refusal = self.host.refusal(node)
+        if refusal is None:
+            return
+        if node.kind == CursorKind.DECL_STMT or exits(node):
+            raise refusal
+        piece = self._piece(path, conditional, Diagnostics())
+        if piece is None:
+            raise refusal
+        self.pieces.append(piece)
+
+    def _value(self, node: Node, what: str) -> None:
+        refusal = self.host.refusal(node)
+        if refusal is None:
+            return
+        diagnostic = refusal.diagnostic
+        raise SourceError(replace(diagnostic, message=f"{what} is the host's: {diagnostic.message}"))
+
+    def _take(self, piece: _Piece | None, diagnostics: Diagnostics) -> None:
+        if piece is None:
+            raise SourceError(next(diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR))
+        self.pieces.append(piece)
+
+    def _piece(self, path: tuple[Node, ...], conditional: bool, diagnostics: Diagnostics) -> _Piece | None:
+        """The statement as a kernel; None if it cannot be one, with the reason in `diagnostics`."""
+        statement = self.builder.bound(self.region.facts, path)
+        context = self.builder.context(statement, self.loops, diagnostics)
+        try:
+            body = lower_region(context, statement.node, statement.range)
+            directive = replace(_narrowed(self.directive, context.used), range=self._place(statement))
+            refuse_inner_variables(context, (directive, *loop_directives(body)), statement.node)
+            kernel = self.builder.kernel(context, body, directive, statement, "")
+        except SourceError as refusal:
+            diagnostics.add(refusal.diagnostic)
+        if diagnostics.has_errors or not body.statements:
+            return None
+        return _Piece(statement, kernel, diagnostics, conditional)
+
+    def _place(self, statement: BoundStatement) -> SourceRange:
+        """Where a directive would stand: before other tools' pragmas for the statement."""
+        text, start = self.builder.unit.text(statement.range.file), statement.range.start.offset
+        for pragma in _PRAGMA.finditer(text, statement.path[-2].start, start):
+            if skip_blank(text, pragma.start()) == start:
+                position = self.builder.unit.position(statement.range.file, pragma.start())
+                return SourceRange(position, position)
+        return SourceRange(statement.range.start, statement.range.start)
+
+    def check_places(self) -> None:
+        """Refuse several kernels in one macro use."""
+        ends = 0
+        for piece in self.pieces:
+            range_ = piece.statement.range
+            start = range_.start.offset
+            if range_.file != self.region.range.file or start < ends or start in self.shared:
+                raise source_error(
+                    range_, "several statements come out of one macro here", "write these statements without the macro"
+                )
+            ends = range_.end.offset
+
+    def parts(self, name: str, alone: bool) -> Parts:
+        """The kernels and host text of the region."""
+        for piece in self.pieces:
+            self.builder.diagnostics.add_all(piece.diagnostics)
+        kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
+        context = self.builder.context(self.region, self.loops, self.builder.diagnostics)
+        blocks = []
+        for piece in self.pieces:
+            block = lower_region(context, piece.statement.node, piece.statement.range)
+            blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
+        body = Block(tuple(statement for block in blocks for statement in block.statements), self.region.range)
+        exchanged = tuple(self._exchanged(context))
+        data = self.builder.kernel(context, body, self.directive, self.region, name)
+        changed = frozenset(object_ for object_ in context.used.values() if self._changes(context, object_))
+        reads = tuple(self.builder.types.convert(read.type, read.range) for read in self.host.reads.values())
+        return Parts(kernels, alone, data, changed, exchanged, reads)
+
+    def _named(self, piece: _Piece, wanted: str) -> Kernel:
+        """The kernel of a piece, which may be split again."""
+        kernel = replace(piece.kernel, name=self.builder.kernel_name(wanted))
+        if not _may_be_split(piece.statement.node, kernel.body):
+            return kernel
+        try:
+            parts = _split_region(self.builder, kernel.directive, kernel.name, piece.statement, self.loops, alone=False)
+        except SourceError as refusal:
+            return replace(kernel, split_refusal=refusal.diagnostic)
+        return replace(kernel, parts=parts)
+
+    def _changes(self, context: Context, object_: DataObject) -> bool:
+        """Whether a scalar may have several values in the region, or the object begins in it."""
+        facts, range_ = self.region.facts, self.region.range
+        root = context.roots[object_.host]
+        start, end = range_.start.offset, range_.end.offset
+        if root.file == range_.file and start <= root.start < end:
+            return True
+        if object_.storage is not Storage.SCALAR:
+            return False
+        members = re.split(r"->|\.", object_.host)[1:]
+        keys = [root.key, *(member_key(member) for member in members)]
+        hidden = self.host.calls and not object_.const and not (root.is_local and not members)
+        return hidden or root.key in facts.address_taken or any(facts.written_from(key, start, end) for key in keys)
+
+    def _exchanged(self, context: Context) -> Iterator[Exchanged]:
+        """The groups of arrays whose pointers are set to each other."""
+        used = dict(context.used)
+        for group in self.host.groups():
+            known = tuple(used[pointer.host] for pointer in group if pointer.host in used)
+            with context.without_use():
+                there = tuple(
+                    external_object(context, pointer.declaration, pointer.host, pointer.type, pointer.range)
+                    for pointer in group
+                    if self._exists_before(pointer) and self.host.has_value_before(pointer)
+                )
+            if known:
+                yield Exchanged(known, there)
+
+    def _exists_before(self, pointer: Pointer) -> bool:
+        """Whether the pointer is a variable that exists where the region begins."""
+        declaration, range_ = pointer.declaration, self.region.range
+        parent = Node(declaration.cursor.semantic_parent, declaration.unit)
+        if parent.key != self.region.facts.node.key and not declaration.is_of_the_file:
+            return False
+        return not (declaration.file == range_.file and range_.start.offset <= declaration.start < range_.end.offset)
+
+
+def _narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:
+    """The region's directive for one kernel: without unused variables, `live` and waits."""
+    names = {"".join(host.split()) for host in used}
+    data = [
+        replace(
+            clause,
+            name="data",
+            live=None,
+            sections=tuple(section for section in clause.sections if "".join(section.path.split()) in names),
+        )
+        for clause in directive.data
+    ]
+    reductions = [replace(reduction, names=_known(reduction.names, names)) for reduction in directive.reductions]
+    privates = [replace(private, names=_known(private.names, names)) for private in directive.privates]
+    return replace(
+        directive,
+        data=tuple(clause for clause in data if clause.sections),
+        reductions=tuple(reduction for reduction in reductions if reduction.names),
+        privates=tuple(private for private in privates if private.names),
+        waits=(),
+        wait_all=False,
+    )
+
+
+def _known(names: Iterable[str], used: set[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name in used)
+
+
+def _has_loop(node: Node) -> bool:
+    pending = list(node.children)
+    while pending:
+        child = pending.pop()
+        if child.kind == CursorKind.FOR_STMT:
+            return True
+        if child.kind != CursorKind.StmtExpr:  # loops in a value are no statements of the region
+            pending += child.children
+    return False

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
-from tilepragma.frontend.clang.lowering_context import FunctionFacts, Key, strip
+from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Key, Node, TypeKind, strip
+from tilepragma.frontend.clang.lowering_context import FunctionFacts
 from tilepragma.frontend.pragma.text_scan import header_semicolons
 
-_LOOPS = {CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT}
 _UNSTRUCTURED = {
     CursorKind.GOTO_STMT,
     CursorKind.INDIRECT_GOTO_STMT,
@@ -70,9 +69,7 @@ class Liveness:
 
     def read_after(self, declaration: Node, members: tuple[str, ...] = ()) -> bool:
         """Whether the variable's or member's value may be read after the region; true in doubt."""
-        parent = declaration.cursor.semantic_parent
-        automatic = parent is not None and parent.kind == CursorKind.FUNCTION_DECL
-        if not automatic or declaration.cursor.storage_class.name in ("STATIC", "EXTERN"):
+        if not declaration.is_local or declaration.storage in ("STATIC", "EXTERN"):
             return True
         variable = _Variable(declaration.key, members)
         if self._is_addressed(self.facts.node, variable):
@@ -135,7 +132,7 @@ class Liveness:
                     return False
                 if parent.start < declaration.start < parent.end:
                     return False
-            elif parent.kind in _LOOPS and _around(parent, variable) is _Effect.READS:
+            elif parent.kind in LOOPS and _around(parent, variable) is _Effect.READS:
                 return True
         return False
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, Protocol
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
+from tilepragma.base.source_ranges import SourceRange
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node, strip
 from tilepragma.frontend.clang.object_names import NameTable
 from tilepragma.frontend.clang.type_conversion import TypeConverter, is_array, is_pointer, is_record
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Declarator, Function
-
-Key = tuple[str, int]
-WRITING_UNARY = ("x++", "x--", "++", "--")
-
-
-def strip(node: Node) -> Node:
-    """The node without parentheses and implicit conversions."""
-    while node.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR) and len(node.children) == 1:
-        node = node.children[0]
-    return node
+from tilepragma.ir.types import RecordType, Type
 
 
 @dataclass(frozen=True)
@@ -49,22 +43,30 @@ def member_key(name: str) -> Key:
     return (f".{name}", 0)
 
 
+def changed_operand(node: Node, *, addressed: bool = True) -> Node | None:
+    """The operand that an assignment, `++` or `--` changes, or None.
+
+    With `addressed` also that of which `&` takes the address.
+    """
+    if node.kind in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
+        operator = node.binary_operator
+        changes = operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
+    else:
+        changes = node.kind == CursorKind.UNARY_OPERATOR and (
+            node.unary_operator in ("x++", "x--", "++", "--") or (addressed and node.unary_operator == "&")
+        )
+    return strip(node.children[0]) if changes else None
+
+
 def function_facts(function: Node) -> FunctionFacts:
     """Collect the facts of one function definition."""
     facts = FunctionFacts(function, {}, set())
     for node in function.walk():
-        if node.kind in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
-            operator = node.binary_operator
-            writes = operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
-            target = strip(node.children[0]) if writes else None
-        elif node.kind == CursorKind.UNARY_OPERATOR:
-            operator = node.unary_operator
-            target = strip(node.children[0]) if operator in WRITING_UNARY else None
+        if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
             operand = strip(node.children[0])
-            if operator == "&" and operand.kind == CursorKind.DECL_REF_EXPR and operand.declaration is not None:
+            if operand.kind == CursorKind.DECL_REF_EXPR and operand.declaration is not None:
                 facts.address_taken.add(operand.declaration.key)
-        else:
-            continue
+        target = changed_operand(node, addressed=False)
         if target is None:
             continue
         position = node.start if node.first_file == function.file else None
@@ -116,12 +118,9 @@ def _changed_roots(region: Node) -> set[Key]:
     """The variables whose members the region assigns, or whose members' addresses it takes."""
     keys: set[Key] = set()
     for node in region.walk():
-        changes = node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
-        changes |= node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator == "="
-        changes |= node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in (*WRITING_UNARY, "&")
-        if not changes:
+        target = changed_operand(node)
+        if target is None:
             continue
-        target = strip(node.children[0])
         while target.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and is_array(strip(target.children[0]).type):
             target = strip(target.children[0])
         root = _path_root(target) if target.kind == CursorKind.MEMBER_REF_EXPR else target
@@ -172,7 +171,8 @@ class Context:
     statement expressions, `aliases` the storage_accesses.Pointer of each local pointer that never
     changes. `constants` are outside constants that a called function copies, `implied` the
     parameters for other outside variables that it uses. `block_end` is where the current block
-    ends. `is_region` is false in called functions, which see nothing outside.
+    ends. `is_region` is false in called functions, which see nothing outside. `lowering` lowers an
+    expression in a context.
     """
 
     unit: ClangUnit
@@ -181,6 +181,7 @@ class Context:
     functions: Functions
     facts: FunctionFacts
     is_region: bool
+    lowering: Callable[[Context, Node], Expression]
     whole: set[Key] = field(default_factory=set)
     loops: dict[int, LoopDirective] = field(default_factory=dict)
     names: NameTable = field(default_factory=NameTable)
@@ -197,6 +198,27 @@ class Context:
     implied: list[Any] = field(default_factory=list)
     loop_count: int = 0
     block_end: int = 0
+
+    def lower(self, node: Node) -> Expression:
+        """The IR of an expression. Raises SourceError, located, with a remedy."""
+        return self.lowering(self, node)
+
+    def convert(self, clang_type: Any, range_: SourceRange) -> Type:
+        """The IR's type of a value; the kernel needs the record. Raises SourceError."""
+        type_ = self.types.convert(clang_type, range_)
+        if isinstance(type_, RecordType):
+            self.records.add(type_.spelling)
+        return type_
+
+    @contextmanager
+    def without_use(self) -> Iterator[None]:
+        """Outside objects that are looked at inside do not count as used by the body."""
+        used = dict(self.used)
+        try:
+            yield
+        finally:
+            self.used.clear()
+            self.used.update(used)
 
     def key_of(self, object_: DataObject) -> Key | None:
         """The declaration that an object was made from; for a member path, that of its root."""

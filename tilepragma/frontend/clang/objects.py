@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.constant_arrays import table_values
-from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
-from tilepragma.frontend.clang.lowering_context import Context, strip
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind, strip
+from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
+from tilepragma.ir.evaluation import operation
 from tilepragma.ir.expressions import (
+    TABLE_BYTES,
     Access,
     Assignment,
     Call,
@@ -28,14 +29,10 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import Declarator, Initializer
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, PointerType, RecordType, VoidType
-
-#: Lowers an expression node; the caller provides it.
-Lower = Callable[[Node], Expression]
+from tilepragma.ir.types import DOUBLE, INT, PointerType, ScalarKind, ScalarType, VoidType
 
 #: Types that hold all numbers below 2^31.
 _INTEGERS = {TypeKind.INT, TypeKind.UINT, TypeKind.LONG, TypeKind.ULONG, TypeKind.LONGLONG, TypeKind.ULONGLONG}
-_KNOWN_OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 @dataclass(frozen=True)
@@ -50,17 +47,15 @@ class _Shape:
     restrict: bool
 
 
-def external_object(
-    context: Context, declaration: Node, host: str, clang_type: Any, range_: SourceRange, lower: Lower
-) -> DataObject:
+def external_object(context: Context, declaration: Node, host: str, clang_type: Any, range_: SourceRange) -> DataObject:
     """The object for an outside variable, or for its member path `host`, of type `clang_type`."""
     known = context.known.get(host)
     if known is None:
-        known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL, lower)
+        known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL)
         if host == declaration.spelling and is_array(declaration.type) and is_constant(declaration):
             initializer = declaration.unit.initializer(declaration)
-            values = () if initializer is None else table_values(known, initializer)
-            known = replace(known, table=_is_of_the_file(declaration), values=values)
+            values = () if initializer is None else _table_values(known, initializer)
+            known = replace(known, table=declaration.is_of_the_file, values=values)
         context.known[host] = known
         context.roots[host] = declaration
     context.used.setdefault(host, known)
@@ -78,9 +73,9 @@ def pointer_test(context: Context, declaration: Node, pointer: str, range_: Sour
     return context.known[host]
 
 
-def declare(context: Context, declaration: Node, scope: Scope, lower: Lower) -> DataObject:
+def declare(context: Context, declaration: Node, scope: Scope) -> DataObject:
     """The object for a variable declared in the region, or for a parameter of a called function."""
-    made = _make(context, declaration, declaration.spelling, declaration.type, declaration.range, scope, lower)
+    made = _make(context, declaration, declaration.spelling, declaration.type, declaration.range, scope)
     context.declared[declaration.key] = made
     return made
 
@@ -124,53 +119,45 @@ def known_value(node: Node) -> int | None:
     if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
         if node.declaration.kind == CursorKind.VAR_DECL:
             return known_number(node.declaration)
-    elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in _KNOWN_OPERATORS:
+    elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in ("+", "-", "*"):
         left, right = (known_value(child) for child in node.children)
-        known = None if left is None or right is None else _KNOWN_OPERATORS[node.binary_operator](left, right)
+        known = None if left is None or right is None else operation(node.binary_operator, left, right)
         # Beyond, C's types may change the number.
         return known if known is not None and 0 <= known < 2**31 else None
     value = node.evaluate() if _is_integer(node.type) else None
     return value if isinstance(value, int) else None
 
 
-def _is_of_the_file(declaration: Node) -> bool:
-    parent = declaration.cursor.semantic_parent
-    return parent is not None and bool(parent.kind == CursorKind.TRANSLATION_UNIT)
-
-
-def copied_constant(context: Context, declaration: Node, lower: Lower) -> DataObject | None:
+def copied_constant(context: Context, declaration: Node) -> DataObject | None:
     """A called function's copy of a constant of the file; None if `declaration` is no constant."""
-    definition = declaration.cursor.get_definition()
-    node = declaration if definition is None else Node(definition, declaration.unit)
+    node = declaration.definition or declaration
     initializer = node.unit.initializer(node)
     if initializer is None or not is_constant(node):
         return None
-    value = lower_initializer(initializer, lower)
-    object_ = declare(context, node, Scope.LOCAL, lower)
+    value = lower_initializer(context, initializer)
+    object_ = declare(context, node, Scope.LOCAL)
     context.declared[declaration.key] = object_
     context.constants.append(Declarator(object_, value))
     return object_
 
 
-def lower_initializer(node: Node, lower: Lower) -> Initializer:
+def lower_initializer(context: Context, node: Node) -> Initializer:
     """The initialiser behind the `=` of a declaration. Raises SourceError for designators."""
     if node.kind == CursorKind.INIT_LIST_EXPR:
         for item in node.children:
             if item.kind == CursorKind.UNEXPOSED_EXPR and len(item.children) > 1:
                 raise source_error(item.range, "a designator cannot be used in a kernel", "give all values in order")
-        return tuple(lower_initializer(item, lower) for item in node.children)
-    return lower(node)
+        return tuple(lower_initializer(context, item) for item in node.children)
+    return context.lower(node)
 
 
 def _make(
-    context: Context, declaration: Node, host: str, clang_type: Any, range_: SourceRange, scope: Scope, lower: Lower
+    context: Context, declaration: Node, host: str, clang_type: Any, range_: SourceRange, scope: Scope
 ) -> DataObject:
     shape = _shape(clang_type, host, range_)
-    element = context.types.convert(shape.element, range_)
+    element = context.convert(shape.element, range_)
     if isinstance(element, (PointerType, VoidType)):
         raise source_error(range_, f"'{host}' points to data of no known size", "give it the type of what it points to")
-    if isinstance(element, RecordType):
-        context.records.add(element.spelling)
     if _is_volatile(clang_type) or shape.element.is_volatile_qualified():
         raise source_error(
             range_,
@@ -180,7 +167,7 @@ def _make(
     if shape.storage is Storage.ROWS:
         lengths: tuple[Expression | None, ...] = (None,) * shape.rank
     elif shape.storage is Storage.CONTIGUOUS:
-        lengths = _lengths(context, declaration, shape, range_, scope, lower)
+        lengths = _lengths(context, declaration, shape, range_, scope)
     else:
         lengths = ()
     restrict = shape.restrict or (bool(shape.arrays) and _says_restrict(declaration))
@@ -245,7 +232,7 @@ def _take_arrays(canonical: Any) -> tuple[tuple[Any, ...], Any]:
 
 
 def _lengths(
-    context: Context, declaration: Node, shape: _Shape, range_: SourceRange, scope: Scope, lower: Lower
+    context: Context, declaration: Node, shape: _Shape, range_: SourceRange, scope: Scope
 ) -> tuple[Expression | None, ...]:
     """The length of each dimension; None for the first if C does not tell it."""
     written = _written_lengths(declaration, shape)
@@ -256,9 +243,7 @@ def _lengths(
         elif array.kind == TypeKind.INCOMPLETEARRAY:
             lengths.append(None)
         else:
-            lengths.append(
-                _variable_length(context, declaration, written.get(number), scope, range_, lower, not lengths)
-            )
+            lengths.append(_variable_length(context, declaration, written.get(number), scope, range_, not lengths))
     if any(length is None for length in lengths[1:]):
         raise source_error(range_, f"only the first length of '{declaration.spelling}' may be left open")
     return tuple(lengths)
@@ -284,7 +269,6 @@ def _variable_length(
     node: Node | None,
     scope: Scope,
     range_: SourceRange,
-    lower: Lower,
     is_first: bool,
 ) -> Expression | None:
     """The length of a VLA's dimension, as an expression that still holds at the region."""
@@ -295,11 +279,9 @@ def _variable_length(
         )
     if scope is not Scope.EXTERNAL:
         known = known_value(node)
-        return lower(node) if known is None else IntegerLiteral(known, str(known))
-    used = dict(context.used)
-    length = lower(node)
-    context.used.clear()
-    context.used.update(used)
+        return context.lower(node) if known is None else IntegerLiteral(known, str(known))
+    with context.without_use():
+        length = context.lower(node)
     changed = _unstable_name(context, length, declaration.start)
     if changed is None:
         return length
@@ -322,3 +304,59 @@ def _unstable_name(context: Context, length: Expression, since: int) -> str | No
             if root is not None and context.facts.written_from(root.key, since):
                 return f"'{node.object.host}' is changed"
     return None
+
+
+# -- the values of the file's constant arrays
+
+
+def _table_values(table: DataObject, initializer: Node) -> tuple[int | float, ...]:
+    """All elements of a constant array, row-major, as numbers of its element type.
+
+    `initializer` stands behind the `=`. The result is empty if an element is unknown, or if the
+    array takes more than `TABLE_BYTES`.
+    """
+    lengths = [length.value for length in table.lengths if isinstance(length, IntegerLiteral)]
+    element = table.element
+    if not isinstance(element, ScalarType) or element.kind is ScalarKind.BOOLEAN or element.bits > DOUBLE.bits:
+        return ()
+    if len(lengths) != table.rank or math.prod(lengths) * (element.bits // 8) > TABLE_BYTES:
+        return ()
+    values = _elements(initializer, lengths, element)
+    return () if values is None else tuple(values)
+
+
+def _elements(node: Node, lengths: Sequence[int], element: ScalarType) -> list[int | float] | None:
+    """The elements of an array of these lengths; zeros follow the last written element.
+
+    None for lists with designators, with some braces left out, or with unknown values.
+    """
+    if not lengths:
+        return _element(node, element)
+    if node.kind != CursorKind.INIT_LIST_EXPR:
+        return None
+    items = node.children
+    nested = [item.kind == CursorKind.INIT_LIST_EXPR for item in items]
+    flat = not any(nested)
+    if not flat and not all(nested):
+        return None
+    values: list[int | float] = []
+    for item in items:
+        part = _elements(item, () if flat else lengths[1:], element)
+        if part is None:
+            return None
+        values += part
+    missing = math.prod(lengths) - len(values)
+    return values + [0] * missing if missing >= 0 else None
+
+
+def _element(node: Node, element: ScalarType) -> list[int | float] | None:
+    is_designated = node.kind == CursorKind.UNEXPOSED_EXPR and len(node.children) > 1
+    if is_designated or node.kind in (CursorKind.STRING_LITERAL, CursorKind.INIT_LIST_EXPR):
+        return None
+    value = node.evaluate()
+    if value is None or isinstance(value, int) == element.is_floating or not math.isfinite(value):
+        return None
+    if not element.is_floating:
+        least = -(2 ** (element.bits - 1)) if element.signed else 0
+        return [value] if least <= value < least + 2**element.bits else None
+    return [value]

@@ -10,20 +10,20 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import resolve_clauses
-from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node
+from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.functions import FunctionCollector
 from tilepragma.frontend.clang.implied_parameters import check_implied
 from tilepragma.frontend.clang.liveness import Liveness
-from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts, Key, function_facts, whole_uses
+from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts, function_facts, whole_uses
 from tilepragma.frontend.clang.object_names import NameTable
 from tilepragma.frontend.clang.statement_extents import Wrapped, statement_extent
-from tilepragma.frontend.clang.statement_lowering import StatementLowering
 from tilepragma.frontend.clang.type_conversion import TypeConverter, records_used
-from tilepragma.frontend.clang.written_objects import Written, written_in
+from tilepragma.frontend.clang.written_objects import written_in
 from tilepragma.frontend.pragma.scanner import LocatedDirective
 from tilepragma.frontend.pragma.text_scan import declaration_start, macro_use_end, next_statement
 from tilepragma.ir.accesses import implied_objects
-from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
+from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, Enclosing, Kernel, Parameter, SourceFile
 from tilepragma.ir.types import RecordType, Type
@@ -59,10 +59,10 @@ class PlacedDirective:
         return directive if isinstance(directive, LoopDirective) else None
 
     @property
-    def data(self) -> DataDirective | WaitDirective | None:
-        """The data directive or `wait`."""
+    def data(self) -> DataDirective | None:
+        """The directive, if it is about data or a `wait`."""
         directive = self.located.directive
-        return directive if isinstance(directive, (DataDirective, WaitDirective)) else None
+        return directive if isinstance(directive, DataDirective) else None
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,12 @@ class BoundStatement:
     @property
     def enclosing(self) -> Enclosing:
         """The function around it."""
-        function = self.facts.node
-        file = self.range.file
-        insertion = declaration_start(function.unit.text(file), function.start)
-        return Enclosing(function.spelling, file, insertion)
+        return enclosing_of(self.facts.node, self.range.file)
+
+
+def enclosing_of(function: Node, file: str) -> Enclosing:
+    """A function around a region of the file."""
+    return Enclosing(function.spelling, file, declaration_start(function.unit.text(file), function.start))
 
 
 @dataclass
@@ -115,7 +117,7 @@ class RegionBuilder:
         skipped = self.skipped.get(file.path, ())
         first = offset = next_statement(file.text, directive.end_offset, ends, skipped)
         function = None if first is None else self._function_at(file.path, directive.range.start.offset)
-        body = None if function is None else _body(function)
+        body = None if function is None else function.body
         while body is not None and offset is not None and find_statement(body, offset) is None:
             behind = macro_use_end(file.text, offset)
             offset = None if behind is None else next_statement(file.text, behind, ends, skipped)
@@ -124,7 +126,7 @@ class RegionBuilder:
     def bind(self, directive: PlacedDirective, offset: int, what: str) -> BoundStatement:
         """The statement at `offset` in the function around the directive, or a SourceError."""
         facts = self.function_around(directive, what)
-        path = find_statement(_body(facts.node), offset)
+        path = find_statement(facts.node.body, offset)
         if path is None:
             raise source_error(
                 directive.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
@@ -133,10 +135,10 @@ class RegionBuilder:
 
     def bound(self, facts: FunctionFacts, path: tuple[Node, ...]) -> BoundStatement:
         """The statement at a path's end. Raises SourceError if its text leaves the file."""
-        extent = statement_extent(path[-1], facts.node)
-        if extent.in_macro:
-            self.wrapped.append(Wrapped(facts.node, path[-1], extent.range))
-        return BoundStatement(facts, path, extent.range)
+        range_, in_macro = statement_extent(path[-1], facts.node)
+        if in_macro:
+            self.wrapped.append(Wrapped(facts.node, path[-1], range_))
+        return BoundStatement(facts, path, range_)
 
     def function_around(self, directive: PlacedDirective, what: str) -> FunctionFacts:
         """The function that the directive stands in. Raises SourceError outside functions."""
@@ -168,10 +170,8 @@ class RegionBuilder:
 
     def _function_at(self, path: str, offset: int) -> Node | None:
         node = self.unit.node_at(path, offset)
-        if node is not None and (node.kind.is_statement() or node.kind.is_expression()):
-            parent = node.cursor.semantic_parent
-            if parent is not None and parent.kind == CursorKind.FUNCTION_DECL:
-                return Node(parent, self.unit)
+        if node is not None and (node.kind.is_statement() or node.kind.is_expression()) and node.is_local:
+            return Node(node.cursor.semantic_parent, self.unit)
         return next(iter(self._definitions_at(path, offset)), None)
 
     def _definitions_at(self, path: str, offset: int) -> list[Node]:
@@ -211,7 +211,7 @@ class RegionBuilder:
             f"no loop follows '{what}'",
             "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
         )
-        path = None if directive.statement is None else find_statement(_body(facts.node), directive.statement)
+        path = None if directive.statement is None else find_statement(facts.node.body, directive.statement)
         if path is None:
             raise no_loop
         wanted = (
@@ -268,7 +268,7 @@ class RegionBuilder:
             raise source_error(
                 directive.range, "no loop follows '#pragma tilek kernel loop'", "put it right before a 'for' loop"
             )
-        path = None if offset is None else find_statement(_body(facts.node), offset)
+        path = None if offset is None else find_statement(facts.node.body, offset)
         if path is None or path[-1].kind != CursorKind.FOR_STMT:
             raise source_error(
                 directive.range, "no loop follows '#pragma tilek loop'", "put it right before a 'for' loop"
@@ -292,6 +292,7 @@ class RegionBuilder:
             functions,
             statement.facts,
             is_region=True,
+            lowering=lower_expression,
             whole=whole_uses(statement.node),
             loops=dict(loops),
         )
@@ -300,11 +301,10 @@ class RegionBuilder:
         self, context: Context, body: Block, directive: KernelDirective, statement: BoundStatement, name: str
     ) -> Kernel:
         """The kernel of a body from the context. Raises SourceError for what no kernel can do."""
-        lower = StatementLowering(context).expressions.lower
-        directive = resolve_clauses(context, directive, statement.range.start.offset, lower)
-        written = written_in(body)
+        directive = resolve_clauses(context, directive, statement.range.start.offset)
+        written = written_in(body).all
         _refuse_overlap(context, written, statement.range)
-        check_implied(implied_objects(body), directive, written.objects | written.addressed)
+        check_implied(implied_objects(body), directive, written)
         functions, records = context.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         liveness = Liveness(statement.facts, statement.path)
@@ -312,9 +312,10 @@ class RegionBuilder:
             o.name
             for o in context.used.values()
             if o.storage is Storage.SCALAR
-            and (o in written.objects or o in written.addressed)
+            and o in written
             and ("->" in o.host or liveness.read_after(context.roots[o.host], _members(o)))
         )
+        parameters = tuple(Parameter(node.spelling, self._known_type(node)) for node in statement.facts.node.parameters)
         return Kernel(
             name=name,
             directive=directive,
@@ -323,23 +324,16 @@ class RegionBuilder:
             functions=functions,
             records=records_used(self.types, context.records | records),
             read_after=read_after,
-            enclosing=replace(statement.enclosing, parameters=self._parameters(statement.facts.node)),
+            enclosing=replace(statement.enclosing, parameters=parameters),
             range=statement.range,
             dead_arrays=frozenset(
                 o.name
                 for o in context.used.values()
                 if o.storage is Storage.CONTIGUOUS
-                and o in written.objects | written.addressed
+                and o in written
                 and "->" not in o.host
                 and liveness.forgets(context.roots[o.host], o.rank, _members(o))
             ),
-        )
-
-    def _parameters(self, function: Node) -> tuple[Parameter, ...]:
-        return tuple(
-            Parameter(child.spelling, self._known_type(child))
-            for child in function.children
-            if child.kind == CursorKind.PARM_DECL
         )
 
     def _known_type(self, declaration: Node) -> Type | None:
@@ -360,7 +354,7 @@ def _members(object_: DataObject) -> tuple[str, ...]:
     return tuple(object_.host.split(".")[1:])
 
 
-def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> None:
+def _refuse_overlap(context: Context, written: frozenset[DataObject], range_: SourceRange) -> None:
     """Refuse `s->a` as a whole beside its part `s->a.x` if the kernel writes one of them."""
     for outer in context.used.values():
         if not isinstance(outer.element, RecordType):
@@ -368,9 +362,7 @@ def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> 
         for inner in context.used.values():
             if inner.lengths and inner.lengths[0] is None:
                 continue  # memory behind a pointer is no part of the struct
-            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and (
-                written.objects | written.addressed
-            ) & {outer, inner}:
+            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and written & {outer, inner}:
                 raise source_error(
                     range_,
                     f"the kernel uses '{outer.host}' as a whole and its part '{inner.host}', and writes one of them",
@@ -391,10 +383,6 @@ def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
         if inner is None:
             return None
         path.append(inner)
-
-
-def _body(function: Node) -> Node:
-    return next(child for child in function.children if child.kind == CursorKind.COMPOUND_STMT)
 
 
 def _contains(range_: SourceRange, offset: int) -> bool:

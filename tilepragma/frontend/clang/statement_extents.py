@@ -24,14 +24,6 @@ _COMPLETE = (CursorKind.COMPOUND_STMT, CursorKind.NULL_STMT, CursorKind.DECL_STM
 
 
 @dataclass(frozen=True)
-class Extent:
-    """A statement's text. `in_macro`: a macro at its begin or end may hold more than its tokens."""
-
-    range: SourceRange
-    in_macro: bool
-
-
-@dataclass(frozen=True)
 class Wrapped:
     """A statement of a function that a macro begins or ends, and the text assumed for it."""
 
@@ -40,8 +32,11 @@ class Wrapped:
     range: SourceRange
 
 
-def statement_extent(statement: Node, function: Node) -> Extent:
-    """A statement's text with its semicolon. Raises SourceError if it leaves the file."""
+def statement_extent(statement: Node, function: Node) -> tuple[SourceRange, bool]:
+    """A statement's text with its semicolon, and whether a macro at its begin or end may hold more.
+
+    Raises SourceError if the text leaves the file.
+    """
     unit, file = statement.unit, function.file
     for where in (statement.first_file, statement.last_file):
         if where != file:
@@ -64,7 +59,7 @@ def statement_extent(statement: Node, function: Node) -> Extent:
         elif not any(behind == end for _, behind in uses):
             end = next((behind for start, behind in uses if start == following), end)
             in_macro = True
-    return Extent(unit.span(file, statement.start, end), in_macro)
+    return unit.span(file, statement.start, end), in_macro
 
 
 def _lacks_semicolon(statement: Node) -> bool:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilepragma.base.diagnostics import SourceError, source_error
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.canonical_loops import iterator_of, make_loop
+from tilepragma.frontend.clang.canonical_loops import Header, iterator_of, make_loop
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
-from tilepragma.frontend.clang.expression_lowering import ExpressionLowering
+from tilepragma.frontend.clang.expression_lowering import truth, type_of
 from tilepragma.frontend.clang.literals import constant
 from tilepragma.frontend.clang.liveness import for_parts
-from tilepragma.frontend.clang.loop_headers import Header
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
 from tilepragma.frontend.clang.storage_accesses import declare_alias, set_once
@@ -65,266 +63,255 @@ def _continues(node: Block) -> Iterator[Continue]:
             yield from _continues(child)
 
 
-@dataclass(frozen=True)
-class StatementLowering:
-    """Lowers the statements of one region or called function."""
+def lower_region(context: Context, node: Node, range_: SourceRange) -> Block:
+    """The body of a kernel region: the statements of its block, or its single statement."""
+    nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
+    return Block(_statements(context, nodes, Scope.REGION, in_loop=False), range_)
 
-    context: Context
 
-    @property
-    def expressions(self) -> ExpressionLowering:
-        """The lowering of expressions in the same context."""
-        return ExpressionLowering(self.context)
+def lower_function(context: Context, node: Node) -> Block:
+    """The body of a called function, behind the outside constants that it reads."""
+    body = _block(context, node, in_loop=False)
+    constants = tuple(Declaration((constant,), constant.object.range) for constant in context.constants)
+    return Block((*constants, *body.statements), body.range)
 
-    def region(self, node: Node, range_: SourceRange) -> Block:
-        """The body of a kernel region: the statements of its block, or its single statement."""
-        nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
-        return Block(self._statements(nodes, Scope.REGION, in_loop=False), range_)
 
-    def function_body(self, node: Node) -> Block:
-        """The body of a called function, behind the outside constants that it reads."""
-        body = self._block(node, in_loop=False)
-        constants = tuple(Declaration((constant,), constant.object.range) for constant in self.context.constants)
-        return Block((*constants, *body.statements), body.range)
+def _block(context: Context, node: Node, in_loop: bool) -> Block:
+    """The body of a loop or condition, in braces or not."""
+    nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
+    return Block(_statements(context, nodes, Scope.LOCAL, in_loop), node.range)
 
-    def _block(self, node: Node, in_loop: bool) -> Block:
-        """The body of a loop or condition, in braces or not."""
-        nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
-        return Block(self._statements(nodes, Scope.LOCAL, in_loop), node.range)
 
-    def _statements(self, nodes: tuple[Node, ...], scope: Scope, in_loop: bool) -> tuple[Statement, ...]:
-        statements: list[Statement] = []
-        outer_end = self.context.block_end
-        self.context.block_end = nodes[-1].end if nodes else outer_end
-        for node in nodes:
-            try:
-                statement = self._statement(node, scope, in_loop)
-            except SourceError as refusal:
-                self.context.diagnostics.add(refusal.diagnostic)
-                continue
-            if statement is not None:
-                statements.append(statement)
-        self.context.block_end = outer_end
-        return tuple(statements)
+def _statements(context: Context, nodes: tuple[Node, ...], scope: Scope, in_loop: bool) -> tuple[Statement, ...]:
+    statements: list[Statement] = []
+    outer_end = context.block_end
+    context.block_end = nodes[-1].end if nodes else outer_end
+    for node in nodes:
+        try:
+            statement = _statement(context, node, scope, in_loop)
+        except SourceError as refusal:
+            context.diagnostics.add(refusal.diagnostic)
+            continue
+        if statement is not None:
+            statements.append(statement)
+    context.block_end = outer_end
+    return tuple(statements)
 
-    def _statement(self, node: Node, scope: Scope, in_loop: bool) -> Statement | None:
-        kind = node.kind
-        if kind == CursorKind.COMPOUND_STMT:
-            return self._block(node, in_loop)
-        if kind == CursorKind.FOR_STMT:
-            return self._for(node)
-        if kind == CursorKind.DECL_STMT:
-            return self._declaration(node, scope, in_loop)
-        if kind == CursorKind.IF_STMT:
-            return self._if(node, in_loop)
-        if kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
-            return self._while(node)
-        if kind == CursorKind.SWITCH_STMT:
-            return self._switch(node, in_loop)
-        if kind == CursorKind.NULL_STMT:
-            return None
-        if kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT):
-            if not in_loop:
-                raise source_error(
-                    node.range,
-                    f"'{'break' if kind == CursorKind.BREAK_STMT else 'continue'}' would leave the kernel",
-                    "put the kernel around the whole loop, or write the condition with 'if'",
-                )
-            return Break(node.range) if kind == CursorKind.BREAK_STMT else Continue(node.range)
-        if kind == CursorKind.RETURN_STMT:
-            return self._return(node)
-        if kind in _REFUSED:
-            message, remedy = _REFUSED[kind]
-            raise source_error(node.range, message, remedy)
-        pointer = set_once(self.context, node)
-        if pointer is not None:
-            lower = self.expressions.lower
-            reason = declare_alias(self.context, pointer, node.children[1], node.start, self.context.block_end, lower)
-            if reason is not None:
-                message = f"the pointer '{pointer.spelling}' cannot be set in a kernel: {reason}"
-                raise source_error(node.range, message, "index the array itself instead")
-            return None
-        if kind.is_expression():
-            return ExpressionStatement(self.expressions.lower(node), node.range)
-        raise source_error(node.range, "this statement cannot stand in a kernel", "write it in plain C99")
 
-    def _return(self, node: Node) -> Return:
-        if self.context.is_region:
+def _statement(context: Context, node: Node, scope: Scope, in_loop: bool) -> Statement | None:
+    kind = node.kind
+    if kind == CursorKind.COMPOUND_STMT:
+        return _block(context, node, in_loop)
+    if kind == CursorKind.FOR_STMT:
+        return _for(context, node)
+    if kind == CursorKind.DECL_STMT:
+        return _declaration(context, node, scope, in_loop)
+    if kind == CursorKind.IF_STMT:
+        return _if(context, node, in_loop)
+    if kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+        return _while(context, node)
+    if kind == CursorKind.SWITCH_STMT:
+        return _switch(context, node, in_loop)
+    if kind == CursorKind.NULL_STMT:
+        return None
+    if kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT):
+        if not in_loop:
             raise source_error(
-                node.range, "'return' would leave the kernel", "set a variable and test it after the kernel"
-            )
-        value = self.expressions.lower(node.children[0]) if node.children else None
-        return Return(value, node.range)
-
-    def _if(self, node: Node, in_loop: bool) -> If:
-        condition = self.expressions.truth(node.children[0])
-        then = self._block(node.children[1], in_loop)
-        otherwise = self._block(node.children[2], in_loop) if len(node.children) > 2 else None
-        return If(condition, then, otherwise, node.range)
-
-    def _while(self, node: Node) -> While | Block:
-        test_last = node.kind == CursorKind.DO_STMT
-        condition, body = reversed(node.children) if test_last else node.children
-        lowered = self._block(body, in_loop=True)
-        test = self.expressions.lower(condition)
-        if test_last and isinstance(test, IntegerLiteral) and test.value == 0 and not leaves_early(lowered):
-            # Macros of several statements are written so.
-            return lowered
-        return While(test, lowered, test_last, node.range)
-
-    def _switch(self, node: Node, in_loop: bool) -> Switch:
-        condition, body = node.children
-        statements: list[Statement] = []
-        for part in body.children if body.kind == CursorKind.COMPOUND_STMT else (body,):
-            if part.kind == CursorKind.DECL_STMT:
-                raise source_error(
-                    part.range,
-                    "a variable is declared between the cases of a 'switch'",
-                    "declare it before the 'switch'",
-                )
-            while part.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
-                statements.append(self._label(part))
-                part = part.children[-1]
-            statements += self._statements((part,), Scope.LOCAL, in_loop=True)
-        block = Block(tuple(statements), body.range)
-        outside = next((child for child in _continues(block)), None)
-        if outside is not None and not in_loop:
-            raise source_error(
-                outside.range,
-                "'continue' would leave the kernel",
-                "put the kernel around the whole loop, or use 'break'",
-            )
-        return Switch(self.expressions.lower(condition), block, node.range)
-
-    def _label(self, node: Node) -> CaseLabel:
-        if node.kind == CursorKind.DEFAULT_STMT:
-            return CaseLabel(None, node.range)
-        value = node.children[0]
-        if len(node.children) > 2:
-            raise source_error(
-                node.range, "a range of cases cannot be used in a kernel", "write one 'case' for each value"
-            )
-        number = value.evaluate()
-        if number is None:
-            raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
-        type_ = self.expressions.type_of(value)
-        return CaseLabel(constant(int(number), type_, value.range), node.range)
-
-    def _for(self, node: Node) -> Loop | ForLoop:
-        context = self.context
-        index = context.loop_count
-        context.loop_count += 1
-        first, condition, last = self._header_nodes(node)
-        initialization: Declaration | Expression | None = None
-        if first is not None and first.kind == CursorKind.DECL_STMT:
-            initialization = self._declaration(first, Scope.LOCAL, in_loop=False)
-        elif first is not None:
-            initialization = self.expressions.lower(first)
-        header = Header(
-            initialization,
-            None if condition is None else self.expressions.lower(condition),
-            None if last is None else self.expressions.lower(last),
-            self._header_range(node),
-        )
-        body = self._block(node.children[-1], in_loop=True)
-        iterator = iterator_of(header)
-        addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
-        directive = context.loops.pop(node.start, None) if node.first_file == context.facts.node.file else None
-        return make_loop(index, header, body, directive, node.range, addressed)
-
-    def _header_nodes(self, node: Node) -> tuple[Node | None, Node | None, Node | None]:
-        """The parts of the header; libclang omits absent ones, which the semicolons tell."""
-        header = for_parts(node)
-        if header is None:
-            raise source_error(
-                node.range, "a loop with parts left out comes out of a macro here", "write the loop without the macro"
-            )
-        return header
-
-    def _header_range(self, node: Node) -> SourceRange:
-        body = node.children[-1]
-        text = self.context.unit.text(node.file)
-        end = text.rfind(b")", node.start, body.start) + 1
-        if end <= node.start or body.range.file != node.range.file:
-            return node.range
-        return self.context.unit.span(node.range.file, node.start, end)
-
-    def _declaration(self, node: Node, scope: Scope, in_loop: bool) -> Declaration | None:
-        declarators: list[Declarator] = []
-        for child in node.children:
-            if child.kind == CursorKind.VAR_DECL and is_pointer(child.type):
-                self._alias(child)
-            elif child.kind == CursorKind.VAR_DECL:
-                declarators.append(self._declarator(child, scope, in_loop))
-            elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
-                raise source_error(
-                    child.range, "a type is defined inside the kernel", "define it before the function, at file scope"
-                )
-            elif child.kind not in _PASSED_OVER:
-                raise source_error(
-                    child.range, "this declaration cannot stand in a kernel", "move it before the kernel"
-                )
-        return Declaration(tuple(declarators), node.range) if declarators else None
-
-    def _alias(self, node: Node) -> None:
-        """A local pointer stands for the element it is set to; its declaration disappears."""
-        context = self.context
-        initializer = node.unit.initializer(node)
-        refusal = self._declarator_refusal(node, Scope.REGION, in_loop=False)
-        if refusal is None:
-            try:
-                reason = (
-                    "it has no value from the start"
-                    if initializer is None
-                    else declare_alias(
-                        context, node, initializer, node.start, context.block_end, self.expressions.lower
-                    )
-                )
-            except SourceError as fault:
-                context.refused[node.key] = fault
-                raise
-            if reason is None:
-                return
-            refusal = source_error(
                 node.range,
-                f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}",
-                "index the array itself instead",
+                f"'{'break' if kind == CursorKind.BREAK_STMT else 'continue'}' would leave the kernel",
+                "put the kernel around the whole loop, or write the condition with 'if'",
             )
+        return Break(node.range) if kind == CursorKind.BREAK_STMT else Continue(node.range)
+    if kind == CursorKind.RETURN_STMT:
+        return _return(context, node)
+    if kind in _REFUSED:
+        message, remedy = _REFUSED[kind]
+        raise source_error(node.range, message, remedy)
+    pointer = set_once(context, node)
+    if pointer is not None:
+        reason = declare_alias(context, pointer, node.children[1], node.start, context.block_end)
+        if reason is not None:
+            message = f"the pointer '{pointer.spelling}' cannot be set in a kernel: {reason}"
+            raise source_error(node.range, message, "index the array itself instead")
+        return None
+    if kind.is_expression():
+        return ExpressionStatement(context.lower(node), node.range)
+    raise source_error(node.range, "this statement cannot stand in a kernel", "write it in plain C99")
+
+
+def _return(context: Context, node: Node) -> Return:
+    if context.is_region:
+        raise source_error(node.range, "'return' would leave the kernel", "set a variable and test it after the kernel")
+    value = context.lower(node.children[0]) if node.children else None
+    return Return(value, node.range)
+
+
+def _if(context: Context, node: Node, in_loop: bool) -> If:
+    condition = truth(context, node.children[0])
+    then = _block(context, node.children[1], in_loop)
+    otherwise = _block(context, node.children[2], in_loop) if len(node.children) > 2 else None
+    return If(condition, then, otherwise, node.range)
+
+
+def _while(context: Context, node: Node) -> While | Block:
+    test_last = node.kind == CursorKind.DO_STMT
+    condition, body = reversed(node.children) if test_last else node.children
+    lowered = _block(context, body, in_loop=True)
+    test = context.lower(condition)
+    if test_last and isinstance(test, IntegerLiteral) and test.value == 0 and not leaves_early(lowered):
+        # Macros of several statements are written so.
+        return lowered
+    return While(test, lowered, test_last, node.range)
+
+
+def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
+    condition, body = node.children
+    statements: list[Statement] = []
+    for part in body.children if body.kind == CursorKind.COMPOUND_STMT else (body,):
+        if part.kind == CursorKind.DECL_STMT:
+            raise source_error(
+                part.range,
+                "a variable is declared between the cases of a 'switch'",
+                "declare it before the 'switch'",
+            )
+        while part.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
+            statements.append(_label(context, part))
+            part = part.children[-1]
+        statements += _statements(context, (part,), Scope.LOCAL, in_loop=True)
+    block = Block(tuple(statements), body.range)
+    outside = next((child for child in _continues(block)), None)
+    if outside is not None and not in_loop:
+        raise source_error(
+            outside.range,
+            "'continue' would leave the kernel",
+            "put the kernel around the whole loop, or use 'break'",
+        )
+    return Switch(context.lower(condition), block, node.range)
+
+
+def _label(context: Context, node: Node) -> CaseLabel:
+    if node.kind == CursorKind.DEFAULT_STMT:
+        return CaseLabel(None, node.range)
+    value = node.children[0]
+    if len(node.children) > 2:
+        raise source_error(node.range, "a range of cases cannot be used in a kernel", "write one 'case' for each value")
+    number = value.evaluate()
+    if number is None:
+        raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
+    type_ = type_of(context, value)
+    return CaseLabel(constant(int(number), type_, value.range), node.range)
+
+
+def _for(context: Context, node: Node) -> Loop | ForLoop:
+    index = context.loop_count
+    context.loop_count += 1
+    parts = for_parts(node)
+    if parts is None:
+        raise source_error(
+            node.range, "a loop with parts left out comes out of a macro here", "write the loop without the macro"
+        )
+    first, condition, last = parts
+    initialization: Declaration | Expression | None = None
+    if first is not None and first.kind == CursorKind.DECL_STMT:
+        initialization = _declaration(context, first, Scope.LOCAL, in_loop=False)
+    elif first is not None:
+        initialization = context.lower(first)
+    header = Header(
+        initialization,
+        None if condition is None else context.lower(condition),
+        None if last is None else context.lower(last),
+        _header_range(context, node),
+    )
+    body = _block(context, node.children[-1], in_loop=True)
+    iterator = iterator_of(header)
+    addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
+    directive = context.loops.pop(node.start, None) if node.first_file == context.facts.node.file else None
+    return make_loop(index, header, body, directive, node.range, addressed)
+
+
+def _header_range(context: Context, node: Node) -> SourceRange:
+    body = node.children[-1]
+    text = context.unit.text(node.file)
+    end = text.rfind(b")", node.start, body.start) + 1
+    if end <= node.start or body.range.file != node.range.file:
+        return node.range
+    return context.unit.span(node.range.file, node.start, end)
+
+
+def _declaration(context: Context, node: Node, scope: Scope, in_loop: bool) -> Declaration | None:
+    declarators: list[Declarator] = []
+    for child in node.children:
+        if child.kind == CursorKind.VAR_DECL and is_pointer(child.type):
+            _alias(context, child)
+        elif child.kind == CursorKind.VAR_DECL:
+            declarators.append(_declarator(context, child, scope, in_loop))
+        elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
+            raise source_error(
+                child.range, "a type is defined inside the kernel", "define it before the function, at file scope"
+            )
+        elif child.kind not in _PASSED_OVER:
+            raise source_error(child.range, "this declaration cannot stand in a kernel", "move it before the kernel")
+    return Declaration(tuple(declarators), node.range) if declarators else None
+
+
+def _alias(context: Context, node: Node) -> None:
+    """A local pointer stands for the element it is set to; its declaration disappears."""
+    initializer = node.unit.initializer(node)
+    refusal = _declarator_refusal(context, node, Scope.REGION, in_loop=False)
+    if refusal is None:
+        try:
+            reason = (
+                "it has no value from the start"
+                if initializer is None
+                else declare_alias(context, node, initializer, node.start, context.block_end)
+            )
+        except SourceError as fault:
+            context.refused[node.key] = fault
+            raise
+        if reason is None:
+            return
+        refusal = source_error(
+            node.range,
+            f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}",
+            "index the array itself instead",
+        )
+    context.refused[node.key] = refusal
+    raise refusal
+
+
+def _declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> Declarator:
+    refusal = _declarator_refusal(context, node, scope, in_loop)
+    if refusal is not None:
         context.refused[node.key] = refusal
         raise refusal
+    initializer_node = node.unit.initializer(node)
+    object_ = declare(context, node, scope)
+    initializer = None if initializer_node is None else lower_initializer(context, initializer_node)
+    return Declarator(object_, initializer)
 
-    def _declarator(self, node: Node, scope: Scope, in_loop: bool) -> Declarator:
-        refusal = self._declarator_refusal(node, scope, in_loop)
-        if refusal is not None:
-            self.context.refused[node.key] = refusal
-            raise refusal
-        initializer_node = node.unit.initializer(node)
-        object_ = declare(self.context, node, scope, self.expressions.lower)
-        initializer = None if initializer_node is None else lower_initializer(initializer_node, self.expressions.lower)
-        return Declarator(object_, initializer)
 
-    def _declarator_refusal(self, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
-        """Why the kernel cannot declare a variable, or None."""
-        storage = node.cursor.storage_class.name
-        name = node.spelling
-        if storage == "STATIC" and is_constant(node):
-            return None
-        if storage == "STATIC" and not self.context.is_region:
-            return source_error(
-                node.range,
-                f"a function called from a kernel keeps '{name}' from call to call",
-                "pass it as an argument",
-            )
-        if storage in ("STATIC", "EXTERN"):
-            return source_error(
-                node.range,
-                f"'{name}' is declared '{storage.lower()}' inside the kernel",
-                "declare it before the kernel",
-            )
-        if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
-            return source_error(
-                node.range,
-                f"the length of '{name}' is known at run time only, and each iteration would need its own copy",
-                "give it a constant length",
-            )
+def _declarator_refusal(context: Context, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
+    """Why the kernel cannot declare a variable, or None."""
+    storage = node.storage
+    name = node.spelling
+    if storage == "STATIC" and is_constant(node):
         return None
+    if storage == "STATIC" and not context.is_region:
+        return source_error(
+            node.range,
+            f"a function called from a kernel keeps '{name}' from call to call",
+            "pass it as an argument",
+        )
+    if storage in ("STATIC", "EXTERN"):
+        return source_error(
+            node.range,
+            f"'{name}' is declared '{storage.lower()}' inside the kernel",
+            "declare it before the kernel",
+        )
+    if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
+        return source_error(
+            node.range,
+            f"the length of '{name}' is known at run time only, and each iteration would need its own copy",
+            "give it a constant length",
+        )
+    return None

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, cast
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind
+from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind, strip
 from tilepragma.frontend.clang.implied_parameters import implied_parameter
-from tilepragma.frontend.clang.lowering_context import Context, member_key, strip
+from tilepragma.frontend.clang.lowering_context import Context, member_key
 from tilepragma.frontend.clang.objects import copied_constant, external_object, pointer_test
-from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
+from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -31,29 +30,22 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, LONG, ArrayType, PointerType, RecordType, ScalarType, Type
-
-Lower = Callable[[Node], Expression]
+from tilepragma.ir.types import INT, LONG, ArrayType, PointerType, ScalarType
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict)\b")
 
 
 @dataclass(frozen=True)
-class MemberStep:
-    """`.name`; `type` is clang's type of the member."""
+class Step:
+    """`.name` or `[index]`; `type` is clang's type of the member or element.
 
-    name: str
+    `arrow` marks the plain dereference of `p->x` and `*p`. `is_bit_field` is for members.
+    """
+
+    step: Member | Index
     type: Any
-    is_bit_field: bool
-
-
-@dataclass(frozen=True)
-class IndexStep:
-    """`[index]`; `arrow` marks the plain dereference of `p->x` and `*p`."""
-
-    index: Expression
-    arrow: bool
-    type: Any
+    arrow: bool = False
+    is_bit_field: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +53,7 @@ class Place:
     """An lvalue: steps from a variable. `type` is clang's type of the lvalue."""
 
     root: Node
-    steps: tuple[MemberStep | IndexStep, ...]
+    steps: tuple[Step, ...]
     type: Any
 
 
@@ -77,12 +69,12 @@ class Pointer:
     address: bool = False
 
 
-def access(context: Context, node: Node, lower: Lower) -> Access:
+def access(context: Context, node: Node) -> Access:
     """The access that an lvalue denotes. Raises SourceError if it has no normal form."""
-    return _resolve(context, _place(context, node, lower), node.range, lower)
+    return _resolve(context, _place(context, node), node.range)
 
 
-def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
+def pointer_argument(context: Context, node: Node) -> Expression:
     """The address that a call passes on: an array, a row, or `&x[i]`."""
     inner = strip(node)
     if not is_address(inner.type) or not _same_pointee(node.type, inner.type):
@@ -91,24 +83,24 @@ def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
             f"an address of type '{inner.type.spelling}' is passed as '{node.type.spelling}'",
             "pass an array of the parameter's type",
         )
-    pointer = _pointer(context, node, lower)
+    pointer = _pointer(context, node)
     type_ = context.types.convert(node.type, node.range)
     if isinstance(type_, ArrayType):
         type_ = PointerType(type_.element, node.type.get_canonical().element_type.is_const_qualified())
     if pointer.address:
-        return AddressOf(_resolve(context, pointer.place, node.range, lower), type_, node.range)
+        return AddressOf(_resolve(context, pointer.place, node.range), type_, node.range)
     if pointer.offset is None:
-        row = _resolve(context, pointer.place, node.range, lower, pointee=True)
+        row = _resolve(context, pointer.place, node.range, pointee=True)
         return Access(row.object, row.subscripts, row.path, type_, node.range)
     target = _dereference(pointer, arrow=False)
-    return AddressOf(_resolve(context, target, node.range, lower, pointee=True), type_, node.range)
+    return AddressOf(_resolve(context, target, node.range, pointee=True), type_, node.range)
 
 
-def null_test(context: Context, node: Node, lower: Lower) -> Access:
+def null_test(context: Context, node: Node) -> Access:
     """A number that tells whether an outside pointer, perhaps to an optional array, is not NULL."""
     inner = strip(node)
     if context.is_region and inner.kind in (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR):
-        place = _place(context, inner, lower)
+        place = _place(context, inner)
         if place.root.key not in context.declared and place.root.key not in context.aliases:
             host, clang_type, steps = _invariant_path(place.root.spelling, place.root.type, place.steps)
             if not steps and is_pointer(clang_type):
@@ -120,7 +112,7 @@ def null_test(context: Context, node: Node, lower: Lower) -> Access:
     )
 
 
-def _place(context: Context, node: Node, lower: Lower) -> Place:
+def _place(context: Context, node: Node) -> Place:
     node = strip(node)
     kind = node.kind
     if kind == CursorKind.DECL_REF_EXPR:
@@ -130,18 +122,19 @@ def _place(context: Context, node: Node, lower: Lower) -> Place:
     elif kind == CursorKind.MEMBER_REF_EXPR and node.children:
         base = node.children[0]
         is_arrow = is_pointer(base.type)
-        place = _dereference(_pointer(context, base, lower), True) if is_arrow else _place(context, base, lower)
+        place = _dereference(_pointer(context, base), True) if is_arrow else _place(context, base)
         if node.spelling:
-            step = MemberStep(node.spelling, node.type, node.cursor.referenced.is_bitfield())
+            is_bit_field = node.cursor.referenced.is_bitfield()
+            step = Step(Member(node.spelling), node.type, is_bit_field=is_bit_field)
             return Place(place.root, (*place.steps, step), node.type)
     elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
         base, index = node.children
         if not (is_pointer(base.type) or is_array(base.type)):
             base, index = index, base
-        pointer = _pointer(context, base, lower)
-        return _dereference(_advanced(pointer, "+", lower(index)), arrow=False)
+        pointer = _pointer(context, base)
+        return _dereference(_advanced(pointer, "+", context.lower(index)), arrow=False)
     elif kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*":
-        return _dereference(_pointer(context, node.children[0], lower), arrow=True)
+        return _dereference(_pointer(context, node.children[0]), arrow=True)
     raise source_error(
         node.range,
         f"{_what(node)} is used as a variable or an array here, which kernels cannot do",
@@ -161,9 +154,7 @@ def _what(node: Node) -> str:
     return names.get(node.kind, "an address that is computed")
 
 
-def declare_alias(
-    context: Context, declaration: Node, initializer: Node, start: int, block_end: int, lower: Lower
-) -> str | None:
+def declare_alias(context: Context, declaration: Node, initializer: Node, start: int, block_end: int) -> str | None:
     """Let a local pointer stand for what it is set to at `start`.
 
     Returns a reason if that may change the meaning: pointer or index may change before `block_end`.
@@ -173,8 +164,8 @@ def declare_alias(
         return "it is changed after its declaration"
     if not (is_address(strip(initializer).type) and _same_pointee(declaration.type, strip(initializer).type)):
         return "it is not set to the address of an element"
-    pointer = _pointer(context, initializer, lower)
-    indices = [step.index for step in pointer.place.steps if isinstance(step, IndexStep)]
+    pointer = _pointer(context, initializer)
+    indices = [part.step.index for part in pointer.place.steps if isinstance(part.step, Index)]
     for index in indices if pointer.offset is None else [*indices, pointer.offset]:
         changing = _changing(context, index, start, block_end)
         if changing is not None:
@@ -191,8 +182,7 @@ def set_once(context: Context, node: Node) -> Node | None:
     pointer = target.declaration if target.kind == CursorKind.DECL_REF_EXPR else None
     if pointer is None or not is_pointer(pointer.type) or pointer.kind != CursorKind.VAR_DECL:
         return None
-    parent = pointer.cursor.semantic_parent
-    if parent is None or parent.kind != CursorKind.FUNCTION_DECL or pointer.cursor.storage_class.name == "STATIC":
+    if not pointer.is_local or pointer.storage == "STATIC":
         return None
     uses = [
         node.start
@@ -218,7 +208,7 @@ def _changing(context: Context, index: Expression, start: int, end: int) -> str 
     return None
 
 
-def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
+def _pointer(context: Context, node: Node) -> Pointer:
     node = strip(node)
     if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
         alias = context.aliases.get(node.declaration.key)
@@ -229,19 +219,19 @@ def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
         if not (is_pointer(base.type) or is_array(base.type)):
             base, index = index, base
         if not is_pointer(index.type):
-            return _advanced(_pointer(context, base, lower), node.binary_operator, lower(index))
+            return _advanced(_pointer(context, base), node.binary_operator, context.lower(index))
     if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
-        place = _place(context, node.children[0], lower)
+        place = _place(context, node.children[0])
         last = place.steps[-1] if place.steps else None
-        if isinstance(last, IndexStep):
+        if last is not None and isinstance(last.step, Index):
             outer = place.steps[-2].type if len(place.steps) > 1 else place.root.type
-            return Pointer(Place(place.root, place.steps[:-1], outer), last.index)
+            return Pointer(Place(place.root, place.steps[:-1], outer), last.step.index)
         return Pointer(place, None, address=True)
     if node.kind == CursorKind.CSTYLE_CAST_EXPR:
         inner = strip(node.children[-1])
         if _same_pointee(node.type, inner.type, cast=True):
-            return _pointer(context, inner, lower)
-    return Pointer(_place(context, node, lower), None)
+            return _pointer(context, inner)
+    return Pointer(_place(context, node), None)
 
 
 def is_address(clang_type: Any) -> bool:
@@ -303,15 +293,16 @@ def _dereference(pointer: Pointer, arrow: bool) -> Place:
     canonical = place.type.get_canonical()
     inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
     index = integer(0) if pointer.offset is None else pointer.offset
-    return Place(place.root, (*place.steps, IndexStep(index, arrow and pointer.offset is None, inner)), inner)
+    step = Step(Index(index), inner, arrow=arrow and pointer.offset is None)
+    return Place(place.root, (*place.steps, step), inner)
 
 
-def _resolve(context: Context, place: Place, range_: SourceRange, lower: Lower, pointee: bool = False) -> Access:
+def _resolve(context: Context, place: Place, range_: SourceRange, pointee: bool = False) -> Access:
     """The access of a place; with `pointee`, a row (fewer subscripts than dimensions) will do."""
-    object_, steps = _object(context, place, range_, lower)
+    object_, steps = _object(context, place, range_)
     subscripts: list[Expression] = []
-    while len(subscripts) < object_.rank and steps and isinstance(steps[0], IndexStep):
-        subscripts.append(steps[0].index)
+    while len(subscripts) < object_.rank and steps and isinstance(steps[0].step, Index):
+        subscripts.append(steps[0].step.index)
         steps = steps[1:]
     if len(subscripts) < object_.rank and not (pointee and not steps):
         raise source_error(
@@ -319,44 +310,22 @@ def _resolve(context: Context, place: Place, range_: SourceRange, lower: Lower, 
             f"'{object_.host}' is used as an address here, which kernels cannot do",
             "index its elements; a pointer to a row may only be passed to a function of this file",
         )
-    path = tuple(_path_step(step, place, range_, object_) for step in steps)
-    for before, step in zip(steps, steps[1:], strict=False):
-        if isinstance(step, IndexStep) and not is_array(before.type):
-            raise _pointer_inside(range_, object_)
-    if is_pointer(place.type) and (path or not pointee):
-        raise _pointer_inside(range_, object_)
-    if is_array(place.type) and not pointee:
-        raise _pointer_inside(range_, object_)
-    if is_record(place.type):
-        context.records.add(_record_spelling(context, place, range_))
-    type_: Type = context.types.convert(place.type, range_)
-    return Access(object_, tuple(subscripts), path, type_, range_)
-
-
-def _record_spelling(context: Context, place: Place, range_: SourceRange) -> str:
-    record = context.types.convert(place.type, range_)
-    return record.spelling if isinstance(record, RecordType) else ""
-
-
-def _path_step(step: MemberStep | IndexStep, place: Place, range_: SourceRange, object_: DataObject) -> Member | Index:
-    if isinstance(step, MemberStep):
-        return Member(step.name)
-    if step.arrow and not is_array(place.root.type) and not object_.rank:
-        raise _pointer_inside(range_, object_)
-    return Index(step.index)
-
-
-def _pointer_inside(range_: SourceRange, object_: DataObject) -> Exception:
-    return source_error(
-        range_,
-        f"a pointer inside '{object_.host}' is followed here, and what it points to is not copied to a device",
-        "copy the pointer to a variable before the kernel and index that",
+    path = tuple(part.step for part in steps)
+    follows = any(
+        isinstance(after.step, Index) and not is_array(before.type)
+        for before, after in zip(steps, steps[1:], strict=False)
     )
+    arrow = any(part.arrow for part in steps) and not is_array(place.root.type) and not object_.rank
+    if follows or arrow or (is_pointer(place.type) and (path or not pointee)) or (is_array(place.type) and not pointee):
+        raise source_error(
+            range_,
+            f"a pointer inside '{object_.host}' is followed here, and what it points to is not copied to a device",
+            "copy the pointer to a variable before the kernel and index that",
+        )
+    return Access(object_, tuple(subscripts), path, context.convert(place.type, range_), range_)
 
 
-def _object(
-    context: Context, place: Place, range_: SourceRange, lower: Lower
-) -> tuple[DataObject, tuple[MemberStep | IndexStep, ...]]:
+def _object(context: Context, place: Place, range_: SourceRange) -> tuple[DataObject, tuple[Step, ...]]:
     """The data object that holds a place, and the steps inside it."""
     declared = context.declared.get(place.root.key)
     if declared is not None:
@@ -364,42 +333,38 @@ def _object(
     if place.root.key in context.refused:
         raise context.refused[place.root.key]
     if not context.is_region:
-        constant = copied_constant(context, place.root, lower)
+        constant = copied_constant(context, place.root)
         if constant is not None:
             return constant, place.steps
-        return implied_parameter(context, place.root, range_, lower), place.steps
+        return implied_parameter(context, place.root, range_), place.steps
     host, clang_type, steps = place.root.spelling, place.root.type, place.steps
     if place.root.key not in context.whole:
         host, clang_type, steps = _invariant_path(host, clang_type, steps)
         last = place.steps[-len(steps) - 1] if len(steps) < len(place.steps) else None
-        if isinstance(last, MemberStep) and last.is_bit_field:
+        if last is not None and last.is_bit_field:
             # A bit-field has no address, and compilers differ in the type of its value.
             raise source_error(
                 range_, f"'{host}' is a bit-field, which kernels cannot use", "copy it to a variable before the kernel"
             )
-    return external_object(context, place.root, host, clang_type, range_, lower), steps
+    return external_object(context, place.root, host, clang_type, range_), steps
 
 
-def _invariant_path(
-    host: str, clang_type: Any, steps: tuple[MemberStep | IndexStep, ...]
-) -> tuple[str, Any, tuple[MemberStep | IndexStep, ...]]:
+def _invariant_path(host: str, clang_type: Any, steps: tuple[Step, ...]) -> tuple[str, Any, tuple[Step, ...]]:
     """Follow members and plain dereferences from an outside variable, as in `grid->u`."""
     while steps:
-        first = steps[0]
-        if isinstance(first, MemberStep) and _is_struct(clang_type):
-            host, clang_type, steps = f"{host}.{first.name}", first.type, steps[1:]
-            continue
-        second = steps[1] if len(steps) > 1 else None
-        if (
-            isinstance(first, IndexStep)
-            and first.arrow
-            and isinstance(second, MemberStep)
+        first, second = steps[0], steps[1] if len(steps) > 1 else None
+        if isinstance(first.step, Member) and _is_struct(clang_type):
+            host, clang_type, steps = f"{host}.{first.step.name}", first.type, steps[1:]
+        elif (
+            first.arrow
+            and second is not None
+            and isinstance(second.step, Member)
             and is_pointer(clang_type)
             and _is_struct(first.type)
         ):
-            host, clang_type, steps = f"{host}->{second.name}", second.type, steps[2:]
-            continue
-        break
+            host, clang_type, steps = f"{host}->{second.step.name}", second.type, steps[2:]
+        else:
+            break
     return host, clang_type, steps
 
 

@@ -18,12 +18,16 @@ class Written:
     objects: frozenset[DataObject]
     addressed: frozenset[DataObject]
 
+    @property
+    def all(self) -> frozenset[DataObject]:
+        """All these objects."""
+        return self.objects | self.addressed
+
     def spoils(self, expression: Expression) -> DataObject | None:
         """The first object that the expression reads and that may be written, or None."""
-        for node in walk(expression):
-            if isinstance(node, Access) and (node.object in self.objects or node.object in self.addressed):
-                return node.object
-        return None
+        written = self.all
+        read = (node.object for node in walk(expression) if isinstance(node, Access))
+        return next((object_ for object_ in read if object_ in written), None)
 
 
 def written_in(*nodes: Any) -> Written:
@@ -56,5 +60,4 @@ def _is_read_only(type_: Type) -> bool:
 
 def has_effects(expression: Expression) -> bool:
     """Whether evaluating the expression may change anything."""
-    written = written_in(expression)
-    return bool(written.objects or written.addressed)
+    return bool(written_in(expression).all)

@@ -8,30 +8,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import TypeVar
 
-from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.pragma.constructs import listed, nearest
-from tilepragma.frontend.pragma.data_clauses import parse_data
+from tilepragma.frontend.pragma.constructs import listed, nearest, unknown_word
 from tilepragma.frontend.pragma.spliced_source import Token, range_of, text_of
-from tilepragma.frontend.pragma.syntax import RawClause, expression, split_at_commas
+from tilepragma.frontend.pragma.syntax import RawClause, closing, expression, split_at_commas
 from tilepragma.ir.directives import (
     AxisKind,
     ClauseExpression,
     Construct,
     CountClause,
     DataClause,
+    Live,
+    Mode,
     OtherClause,
     PrivateClause,
     ReductionClause,
+    Section,
+    SectionDimension,
     SorClause,
     SorMethod,
     Target,
     TileClause,
     TileKind,
 )
+
+_Attribute = TypeVar("_Attribute", bound=Enum)
 
 REDUCTION_OPERATORS = ("+", "*", "min", "max", "&", "|", "^", "&&", "||")
 _KEYWORDS = frozenset(
@@ -44,67 +52,23 @@ _KEYWORDS = frozenset(
 
 
 @dataclass(frozen=True)
-class Flag:
-    """`independent`, `seq` or `tile(auto)`."""
+class PlainClause:
+    """A clause that only sets a field of a directive: `if(e)`, `unroll(4)`, `name(id)`, `seq`.
 
-    name: str
-    range: SourceRange
-
-
-@dataclass(frozen=True)
-class Expressions:
-    """`device(e)`, `if(e)`, `async[(e)]`, `wait[(e, …)]`; without parentheses no expression."""
+    `values` are the arguments; none for a clause without parentheses. `tile(auto)` has that name.
+    """
 
     name: str
     values: tuple[ClauseExpression, ...]
     range: SourceRange
 
 
-@dataclass(frozen=True)
-class Number:
-    """`unroll(n)` or `collapse(n)`, n ≥ 1."""
-
-    name: str
-    value: int
-    range: SourceRange
-
-
-@dataclass(frozen=True)
-class KernelName:
-    """`name(identifier)`."""
-
-    name: str
-    value: str
-    range: SourceRange
-
-
-@dataclass(frozen=True)
-class Targets:
-    """`target(t, …)`."""
-
-    name: str
-    values: tuple[Target, ...]
-    range: SourceRange
-
-
-Clause = (
-    DataClause
-    | CountClause
-    | ReductionClause
-    | PrivateClause
-    | SorClause
-    | TileClause
-    | OtherClause
-    | Flag
-    | Expressions
-    | Number
-    | KernelName
-    | Targets
-)
-"""The meaning of a clause; the list form of a count yields several."""
-
-#: The meaning of a clause; nothing after errors, which are reported.
+#: The meaning of a clause.
+Clause = DataClause | CountClause | ReductionClause | PrivateClause | SorClause | TileClause | OtherClause | PlainClause
 Parser = Callable[[RawClause, Diagnostics], tuple[Clause, ...]]
+"""The meaning of a clause; the list form of a count yields several. Nothing after errors, which are
+reported, or raised as a SourceError.
+"""
 
 
 def parse_clause(raw: RawClause, construct: Construct, diagnostics: Diagnostics) -> tuple[Clause, ...]:
@@ -112,76 +76,69 @@ def parse_clause(raw: RawClause, construct: Construct, diagnostics: Diagnostics)
     parser, form = PARSERS[raw.name], FORMS[raw.name]
     if construct is Construct.UPDATE and raw.name == "device":
         parser, form = parse_data, "device(A[0:n])"
+    try:
+        _check_brackets(raw, form)
+        return parser(raw, diagnostics)
+    except SourceError as fault:
+        diagnostics.add(fault.diagnostic)
+        return ()
+
+
+def _check_brackets(raw: RawClause, form: str) -> None:
     if raw.index is not None and raw.name not in ("tile", "num_gangs", "num_workers"):
-        diagnostics.error(
+        raise source_error(
             range_of(raw.index), f"clause '{raw.name}' takes no number in brackets", "remove the brackets"
         )
-        return ()
     if raw.arguments is None and raw.name not in _WITHOUT_ARGUMENTS:
-        diagnostics.error(raw.range, f"clause '{raw.name}' needs arguments", f"write {form}")
-        return ()
+        raise source_error(raw.range, f"clause '{raw.name}' needs arguments", f"write {form}")
     if raw.arguments is not None and not raw.arguments:
         remedy = "remove the parentheses" if raw.name in _WITHOUT_ARGUMENTS else f"write {form}"
-        diagnostics.error(raw.range, f"clause '{raw.name}' has empty parentheses", remedy)
-        return ()
-    return parser(raw, diagnostics)
+        raise source_error(raw.range, f"clause '{raw.name}' has empty parentheses", remedy)
 
 
-def _flag(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
+def _flag(raw: RawClause, _: Diagnostics) -> tuple[Clause, ...]:
     if raw.arguments is not None:
-        diagnostics.error(range_of(raw.arguments), f"clause '{raw.name}' takes no arguments", "remove the parentheses")
-        return ()
-    return (Flag(raw.name, raw.range),)
+        raise source_error(range_of(raw.arguments), f"clause '{raw.name}' takes no arguments", "remove the parentheses")
+    return (PlainClause(raw.name, (), raw.range),)
 
 
-def _expression(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    values = _values(raw, diagnostics)
-    if values is None:
-        return ()
+def _expression(raw: RawClause, _: Diagnostics) -> tuple[Clause, ...]:
+    values = () if raw.arguments is None else tuple(map(expression, _arguments(raw)))
     if len(values) > 1 and raw.name != "wait":
-        diagnostics.error(values[1].range, f"clause '{raw.name}' takes one expression", f"write {FORMS[raw.name]}")
-        return ()
+        raise source_error(values[1].range, f"clause '{raw.name}' takes one expression", f"write {FORMS[raw.name]}")
     if raw.name == "device" and (values[0].literal or 0) < 0:
-        diagnostics.error(values[0].range, "a device number cannot be negative", "devices are counted from 0")
-        return ()
-    return (Expressions(raw.name, values, raw.range),)
+        raise source_error(values[0].range, "a device number cannot be negative", "devices are counted from 0")
+    return (PlainClause(raw.name, values, raw.range),)
 
 
-def _values(raw: RawClause, diagnostics: Diagnostics) -> tuple[ClauseExpression, ...] | None:
-    """The expressions between the parentheses of `raw`, if it has any; None after an error."""
-    if raw.arguments is None:
-        return ()
-    parts = split_at_commas(raw.arguments)
-    if not _all_present(parts, raw, diagnostics):
-        return None
-    return tuple(expression(part) for part in parts)
+def _arguments(raw: RawClause) -> list[tuple[Token, ...]]:
+    """The arguments between the commas. Raises SourceError if one is empty."""
+    parts = split_at_commas(raw.arguments or ())
+    if not all(parts):
+        raise _empty_argument(raw)
+    return parts
 
 
-def _all_present(parts: Sequence[Sequence[Token]], raw: RawClause, diagnostics: Diagnostics) -> bool:
-    if all(parts):
-        return True
-    diagnostics.error(raw.range, f"clause '{raw.name}' has an empty argument", "remove the comma that stands alone")
-    return False
+def _empty_argument(raw: RawClause) -> SourceError:
+    return source_error(raw.range, f"clause '{raw.name}' has an empty argument", "remove the comma that stands alone")
 
 
 def _count(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    values = _values(raw, diagnostics)
     first = _dimension(raw.index, f"of '{raw.name}'", diagnostics) if raw.index is not None else 0
-    if values is None or first is None:
+    values = tuple(map(expression, _arguments(raw)))
+    if first is None:
         return ()
     axis = AxisKind(raw.name[len("num_") : -1])
     most = 1 if axis is AxisKind.THREAD or raw.index is not None else 3
     if len(values) > most:
         many = "gangs and workers have three dimensions" if most == 3 else f"write {FORMS[raw.name]}"
-        diagnostics.error(values[most].range, f"clause '{raw.name}' has too many counts", many)
-        return ()
-    positive = [_positive(value, f"the count of '{raw.name}'", diagnostics) for value in values]
-    if not all(positive):
-        return ()
-    return tuple(CountClause(axis, first + index, value, raw.range) for index, value in enumerate(values))
+        raise source_error(values[most].range, f"clause '{raw.name}' has too many counts", many)
+    positive = [_is_positive(value, f"the count of '{raw.name}'", diagnostics) for value in values]
+    counts = tuple(CountClause(axis, first + index, value, raw.range) for index, value in enumerate(values))
+    return counts if all(positive) else ()
 
 
-def _positive(value: ClauseExpression, what: str, diagnostics: Diagnostics) -> bool:
+def _is_positive(value: ClauseExpression, what: str, diagnostics: Diagnostics) -> bool:
     if value.literal is None or value.literal > 0:
         return True
     diagnostics.error(value.range, f"{what} must be at least 1", "write a positive count")
@@ -189,7 +146,7 @@ def _positive(value: ClauseExpression, what: str, diagnostics: Diagnostics) -> b
 
 
 def _dimension(tokens: Sequence[Token], what: str, diagnostics: Diagnostics) -> int | None:
-    value = expression(tokens).literal if tokens else None
+    value = expression(tokens).literal
     if value is not None and 0 <= value <= 2:
         return value
     kind = tokens[0].text if len(tokens) == 1 else ""
@@ -201,61 +158,54 @@ def _dimension(tokens: Sequence[Token], what: str, diagnostics: Diagnostics) -> 
     return None
 
 
-def _number(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
+def _number(raw: RawClause, _: Diagnostics) -> tuple[Clause, ...]:
     value = expression(raw.arguments or ())
     if value.literal is None or value.literal < 1:
-        diagnostics.error(
+        raise source_error(
             value.range, f"clause '{raw.name}' needs a positive integer literal", f"write {FORMS[raw.name]}"
         )
-        return ()
-    return (Number(raw.name, value.literal, raw.range),)
+    return (PlainClause(raw.name, (value,), raw.range),)
 
 
 def _name(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    names = _identifiers(raw.arguments or (), raw, diagnostics)
+    names = _identifiers(raw, diagnostics)
     if names is None:
         return ()
+    name = expression(raw.arguments or ())
     if len(names) > 1:
-        diagnostics.error(range_of(raw.arguments or ()), "a kernel has one name", "write name(identifier)")
-        return ()
-    if names[0] in RESERVED or names[0] == "main":
-        diagnostics.error(
-            range_of(raw.arguments or ()),
-            f"'{names[0]}' cannot name a kernel: OpenCL C, CUDA C++ or C has taken the word",
-            f"choose another name, {names[0]}_kernel for example",
+        raise source_error(name.range, "a kernel has one name", "write name(identifier)")
+    if name.text in RESERVED or name.text == "main":
+        raise source_error(
+            name.range,
+            f"'{name.text}' cannot name a kernel: OpenCL C, CUDA C++ or C has taken the word",
+            f"choose another name, {name.text}_kernel for example",
         )
-        return ()
-    return (KernelName("name", names[0], raw.range),)
+    return (PlainClause("name", (name,), raw.range),)
 
 
 #: `s.x`, `s->x.y`: a member of a struct.
 _MEMBER = re.compile(r"[A-Za-z_]\w*((\.|->)[A-Za-z_]\w*)+")
 
 
-def _identifiers(tokens: Sequence[Token], raw: RawClause, diagnostics: Diagnostics) -> tuple[str, ...] | None:
+def _identifiers(raw: RawClause, diagnostics: Diagnostics) -> tuple[str, ...] | None:
     """The names in a list of variables or struct members, each once; None after an error."""
-    parts = split_at_commas(tokens)
-    if not _all_present(parts, raw, diagnostics):
-        return None
     names: list[str] = []
-    fine = True
+    parts = _arguments(raw)
     for part in parts:
         is_plain = len(part) == 1 and part[0].is_identifier
         name = "".join(token.text for token in part)
         if not (is_plain or (raw.name != "name" and _MEMBER.fullmatch(name))) or part[0].text in _KEYWORDS:
             what = "a variable" if raw.name != "name" else "a name"
             diagnostics.error(range_of(part), f"'{text_of(part)}' is not {what}", f"write {FORMS[raw.name]}")
-            fine = False
         elif name in names:
             diagnostics.error(range_of(part), f"'{name}' is named twice in clause '{raw.name}'", "name it once")
-            fine = False
         else:
             names.append(name)
-    return tuple(names) if fine else None
+    return tuple(names) if len(names) == len(parts) else None
 
 
 def _private(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    names = _identifiers(raw.arguments or (), raw, diagnostics)
+    names = _identifiers(raw, diagnostics)
     return () if names is None else (PrivateClause(names, raw.name == "firstprivate", raw.range),)
 
 
@@ -263,22 +213,18 @@ def _reduction(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     tokens = raw.arguments or ()
     colon = next((index for index, token in enumerate(tokens) if token.text == ":"), None)
     if not colon or colon + 1 == len(tokens):
-        diagnostics.error(
+        raise source_error(
             raw.range, "clause 'reduction' needs an operator, a colon and variables", f"write {FORMS['reduction']}"
         )
-        return ()
     operator = text_of(tokens[:colon])
-    names = _identifiers(tokens[colon + 1 :], raw, diagnostics)
-    if operator not in REDUCTION_OPERATORS:
-        near = _FOREIGN_OPERATORS.get(operator) or nearest(operator, REDUCTION_OPERATORS)
-        operators = f"the operators are {listed(REDUCTION_OPERATORS)}"
-        diagnostics.error(
-            range_of(tokens[:colon]),
-            f"'{operator}' is not an operator of reductions",
-            f"did you mean '{near}'? {operators}" if near else operators,
-        )
-        return ()
-    return () if names is None else (ReductionClause(operator, names, raw.range),)
+    is_known = operator in REDUCTION_OPERATORS
+    if not is_known:
+        fault = f"'{operator}' is not an operator of reductions"
+        every = f"the operators are {listed(REDUCTION_OPERATORS)}"
+        place = range_of(tokens[:colon])
+        diagnostics.add(unknown_word(operator, REDUCTION_OPERATORS, place, fault, every, _FOREIGN_OPERATORS).diagnostic)
+    names = _identifiers(replace(raw, arguments=tokens[colon + 1 :]), diagnostics)
+    return (ReductionClause(operator, names, raw.range),) if is_known and names is not None else ()
 
 
 _FOREIGN_OPERATORS = {
@@ -302,156 +248,262 @@ _FOREIGN_OPERATORS = {
 
 
 def _targets(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    parts = split_at_commas(raw.arguments or ())
-    if not _all_present(parts, raw, diagnostics):
-        return ()
-    known = {target.value: target for target in Target}
-    values: list[Target] = []
-    for part in parts:
-        word = text_of(part)
-        target = known.get(word)
-        if target is None:
-            near = _FOREIGN_TARGETS.get(word) or nearest(word, known)
-            targets = f"the targets are {listed(known)}"
-            remedy = f"did you mean '{near}'? {targets}" if near else targets
-            diagnostics.error(range_of(part), f"there is no target '{word}'", remedy)
-        elif target in values:
-            diagnostics.error(range_of(part), f"target '{word}' is named twice", "name it once")
+    parts = _arguments(raw)
+    known = [target.value for target in Target]
+    values: list[ClauseExpression] = []
+    for target in map(expression, parts):
+        if target.text not in known:
+            fault, every = f"there is no target '{target.text}'", f"the targets are {listed(known)}"
+            refusal = unknown_word(target.text, known, target.range, fault, every, _FOREIGN_TARGETS)
+            diagnostics.add(refusal.diagnostic)
+        elif any(target.text == value.text for value in values):
+            diagnostics.error(target.range, f"target '{target.text}' is named twice", "name it once")
         else:
             values.append(target)
-    return (Targets("target", tuple(values), raw.range),) if len(values) == len(parts) else ()
+    return (PlainClause("target", tuple(values), raw.range),) if len(values) == len(parts) else ()
 
 
 _FOREIGN_TARGETS = {"nvidia": "cuda", "openmp": "threads", "cpu": "threads", "host": "serial"}
 
 
 def _tile(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    order = _order(raw.index, diagnostics)
-    parts = split_at_commas(raw.arguments or ())
-    if not _all_present(parts, raw, diagnostics):
-        return ()
-    word = text_of(parts[0])
+    order = None if raw.index is None else expression(raw.index).literal
+    if raw.index is not None and order is None:
+        remedy = "write tile[0](static, 4) for example"
+        diagnostics.error(range_of(raw.index), "the order of a tile must be an integer literal", remedy)
+    first, *rest = _arguments(raw)
+    word = text_of(first)
     if word == "auto":
-        if order is not None or len(parts) > 1:
-            diagnostics.error(
+        if order is not None or rest:
+            raise source_error(
                 raw.range, "tile(auto) leaves all of the loop's tiles open, their order too", "write tile(auto)"
             )
-            return ()
-        return (Flag("tile(auto)", raw.range),)
+        return (PlainClause("tile(auto)", (), raw.range),)
     kinds = {kind.value: kind for kind in TileKind}
     if word not in kinds:
-        near = "worker" if word == "vector" else nearest(word, kinds)
-        every = f"the kinds are {listed(kinds)}"
-        remedy = f"did you mean '{near}'? {every}" if near else every
-        diagnostics.error(range_of(parts[0]), f"there is no kind of tile '{word}'", remedy)
-        return ()
+        fault, every = f"there is no kind of tile '{word}'", f"the kinds are {listed(kinds)}"
+        raise unknown_word(word, kinds, range_of(first), fault, every, {"vector": "worker"})
     kind = kinds[word]
-    fewest, most = _TILE_ARGUMENTS[kind]
-    if not fewest <= len(parts) - 1 <= most:
-        place = range_of(parts[most + 1]) if len(parts) - 1 > most else raw.range
-        fault = (
-            "too many arguments" if len(parts) - 1 > most else "no count" if kind is TileKind.STATIC else "no extent"
-        )
-        diagnostics.error(place, f"a {word} tile has {fault} here", f"write {_TILE_FORMS[kind]}")
-        return ()
-    return _tile_with_argument(raw, kind, order, parts[1:], diagnostics)
-
-
-def _tile_with_argument(
-    raw: RawClause, kind: TileKind, order: int | None, rest: Sequence[Sequence[Token]], diagnostics: Diagnostics
-) -> tuple[Clause, ...]:
+    fewest, most, form = _TILES[kind]
+    if len(rest) > most:
+        raise source_error(range_of(rest[most]), f"a {word} tile has too many arguments here", f"write {form}")
+    if len(rest) < fewest:
+        missing = "count" if kind is TileKind.STATIC else "extent"
+        raise source_error(raw.range, f"a {word} tile has no {missing} here", f"write {form}")
     if kind in (TileKind.STATIC, TileKind.SIZE):
         argument = expression(rest[0])
         what = "the count of a static tile" if kind is TileKind.STATIC else "the extent of a size tile"
-        if not _positive(argument, what, diagnostics):
-            return ()
-        return (TileClause(kind, order, argument, 0, raw.range),)
-    dimension = _dimension(rest[0], f"of a {kind.value} tile", diagnostics) if rest else 0
+        is_positive = _is_positive(argument, what, diagnostics)
+        return (TileClause(kind, order, argument, 0, raw.range),) if is_positive else ()
+    dimension = _dimension(rest[0], f"of a {word} tile", diagnostics) if rest else 0
     return () if dimension is None else (TileClause(kind, order, None, dimension, raw.range),)
 
 
-def _order(tokens: Sequence[Token] | None, diagnostics: Diagnostics) -> int | None:
-    if tokens is None:
-        return None
-    value = expression(tokens).literal
-    if value is None:
-        diagnostics.error(
-            range_of(tokens), "the order of a tile must be an integer literal", "write tile[0](static, 4) for example"
-        )
-    return value
-
-
-_TILE_ARGUMENTS = {
-    TileKind.STATIC: (1, 1),
-    TileKind.SIZE: (1, 1),
-    TileKind.DYNAMIC: (0, 0),
-    TileKind.THREAD: (0, 0),
-    TileKind.GANG: (0, 1),
-    TileKind.WORKER: (0, 1),
-}
-_TILE_FORMS = {
-    TileKind.STATIC: "tile(static, count)",
-    TileKind.SIZE: "tile(size, extent)",
-    TileKind.DYNAMIC: "tile(dynamic)",
-    TileKind.THREAD: "tile(thread)",
-    TileKind.GANG: "tile(gang, dimension)",
-    TileKind.WORKER: "tile(worker, dimension)",
+#: The fewest and the most arguments of each kind of tile, and how it is written.
+_TILES = {
+    TileKind.STATIC: (1, 1, "tile(static, count)"),
+    TileKind.SIZE: (1, 1, "tile(size, extent)"),
+    TileKind.DYNAMIC: (0, 0, "tile(dynamic)"),
+    TileKind.THREAD: (0, 0, "tile(thread)"),
+    TileKind.GANG: (0, 1, "tile(gang, dimension)"),
+    TileKind.WORKER: (0, 1, "tile(worker, dimension)"),
 }
 
 
-def _sor(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    parts = split_at_commas(raw.arguments or ())
-    if not _all_present(parts, raw, diagnostics):
-        return ()
+def _sor(raw: RawClause, _: Diagnostics) -> tuple[Clause, ...]:
+    first, *rest = _arguments(raw)
     known = {method.value: method for method in SorMethod}
-    word = text_of(parts[0])
-    method = known.get(word)
-    if method is None:
-        near, methods = nearest(word, known), f"the methods are {listed(known)}"
-        remedy = f"did you mean '{near}'? {methods}" if near else methods
-        diagnostics.error(range_of(parts[0]), f"there is no method '{word}' of relaxation", remedy)
-        return ()
-    if method is SorMethod.MULTILAYER:
-        return _multilayer(raw, parts[1:], diagnostics)
-    if len(parts) > 1:
-        diagnostics.error(range_of(parts[1]), f"sor({word}) has no further arguments", f"write sor({word})")
-        return ()
-    return (SorClause(method, raw.range),)
+    word = text_of(first)
+    if word not in known:
+        fault, every = f"there is no method '{word}' of relaxation", f"the methods are {listed(known)}"
+        raise unknown_word(word, known, range_of(first), fault, every)
+    if known[word] is SorMethod.MULTILAYER:
+        return (_multilayer(raw, rest),)
+    if rest:
+        raise source_error(range_of(rest[0]), f"sor({word}) has no further arguments", f"write sor({word})")
+    return (SorClause(known[word], raw.range),)
 
 
-def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics: Diagnostics) -> tuple[Clause, ...]:
+def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]]) -> SorClause:
     """`sor(multilayer, layers: K, subdomain: P)`, 1 <= K <= P/2; absent numbers are 0."""
     numbers: dict[str, int] = {}
+    form = "write sor(multilayer, layers: 16, subdomain: 32)"
     for part in parts:
         key = part[0].text
-        if key not in ("layers", "subdomain") or key in numbers or len(part) < 3 or part[1].text != ":":
-            diagnostics.error(
-                range_of(part),
-                f"clause '{raw.name}' gives '{key}' twice"
-                if key in numbers
-                else "sor(multilayer) takes layers: K and subdomain: P",
-                "write sor(multilayer, layers: 16, subdomain: 32)",
-            )
-            return ()
+        if key in numbers:
+            raise source_error(range_of(part), f"clause '{raw.name}' gives '{key}' twice", form)
+        if key not in ("layers", "subdomain") or len(part) < 3 or part[1].text != ":":
+            raise source_error(range_of(part), "sor(multilayer) takes layers: K and subdomain: P", form)
         value, least = expression(part[2:]), 2 if key == "subdomain" else 1
         if value.literal is None or value.literal < least:
-            diagnostics.error(
-                value.range,
-                f"'{key}' is an integer literal of at least {least}",
-                "write sor(multilayer, layers: 16, subdomain: 32)",
-            )
-            return ()
+            raise source_error(value.range, f"'{key}' is an integer literal of at least {least}", form)
         numbers[key] = value.literal
     subdomain, layers = numbers.get("subdomain", 0), numbers.get("layers", 0)
     if subdomain and layers > subdomain // 2:
-        diagnostics.error(
+        raise source_error(
             raw.range,
             f"subdomains of {subdomain} x {subdomain} have at most {subdomain // 2} layers: "
             "each takes two places off a tile",
             f"write layers: {subdomain // 2}, or subdomain: {2 * layers}",
         )
+    return SorClause(SorMethod.MULTILAYER, raw.range, layers, subdomain)
+
+
+# -- data
+
+
+def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ...]:
+    """`data(…)` or one of OpenACC's data clauses; empty if no item of it is correct.
+
+    The paper's literal `data(...)` adds nothing: it leaves all data to the compiler.
+    """
+    if raw.name == "data" and text_of(raw.arguments or ()) == "...":
         return ()
-    return (SorClause(SorMethod.MULTILAYER, raw.range, layers, subdomain),)
+    sections: list[Section] = []
+    attributes: list[tuple[Mode | Live, SourceRange]] = []
+    for part in split_at_commas(raw.arguments or ()):
+        try:
+            if not part:
+                raise _empty_argument(raw)
+            if len(part) > 1 and part[0].is_identifier and part[1].text == ":":
+                attributes.append((_attribute(raw, part), range_of(part)))
+            else:
+                sections.append(_section(part))
+        except SourceError as fault:
+            diagnostics.add(fault.diagnostic)
+    mode = _single("mode", [(value, place) for value, place in attributes if isinstance(value, Mode)], diagnostics)
+    live = _single("live", [(value, place) for value, place in attributes if isinstance(value, Live)], diagnostics)
+    if not sections:
+        if attributes:
+            diagnostics.error(
+                raw.range,
+                f"clause '{raw.name}' has attributes but no section for them",
+                "write data(A[0:n], mode:rw)",
+            )
+        return ()
+    live = live or _SUGAR_LIVE.get(raw.name)
+    if mode is Mode.READ and live is Live.OUT:
+        diagnostics.error(
+            raw.range,
+            "'mode:r' contradicts 'live:out': data that is only read brings no values out",
+            "write live:in, or mode:w",
+        )
+    if mode is Mode.WRITE and live is Live.IN:
+        diagnostics.error(
+            raw.range,
+            "'mode:w' contradicts 'live:in': written values would be lost, and entering values are not read",
+            "write live:out, or mode:r",
+        )
+    return (DataClause(raw.name, tuple(sections), mode, live, raw.name == "present", raw.range),)
+
+
+_SUGAR_LIVE = {"copy": Live.IN_OUT, "copyin": Live.IN, "copyout": Live.OUT, "create": Live.NOT}
+_ATTRIBUTES: dict[str, type[Mode] | type[Live]] = {"mode": Mode, "live": Live}
+_BOTH = {"mode": "rw", "live": "inout"}
+
+
+def _attribute(raw: RawClause, part: Sequence[Token]) -> Mode | Live:
+    """The value of `mode:…` or `live:…`. Raises SourceError."""
+    key, word = part[0].text, text_of(part[2:])
+    if key not in _ATTRIBUTES:
+        near = nearest(key, _ATTRIBUTES)
+        remedy = f"did you mean '{near}'?" if near else "the attributes are mode:r|w|rw and live:in|out|inout|not"
+        raise source_error(part[0].range, f"'{key}' is not an attribute of data", remedy)
+    if raw.name != "data":
+        raise source_error(
+            range_of(part),
+            f"clause '{raw.name}' takes no attributes: its name says what moves",
+            f"write data(…, {text_of(part)})",
+        )
+    known = {value.value: value for value in _ATTRIBUTES[key]}
+    if word in known:
+        return known[word]
+    fault = f"'{word}' is not a value of '{key}'" if word else f"'{key}' has no value"
+    raise unknown_word(word, known, range_of(part), fault, f"write {key}: with one of {listed(known, 'or')}")
+
+
+def _single(key: str, given: Sequence[tuple[_Attribute, SourceRange]], diagnostics: Diagnostics) -> _Attribute | None:
+    """The first value of an attribute; reports others."""
+    first = given[0][0] if given else None
+    for value, place in given[1:]:
+        if value is first:
+            diagnostics.error(place, f"'{key}' is given twice in one clause", "give it once")
+        else:
+            diagnostics.error(
+                place,
+                f"'{key}:{value.value}' contradicts '{key}:{given[0][0].value}' in the same clause",
+                f"write {key}:{_BOTH[key]}, or a clause of its own for each array: "
+                "attributes hold for the whole clause",
+            )
+    return first
+
+
+def _section(tokens: Sequence[Token]) -> Section:
+    """`path[…][…]`. Raises SourceError."""
+    end = next((index for index, token in enumerate(tokens) if token.text == "["), len(tokens))
+    path = tokens[:end]
+    names, joints = path[::2], path[1::2]
+    if (
+        len(names) == len(joints)
+        or not all(token.is_identifier for token in names)
+        or (not all(token.text in (".", "->") for token in joints))
+    ):
+        raise source_error(
+            range_of(tokens),
+            f"'{text_of(tokens)}' is not a section of an array",
+            "write a variable or a member path with its bounds: A[0:n][0:m], grid->u[0:n]",
+        )
+    dimensions: list[SectionDimension] = []
+    while end < len(tokens):
+        if tokens[end].text != "[":
+            raise source_error(
+                range_of(tokens[end:]),
+                f"'{text_of(tokens[end:])}' follows the section '{text_of(tokens[:end])}'",
+                "a section ends with its bounds; put a comma before the next one",
+            )
+        close = closing(tokens, end)
+        dimensions.append(_bounds(tokens[end : close + 1]))
+        end = close + 1
+    return Section("".join(token.text for token in path), tuple(dimensions), range_of(tokens))
+
+
+def _bounds(tokens: Sequence[Token]) -> SectionDimension:
+    """`[length]`, `[lower:length]`, `[:length]` or `[:]`, with brackets. Raises SourceError."""
+    inner = tokens[1:-1]
+    colons = _colons(inner)
+    if not inner:
+        raise source_error(range_of(tokens), "this dimension has no bounds", "write [lower:length] or [length]")
+    if len(colons) > 1:
+        raise source_error(
+            inner[colons[1]].range, "a section has no stride: it is a lower bound and a length", "write [lower:length]"
+        )
+    lower, length = (inner[: colons[0]], inner[colons[0] + 1 :]) if colons else ((), inner)
+    if lower and not length:
+        raise source_error(
+            range_of(tokens), "this section has no length", "write [lower:length]; the length counts elements"
+        )
+    count = expression(length) if length else None
+    if count is not None and count.literal is not None and count.literal < 1:
+        raise source_error(count.range, "the length of a section must be at least 1", "write [lower:length]")
+    return SectionDimension(expression(lower) if lower else None, count)
+
+
+def _colons(tokens: Sequence[Token]) -> list[int]:
+    """The indices of the colons outside all brackets that belong to no `?`."""
+    colons: list[int] = []
+    questions = index = 0
+    while index < len(tokens):
+        text = tokens[index].text
+        if text in ("(", "[", "{"):
+            index = closing(tokens, index)
+        elif text == "?":
+            questions += 1
+        elif text == ":" and questions:
+            questions -= 1
+        elif text == ":":
+            colons.append(index)
+        index += 1
+    return colons
 
 
 _WITHOUT_ARGUMENTS = ("async", "wait", "independent", "seq")

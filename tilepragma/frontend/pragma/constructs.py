@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
+from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import Construct
 
 _OPENACC_KERNEL = ("copy", "copyin", "copyout", "create", "present")
@@ -50,7 +53,7 @@ _FOREIGN_CLAUSES = {
     "present_or_copyout": "copyout",
     "present_or_create": "create",
 }
-_FOREIGN_CONSTRUCTS = {"parallel": "kernel", "kernels": "kernel", "serial": "kernel", "for": "loop", "target": "kernel"}
+FOREIGN_CONSTRUCTS = {"parallel": "kernel", "kernels": "kernel", "serial": "kernel", "for": "loop", "target": "kernel"}
 
 
 def nearest_clause(word: str, construct: Construct) -> str | None:
@@ -58,21 +61,22 @@ def nearest_clause(word: str, construct: Construct) -> str | None:
     return _FOREIGN_CLAUSES.get(word) or nearest(word, CLAUSES[construct]) or nearest(word, ALL_CLAUSES)
 
 
-def nearest_construct(word: str) -> str | None:
-    """The construct that `word` likely means."""
-    return _FOREIGN_CONSTRUCTS.get(word) or nearest(
-        word, ("kernel", "loop", "data", "enter", "exit", "update", "wait", "routine")
-    )
-
-
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `word` likely misspells."""
     return next(iter(difflib.get_close_matches(word, candidates, 1, 0.6)), None)
 
 
-def constructs_with(clause: str) -> list[str]:
-    """The constructs that take `clause`."""
-    return [construct.value for construct, names in CLAUSES.items() if clause in names]
+def unknown_word(
+    word: str,
+    known: Collection[str],
+    place: SourceRange,
+    fault: str,
+    every: str,
+    foreign: Mapping[str, str] = MappingProxyType({}),
+) -> SourceError:
+    """The error for a word that is none of the `known` ones; `foreign` ones are translated."""
+    near = foreign.get(word) or nearest(word, known)
+    return source_error(place, fault, f"did you mean '{near}'? {every}" if near else every)
 
 
 def listed(words: Iterable[str], joint: str = "and") -> str:

@@ -1,7 +1,14 @@
 """Finds tilek directives in a C file: `#pragma tilek …`, `_Pragma("tilek …")`, and their macros.
 
 A hand lexer that knows only comments, literals, continuations and preprocessing lines. So the
-directives of a file and their exact bytes are known before C is parsed.
+directives of a file and their exact bytes are known before C is parsed. Macros are seen as far as
+no preprocessor is needed:
+
+    #define TILED _Pragma("tilek loop tile(dynamic)")     each use of TILED is the directive
+    #define PRAGMA(x) _Pragma(#x)                         PRAGMA(tilek loop) is a directive
+
+A use may pass through a second macro. It is rewritten as a whole, so a macro must hold directives
+and nothing else; uses of other macros are refused.
 """
 
 from __future__ import annotations
@@ -13,25 +20,29 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.pragma.macros import (
-    COMMENT,
-    LITERAL,
-    NAME,
-    OPERATOR,
-    MacroTable,
-    PragmaMacro,
-    argument_end,
-    is_tilek,
-    operator_text,
-    piece,
-)
 from tilepragma.frontend.pragma.spliced_source import DirectiveText, SplicedSource, tokenize
 
 if TYPE_CHECKING:
     from tilepragma.ir.directives import Directive
 
+_COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
+_LITERAL = rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
+_SPACE = rb"(?:\s|//[^\n]*|/\*.*?\*/)*"
+_OPERATOR = re.compile(
+    rb"_Pragma" + _SPACE + rb"\(" + _SPACE + rb"((?:u8|[LuU])?\"(?:[^\"\\\n]|\\.)*\")" + _SPACE + rb"\)", re.DOTALL
+)
+_NAME = re.compile(rb"[A-Za-z_$][A-Za-z0-9_$]*")
+_TILEK = re.compile(_SPACE + rb"tilek(?![A-Za-z0-9_$\x80-\xff])", re.DOTALL)
+_GAP = re.compile(_SPACE, re.DOTALL)
+_PARENTHESIS = re.compile(_COMMENT + rb"|" + _LITERAL + rb"|[()]", re.DOTALL)
+_PARAMETER = re.compile(rb"\(" + _SPACE + rb"(?:([A-Za-z_$][A-Za-z0-9_$]*)|\.\.\.)" + _SPACE + rb"\)", re.DOTALL)
+_STRINGIZED = re.compile(
+    rb"_Pragma" + _SPACE + rb"\(" + _SPACE + rb"#" + _SPACE + rb"([A-Za-z_$][A-Za-z0-9_$]*)" + _SPACE + rb"\)",
+    re.DOTALL,
+)
+_WORD = re.compile(_COMMENT + rb"|" + _LITERAL + rb"|" + _NAME.pattern, re.DOTALL)
 _BLANK = rb"(?:[ \t\f\v\r]|/\*.*?\*/)*"
-_REST_OF_LINE = re.compile(rb"(?:[^\n/\"']+|" + COMMENT + rb"|" + LITERAL + rb"|[/\"'])*", re.DOTALL)
+_REST_OF_LINE = re.compile(rb"(?:[^\n/\"']+|" + _COMMENT + rb"|" + _LITERAL + rb"|[/\"'])*", re.DOTALL)
 _KEYWORD = re.compile(rb"#" + _BLANK + rb"(pragma|define|undef)\b" + _BLANK, re.DOTALL)
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_$][A-Za-z0-9_$]*)([^\n]*)")
 
@@ -47,16 +58,6 @@ class LocatedDirective:
     directive: Directive
     range: SourceRange
     end_offset: int
-
-
-@dataclass(frozen=True)
-class _Site:
-    """A directive before parsing, or a use of a faulty macro; offsets in the spliced text."""
-
-    text: DirectiveText | None
-    start: int
-    end: int
-    macro: PragmaMacro | None = None
 
 
 def find_directives(
@@ -78,21 +79,18 @@ def find_directives(
 
     source = SplicedSource(path, text)
     directives = []
-    for site in _sites(source, skipped, macros or MacroTable()):
-        place = source.range(source.origin(site.start), source.origin_end(site.end))
-        if site.text is None:
-            _refuse(site, place, diagnostics)
+    for text_or_macro, start, end in _sites(source, skipped, macros or MacroTable()):
+        place = source.range(source.origin(start), source.origin_end(end))
+        if isinstance(text_or_macro, PragmaMacro):
+            _refuse(text_or_macro, place, diagnostics)
             continue
-        directive = parse_directive(tokenize(site.text)[1:], place, diagnostics)
+        directive = parse_directive(tokenize(text_or_macro)[1:], place, diagnostics)
         if directive is not None:
-            directives.append(LocatedDirective(directive, place, _continuation(source, site)))
+            directives.append(LocatedDirective(directive, place, _continuation(source, start, end)))
     return tuple(directives)
 
 
-def _refuse(site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
-    macro = site.macro
-    if macro is None or macro.fault is None:
-        return
+def _refuse(macro: PragmaMacro, place: SourceRange, diagnostics: Diagnostics) -> None:
     notes = (
         Diagnostic(Severity.NOTE, macro.definition, f"'{macro.name}' is defined here"),
         Diagnostic(Severity.NOTE, place, "write the directive here, or define a macro for the directive alone"),
@@ -101,17 +99,22 @@ def _refuse(site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
     diagnostics.add(Diagnostic(Severity.ERROR, place, message, notes))
 
 
-def _continuation(source: SplicedSource, site: _Site) -> int:
+def _continuation(source: SplicedSource, start: int, end: int) -> int:
+    """Where C continues in the file behind the directive [start, end) of the spliced text."""
     text = source.text
-    end = site.end
-    if text[site.start : site.start + 1] != b"#":
+    if text[start : start + 1] != b"#":
         return source.origin_end(end)
     newline = text.find(b"\n", end)
     return source.origin_end(newline + 1) if newline >= 0 else len(source.original)
 
 
-def _sites(source: SplicedSource, skipped: Sequence[tuple[int, int]], macros: MacroTable) -> Iterator[_Site]:
-    """The directives of `source` outside `skipped`, jumping between places of interest."""
+def _sites(
+    source: SplicedSource, skipped: Sequence[tuple[int, int]], macros: MacroTable
+) -> Iterator[tuple[DirectiveText | PragmaMacro, int, int]]:
+    """The directives of `source` outside `skipped`, or faulty macros, each with begin and end.
+
+    Offsets are those of the spliced text. The walk jumps between places of interest.
+    """
     text = source.text
     macros.names |= _pragma_macros(text, macros.names)
     if b"tilek" not in text and not macros.names:
@@ -130,37 +133,25 @@ def _sites(source: SplicedSource, skipped: Sequence[tuple[int, int]], macros: Ma
             position = _end_of_line(text, start)
             pragma = _preprocessing_line(source, start, position, macros)
             if pragma is not None:
-                yield _Site(pragma, start, position)
+                yield pragma, start, position
         elif word[:1] == b"/":
             comment_starts[position] = start
         elif word == b"_Pragma":
-            operator = OPERATOR.match(text, start)
+            operator = _OPERATOR.match(text, start)
             if operator is not None:
                 position = operator.end()
-                content = operator_text(source, operator)
-                if is_tilek(content):
-                    yield _Site(content, start, position)
+                content = _operator_text(source, operator)
+                if _is_tilek(content):
+                    yield content, start, position
         elif (macro := macros.get(word)) is not None:
-            for site in _uses(source, start, position, macro):
-                yield site
-                position = site.end
-
-
-def _uses(source: SplicedSource, start: int, end: int, macro: PragmaMacro) -> Iterator[_Site]:
-    """The directives of the use of `macro` whose name is [`start`, `end`)."""
-    argument = argument_end(source.text, end) if macro.called else None
-    if macro.called and argument is None:
-        return
-    end = argument[1] + 1 if argument else end
-    if macro.fault is not None:
-        yield _Site(None, start, end, macro)
-    elif argument is not None:
-        content = piece(source, *argument)
-        if is_tilek(content):
-            yield _Site(content, start, end)
-    else:
-        for content in macro.directives:
-            yield _Site(content, start, end)
+            use = _use(source, position, macro)
+            if use is None:
+                continue
+            directives, end = use
+            sites = [macro] if macro.fault is not None else list(filter(_is_tilek, directives))
+            for site in sites:
+                yield site, start, end
+                position = end
 
 
 def _lies_in(offset: int, ranges: Sequence[tuple[int, int]]) -> bool:
@@ -176,14 +167,14 @@ def _pragma_macros(text: bytes, known: set[bytes]) -> set[bytes]:
     before = -1
     while len(names) != before:
         before = len(names)
-        names |= {n for n, body in definitions if b"_Pragma" in body or names & set(NAME.findall(body))}
+        names |= {n for n, body in definitions if b"_Pragma" in body or names & set(_NAME.findall(body))}
     return names
 
 
 def _interesting(names: set[bytes]) -> re.Pattern[bytes]:
     """A pattern of the places to stop at: comments, literals, `#`, `_Pragma`, macros `names`."""
     words = b"|".join([rb"_Pragma", *(re.escape(name) for name in sorted(names))])
-    return re.compile(COMMENT + rb"|" + LITERAL + rb"|#|\b(?:" + words + rb")\b", re.DOTALL)
+    return re.compile(_COMMENT + rb"|" + _LITERAL + rb"|#|\b(?:" + words + rb")\b", re.DOTALL)
 
 
 def _begins_line(text: bytes, hash_: int, comment_starts: dict[int, int]) -> bool:
@@ -212,12 +203,186 @@ def _preprocessing_line(source: SplicedSource, start: int, end: int, macros: Mac
     if keyword is None:
         return None
     if keyword[1] == b"pragma":
-        content = piece(source, keyword.end(), end)
-        return content if is_tilek(content) else None
-    name = NAME.match(source.text, keyword.end(), end)
+        content = _piece(source, keyword.end(), end)
+        return content if _is_tilek(content) else None
+    name = _NAME.match(source.text, keyword.end(), end)
     if name is not None:
         if keyword[1] == b"define":
             macros.define(source, name, end)
         else:
             macros.undefine(name.group())
     return None
+
+
+# -- macros
+
+
+@dataclass(frozen=True)
+class PragmaMacro:
+    """A macro that stands for `directives`, or that makes one of its argument (`stringizes`).
+
+    `called` tells that a use needs parentheses. `fault`, if not None, tells why a use cannot be
+    translated. `name` and `definition` tell the origin, for messages.
+    """
+
+    directives: tuple[DirectiveText, ...]
+    stringizes: bool
+    called: bool
+    fault: str | None
+    name: str
+    definition: SourceRange
+
+
+def _is_tilek(text: DirectiveText) -> bool:
+    """Whether the text of a pragma is a tilek directive."""
+    return _TILEK.match(text.content) is not None
+
+
+def _piece(source: SplicedSource, start: int, end: int) -> DirectiveText:
+    """The spliced text [start, end) unchanged."""
+    return DirectiveText(source, source.text[start:end], [source.origin(offset) for offset in range(start, end)])
+
+
+def _operator_text(source: SplicedSource, operator: re.Match[bytes]) -> DirectiveText:
+    """The unescaped string of a `_Pragma` operator that _OPERATOR matched."""
+    literal = operator[1]
+    index = literal.index(b'"') + 1
+    content = bytearray()
+    origins: list[int] = []
+    while index < len(literal) - 1:
+        if literal[index : index + 2] in (b'\\"', b"\\\\"):
+            index += 1
+        content += literal[index : index + 1]
+        origins.append(source.origin(operator.start(1) + index))
+        index += 1
+    return DirectiveText(source, bytes(content), origins)
+
+
+def _argument_end(text: bytes, name_end: int) -> tuple[int, int] | None:
+    """The offsets behind `(` and at `)` of a macro call behind its name; None without a call."""
+    start = _skip(text, name_end, len(text))
+    if text[start : start + 1] != b"(":
+        return None
+    depth = 0
+    for match in _PARENTHESIS.finditer(text, start):
+        if match.group() == b"(":
+            depth += 1
+        elif match.group() == b")":
+            depth -= 1
+            if depth == 0:
+                return start + 1, match.start()
+    return None
+
+
+class MacroTable:
+    """The macros of a translation unit at one place in it, those of headers included.
+
+    As in C, a macro in another's body is looked up at the use. `names` holds the macros that may
+    lead to pragmas, defined at this place or not.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[bytes] = set()
+        self._definitions: dict[bytes, tuple[SplicedSource, re.Match[bytes], int]] = {}
+        self._read: dict[bytes, PragmaMacro | None] = {}
+
+    def define(self, source: SplicedSource, name: re.Match[bytes], end: int) -> None:
+        """Record the definition that has `name` and ends at `end` of the text of `source`."""
+        self._definitions[name.group()] = (source, name, end)
+        self._read.clear()
+
+    def undefine(self, name: bytes) -> None:
+        """Forget the definition of `name`, if there is one."""
+        self._definitions.pop(name, None)
+        self._read.clear()
+
+    def get(self, name: bytes) -> PragmaMacro | None:
+        """The macro `name`, or None if it has nothing to do with tilek."""
+        if name not in self._read:
+            self._read[name] = None  # a macro does not expand in its own body
+            if name in self._definitions:
+                self._read[name] = _read_definition(*self._definitions[name], self)
+        return self._read[name]
+
+
+def _read_definition(source: SplicedSource, name: re.Match[bytes], end: int, macros: MacroTable) -> PragmaMacro | None:
+    """The macro whose definition has `name` and ends at `end`; None if tilek has no part in it."""
+    text = source.text
+
+    def macro(
+        directives: tuple[DirectiveText, ...] = (), fault: str | None = None, *, stringizes: bool = False
+    ) -> PragmaMacro:
+        definition = source.range(source.origin(name.start()), source.origin_end(name.end()))
+        return PragmaMacro(directives, stringizes, is_function, fault, name.group().decode(), definition)
+
+    is_function = text[name.end() : name.end() + 1] == b"("
+    parameter = _PARAMETER.match(text, name.end(), end) if is_function else None
+    if parameter is not None and _passes_on(text, parameter, end, macros):
+        return macro(stringizes=True)
+    directives, others = _body(source, name.end(), end, macros)
+    if not is_function:
+        fault = "it holds more than tilek directives" if others else None
+        return macro(directives, fault) if directives else None
+    words = {match.group() for match in _WORD.finditer(text, name.end(), end)}
+    used = [macro_used for word in words if (macro_used := macros.get(word)) is not None]
+    if directives or (b"tilek" in words and any(macro_used.stringizes for macro_used in used)):
+        return macro(fault="it has parameters")
+    return None
+
+
+def _passes_on(text: bytes, parameters: re.Match[bytes], end: int, macros: MacroTable) -> bool:
+    """Whether the body is `_Pragma(#parameter)`, or a call of such a macro with the parameter."""
+    start = _skip(text, parameters.end(), end)
+    parameter = parameters[1] or b"__VA_ARGS__"
+    stringized = _STRINGIZED.match(text, start, end)
+    if stringized is not None:
+        return stringized[1] == parameter and not _rest(text, stringized.end(), end)
+    name = _NAME.match(text, start, end)
+    macro = macros.get(name.group()) if name else None
+    if name is None or macro is None or not macro.stringizes:
+        return False
+    argument = _argument_end(text, name.end())
+    return argument is not None and _rest(text, *argument) == parameter and not _rest(text, argument[1] + 1, end)
+
+
+def _rest(text: bytes, start: int, end: int) -> bytes:
+    return text[_skip(text, start, end) : end].strip()
+
+
+def _skip(text: bytes, start: int, end: int) -> int:
+    """Where white space and comments that begin at `start` end."""
+    gap = _GAP.match(text, start, end)
+    return gap.end() if gap else start
+
+
+def _body(source: SplicedSource, start: int, end: int, macros: MacroTable) -> tuple[tuple[DirectiveText, ...], bool]:
+    """The tilek directives of a macro's body, and whether anything else stands there."""
+    text = source.text
+    tilek_directives: list[DirectiveText] = []
+    others = False
+    directives: tuple[DirectiveText, ...]
+    position = _skip(text, start, end)
+    while position < end:
+        operator = _OPERATOR.match(text, position, end)
+        name = _NAME.match(text, position, end)
+        macro = macros.get(name.group()) if name else None
+        use = _use(source, name.end(), macro) if name and macro is not None and macro.fault is None else None
+        if operator is not None:
+            directives, position = (_operator_text(source, operator),), operator.end()
+        elif use is not None:
+            directives, position = use
+        else:
+            directives, position = (), name.end() if name else position + 1
+        tilek = tuple(directive for directive in directives if _is_tilek(directive))
+        others |= not tilek or len(tilek) < len(directives)
+        tilek_directives += tilek
+        position = _skip(text, position, end)
+    return tuple(tilek_directives), others
+
+
+def _use(source: SplicedSource, name_end: int, macro: PragmaMacro) -> tuple[tuple[DirectiveText, ...], int] | None:
+    """The directives of a macro's use, and its end; None for a name without its parentheses."""
+    if not macro.called:
+        return macro.directives, name_end
+    argument = _argument_end(source.text, name_end)
+    return None if argument is None else ((_piece(source, *argument),), argument[1] + 1)

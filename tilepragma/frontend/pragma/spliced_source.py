@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from enum import Enum
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
@@ -19,9 +18,9 @@ _CONTINUATION = re.compile(rb"\\[ \t\f\v]*\r?\n")
 _TOKEN = re.compile(
     rb"(?P<space>(?:[\s\0]|/\*.*?(?:\*/|\Z)|//[^\n]*)+)"
     rb"|(?P<identifier>[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*)"
-    rb"|(?P<number>\.?[0-9](?:[eEpP][+-]|[A-Za-z0-9_.])*)"
-    rb"|(?P<literal>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
-    rb"|(?P<punctuator><<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)",
+    rb"|\.?[0-9](?:[eEpP][+-]|[A-Za-z0-9_.])*"
+    rb"|(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
+    rb"|(?:<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)",
     re.DOTALL,
 )
 
@@ -79,29 +78,17 @@ class DirectiveText:
     origins: Sequence[int]
 
 
-class TokenKind(Enum):
-    """The kinds of preprocessing tokens that clauses distinguish."""
-
-    IDENTIFIER = "identifier"
-    NUMBER = "number"
-    LITERAL = "literal"
-    """a string or a character"""
-    PUNCTUATOR = "punctuator"
-
-
 @dataclass(frozen=True)
 class Token:
-    """One preprocessing token; `spaced` tells that white space or a comment stands before it."""
+    """One preprocessing token; `spaced` tells that white space or a comment stands before it.
 
-    kind: TokenKind
+    `is_identifier`: it is a name, or a keyword.
+    """
+
     text: str
     range: SourceRange
     spaced: bool
-
-    @property
-    def is_identifier(self) -> bool:
-        """Whether this is a name (or keyword)."""
-        return self.kind is TokenKind.IDENTIFIER
+    is_identifier: bool
 
 
 def tokenize(text: DirectiveText) -> tuple[Token, ...]:
@@ -113,8 +100,8 @@ def tokenize(text: DirectiveText) -> tuple[Token, ...]:
             spaced = True
             continue
         span = text.source.range(text.origins[match.start()], text.origins[match.end() - 1] + 1)
-        kind = TokenKind(match.lastgroup)
-        tokens.append(Token(kind, match.group().decode("utf-8", "replace"), span, spaced))
+        text_ = match.group().decode("utf-8", "replace")
+        tokens.append(Token(text_, span, spaced, match.lastgroup == "identifier"))
         spaced = False
     return tuple(tokens)
 
