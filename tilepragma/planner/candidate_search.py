@@ -43,7 +43,7 @@ from tilepragma.schedule.strategy import Moved, Refusal, Region, ScheduleCandida
 from tilepragma.storage.array_copies import with_array_copies
 from tilepragma.storage.array_expansion import with_array_expansion, with_expanded_scalars
 from tilepragma.storage.new_arrays import ExpandedKernel, proven_scop
-from tilepragma.storage.staging_checks import proven_staging
+from tilepragma.storage.staging import proven_staging
 from tilepragma.user_tiles.clause_variables import live_out_by_clause
 from tilepragma.verify.proofs import Proof, proof_of, unit_step_faults
 
