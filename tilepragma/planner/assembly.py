@@ -13,12 +13,11 @@ from tilepragma.arguments.array_arguments import (
     as_kernel_sees,
     check_clauses,
     private_argument,
+    report_assumed_extents,
     synchronised_arrays,
 )
-from tilepragma.arguments.assumed_extents import report_assumed_extents
 from tilepragma.arguments.constant_memory import with_constants
-from tilepragma.arguments.scalar_arguments import scalar_arguments
-from tilepragma.arguments.scalars import ScalarContext
+from tilepragma.arguments.scalars import ScalarContext, scalar_arguments
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.operation_counts import operation_counts
