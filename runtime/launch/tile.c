@@ -1,4 +1,4 @@
-/* tile.c: trip counts and Algorithm 1. The rule, word for word, heads tilepragma/user_tiles/algorithm1.py; a property test holds both equal. */
+/* tile.c: trip counts and Algorithm 1. The rule, word for word, heads tests/support/algorithm1.py; a property test holds both equal. */
 #include "tilek.h"
 
 /* Unsigned arithmetic is exact where int64 would overflow: distances of two int64 fit uint64. */

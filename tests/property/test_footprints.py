@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.support.interpreter import Interpreter
-from tilepragma.arguments.array_footprints import Footprints
+from tilepragma.arguments.array_arguments import DataContext, footprint
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
@@ -48,7 +48,7 @@ def kernel(seed: int) -> Kernel:
 def test_the_engines_sections_are_exactly_what_is_touched(seed: int) -> None:
     made = kernel(seed)
     (array,) = (object_ for object_ in made.objects if object_.name == "a")
-    found = Footprints(made).section(array, lambda _: True)
+    found = footprint(array, DataContext(made, (), lambda _: True, Diagnostics()))
     if found is None:
         return
     ((low, length),) = found
@@ -68,5 +68,5 @@ def test_most_sections_are_found() -> None:
     for seed in range(0, 60, 4):
         made = kernel(seed)
         (array,) = (object_ for object_ in made.objects if object_.name == "a")
-        found += Footprints(made).section(array, lambda _: True) is not None
+        found += footprint(array, DataContext(made, (), lambda _: True, Diagnostics())) is not None
     assert found > 10

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.support.algorithm1 import TileNumbers, Tiling, TilingError, tile_numbers
 from tilepragma.ir.directives import TileKind
-from tilepragma.user_tiles.algorithm1 import INT64_MAX, TileNumbers, Tiling, TilingError, tile_numbers, trip_count
+from tilepragma.user_tiles.chain_checks import INT64_MAX, reach_all, trip_count
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 STATIC, SIZE, DYNAMIC, THREAD, GANG, WORKER = (
@@ -79,6 +80,17 @@ def test_the_tile_map_is_a_bijection_onto_the_iterations(trip: int, tiles: list[
     guarded = [point for point in visited if point < trip]
     assert sorted(guarded) == list(range(trip))
     assert tiling.exact == (len(visited) == trip)
+
+
+@given(st.integers(0, 300), tile_lists)
+def test_tiles_reach_all_iterations_where_their_map_does(trip: int, tiles: list[tuple[TileKind, int]]) -> None:
+    tiles = [(kind, argument) for kind, argument in tiles if kind is not DYNAMIC]
+    try:
+        numbers(trip, tiles)
+    except TilingError:
+        assert not reach_all(trip, tiles)
+    else:
+        assert reach_all(trip, tiles)
 
 
 @given(st.integers(0, 300), tile_lists)

@@ -21,6 +21,7 @@ from tilepragma.frontend.pragma.syntax import RawClause, expression
 from tilepragma.ir.directives import ClauseExpression, Construct, OtherClause
 from tilepragma.ir.traversal import loops_in
 from tilepragma.planner import candidate_search, candidates
+from tilepragma.planner.assembly import tiled_region
 from tilepragma.schedule.strategy import Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import LaunchNode, candidate_of
 from tilepragma.user_tiles.mapping import device_clauses, host_clauses
@@ -180,9 +181,7 @@ void rows(int n, int m, double a[n][m]) {
 def attempt(source: str) -> candidate_search.Attempt:
     """What the search makes of the text's only region."""
     made = plan(source)
-    return candidate_search.Attempt(
-        made.kernel, candidate_search.tiled_region(made.kernel, Diagnostics()), made.floating, made.targets
-    )
+    return candidate_search.Attempt(tiled_region(made.kernel, made.floating, made.targets, Diagnostics()))
 
 
 def test_a_strategy_is_tried_proven_and_taken() -> None:

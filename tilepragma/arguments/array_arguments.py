@@ -2,16 +2,19 @@
 
 A user's clause is obeyed or refused; the accesses supply what clauses omit (docs/LANGUAGE.md, "Data
 movement").
+
+Gathers are reads at places that data decide, as `x[col[k]]` in tables and sparse matrices: on
+cores, they need no extent where nothing that is written can be the array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from tilepragma.arguments.array_footprints import Footprints
-from tilepragma.arguments.gathers import lacking_restrict
 from tilepragma.arguments.sections import (
     inferred_section,
     possible_section,
@@ -21,23 +24,32 @@ from tilepragma.arguments.sections import (
 )
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import SourceRange
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use
-from tilepragma.ir.directives import DataClause, Live, Mode, Section
-from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
+from tilepragma.ir.directives import ClauseExpression, DataClause, Live, Mode, Section, Target
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
+from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Declaration, Kernel
-from tilepragma.ir.polynomial import expression
+from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom
+from tilepragma.ir.types import ScalarType
 from tilepragma.normalise.value_ranges import ValueRanges
-from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
+from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan, SectionBound
+from tilepragma.poly.extraction import scop_under
+from tilepragma.poly.footprints import overwrites, touched
+from tilepragma.poly.operation_limit import OperationLimitError
+from tilepragma.poly.scop import Scop
 from tilepragma.user_tiles.clause_variables import without_blanks
+
+#: Of C's names in Python's text: no keyword begins so.
+_PREFIX = "name_"
 
 
 @dataclass(frozen=True)
 class _Mention:
-    """The clause that names an object, and its section there; None where no clause names it."""
+    """The clause that names an object, and its section there; no section where none names it."""
 
     section: Section | None = None
-    clause: DataClause | None = None
+    clause: DataClause = DataClause("", (), None, None, False, NOWHERE)
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,8 @@ class DataContext:
     """A region, all its uses, and whether the host can evaluate an atom at launch.
 
     `conditions` hold wherever the arguments count. `vouched`: the user calls iterations independent
-    and loops run as written, so that cores need not know which arrays overlap.
+    and loops run as written, so that cores need not know which arrays overlap. `by_footprint`:
+    where the accesses' own form tells no section, isl may.
     """
 
     kernel: Kernel
@@ -54,17 +67,26 @@ class DataContext:
     diagnostics: Diagnostics
     conditions: tuple[Expression, ...] = ()
     vouched: bool = False
+    by_footprint: bool = True
 
     @cached_property
     def ranges(self) -> ValueRanges:
         """The value ranges of the region."""
         return ValueRanges(self.kernel.body, self.invariant)
 
+    @cached_property
+    def scop(self) -> Scop | None:
+        """The region under the launch's conditions; None where isl gave up."""
+        body, written = self.kernel.body.statements, written_objects(self.kernel)
+        try:
+            return scop_under(self.conditions, body, self.kernel.functions, written)
+        except OperationLimitError:
+            return None
+
 
 def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
     """An argument for each outer array in use and each scalar of `shared`. Reports errors."""
     mentions = _mentions(context)
-    footprints = Footprints(context.kernel, context.conditions)
     arguments = []
     for object_ in context.kernel.objects:
         if object_.storage is Storage.SCALAR and object_ not in shared:
@@ -72,8 +94,8 @@ def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple
         uses = [use for use in context.uses if use.object == object_]
         if uses:
             mention = mentions.get(object_, _Mention())
-            argument = _argument(object_, uses, mention, context, footprints)
-            arguments.append(_without_spare_copy_in(argument, uses, mention, footprints, context))
+            argument = _argument(object_, uses, mention, context)
+            arguments.append(_without_spare_copy_in(argument, uses, mention, context))
     return tuple(arguments)
 
 
@@ -92,8 +114,8 @@ def synchronised_arrays(context: DataContext) -> tuple[ArrayArgument, ...]:
         uses = [use for use in context.uses if use.object == object_]
         if object_.storage is Storage.SCALAR or object_.scope is not Scope.EXTERNAL or not uses:
             continue
-        trial = replace(context, diagnostics=Diagnostics())
-        argument = _argument(object_, uses, mentions.get(object_, _Mention()), trial, None)
+        trial = replace(context, diagnostics=Diagnostics(), by_footprint=False)
+        argument = _argument(object_, uses, mentions.get(object_, _Mention()), trial)
         unknown = trial.diagnostics.has_errors or argument.doubt is not None
         arguments.append(replace(argument, section=(), doubt=None) if unknown else argument)
     return tuple(arguments)
@@ -126,25 +148,22 @@ def _mentions(context: DataContext) -> dict[DataObject, _Mention]:
     return result
 
 
-def _argument(
-    object_: DataObject, uses: list[Use], mention: _Mention, context: DataContext, footprints: Footprints | None
-) -> ArrayArgument:
+def _argument(object_: DataObject, uses: list[Use], mention: _Mention, context: DataContext) -> ArrayArgument:
     reads, writes = _modes(object_, uses, mention, context.diagnostics)
-    present = mention.clause is not None and mention.clause.present and object_.storage is not Storage.SCALAR
-    copy_in, copy_out = _motion(object_, writes, mention, context.kernel)
-    section, doubt = _section(object_, uses, mention, context, footprints)
+    present = mention.clause.present and object_.storage is not Storage.SCALAR
+    copy_in, copy_out = _motion(object_, writes, mention.clause.live, context.kernel)
+    section, doubt = _section(object_, uses, mention, context)
     return ArrayArgument(
         object_, section, reads, writes, copy_in and not present, copy_out and not present, present, doubt
     )
 
 
 def _without_spare_copy_in(
-    argument: ArrayArgument, uses: list[Use], mention: _Mention, footprints: Footprints, context: DataContext
+    argument: ArrayArgument, uses: list[Use], mention: _Mention, context: DataContext
 ) -> ArrayArgument:
     """The argument, without copy-in where the region overwrites the section before reading it."""
-    clause = mention.clause
-    live = clause.live if clause is not None else None
-    if argument.copy_in and live in (None, Live.OUT) and footprints.is_overwritten(argument, uses):
+    live = mention.clause.live
+    if argument.copy_in and live in (None, Live.OUT) and _is_overwritten(argument, uses, context):
         return replace(argument, copy_in=False)
     if live is Live.OUT and argument.object.storage is not Storage.SCALAR and mention.section is not None:
         context.diagnostics.warning(
@@ -158,7 +177,7 @@ def _without_spare_copy_in(
 
 def _modes(object_: DataObject, uses: list[Use], mention: _Mention, diagnostics: Diagnostics) -> tuple[bool, bool]:
     reads, writes = any(use.reads for use in uses), any(use.writes for use in uses)
-    mode = mention.clause.mode if mention.clause is not None else None
+    mode = mention.clause.mode
     if mode is Mode.READ and writes:
         place = next(use.range for use in uses if use.writes)
         diagnostics.error(
@@ -173,28 +192,20 @@ def _modes(object_: DataObject, uses: list[Use], mention: _Mention, diagnostics:
     return reads, writes
 
 
-def _motion(object_: DataObject, writes: bool, mention: _Mention, kernel: Kernel) -> tuple[bool, bool]:
+def _motion(object_: DataObject, writes: bool, live: Live | None, kernel: Kernel) -> tuple[bool, bool]:
     """(copy in, copy out) of an object that is not present, before the overwriting analysis."""
-    live = mention.clause.live if mention.clause is not None else None
     if object_.scope is Scope.TEMPORARY:
         return False, False
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
-        return _is_initialized(object_, kernel), False
+        declarations = (statement for statement in kernel.body.statements if isinstance(statement, Declaration))
+        declarators = (declarator for declaration in declarations for declarator in declaration.declarators)
+        return any(item.object == object_ and item.initializer is not None for item in declarators), False
     leaves = live in (Live.OUT, Live.IN_OUT) or (live is None and object_.name not in kernel.dead_arrays)
     return live is not Live.NOT, writes and leaves
 
 
-def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:
-    return any(
-        declarator.object == object_ and declarator.initializer is not None
-        for statement in kernel.body.statements
-        if isinstance(statement, Declaration)
-        for declarator in statement.declarators
-    )
-
-
 def _section(
-    object_: DataObject, uses: list[Use], mention: _Mention, context: DataContext, footprints: Footprints | None
+    object_: DataObject, uses: list[Use], mention: _Mention, context: DataContext
 ) -> tuple[tuple[SectionBound, ...], Diagnostic | None]:
     """The section, and a doubt where the array may be smaller; a gather's may be empty."""
     if object_.storage is Storage.SCALAR:
@@ -202,10 +213,29 @@ def _section(
             context.diagnostics.error(mention.section.range, f"'{object_.host}' is no array, so it has no section")
         return (), None
     doubts: list[Diagnostic] = []
-    lacking = lacking_restrict(object_, context.uses) if mention.section is None else None
+    lacking = _lacking_restrict(object_, context.uses) if mention.section is None else None
     if context.vouched and lacking is not None:
         lacking = ()
-    inferred = _inferred(object_, uses, context, footprints, doubts, lacking)
+
+    def inferred(_: SourceRange) -> tuple[SectionBound, ...]:
+        """The section of the accesses; a doubt where it has more than is surely touched, or is
+        empty because nothing is lacking for a gather.
+        """
+        trial = Diagnostics()
+        section = inferred_section(object_, uses, context.invariant, trial)
+        if not trial.has_errors:
+            context.diagnostics.add_all(trial)
+            return section
+        known = footprint(object_, context) if context.by_footprint else None
+        if known is not None:
+            return tuple(SectionBound(expression(low), expression(length)) for low, length in known)
+        possible = possible_section(object_, uses, context.invariant, context.ranges)
+        if possible is not None or lacking == ():
+            doubts.extend(trial)
+            return possible or ()
+        context.diagnostics.add_all(_with_restrict(error, lacking or ()) for error in trial)
+        return section
+
     if mention.section is not None:
         section = user_section(object_, mention.section, inferred, context.diagnostics)
     elif object_.scope in (Scope.REGION, Scope.TEMPORARY):
@@ -215,38 +245,25 @@ def _section(
     return section, next(iter(doubts), None)
 
 
-def _inferred(
-    object_: DataObject,
-    uses: list[Use],
-    context: DataContext,
-    footprints: Footprints | None,
-    doubts: list[Diagnostic],
-    lacking: tuple[DataObject, ...] | None,
-) -> Callable[[SourceRange], tuple[SectionBound, ...]]:
-    """A function that infers the section from the accesses.
+def _lacking_restrict(object_: DataObject, uses: Sequence[Use]) -> tuple[DataObject, ...] | None:
+    """The objects that the user must declare restrict before a gather needs no extent; None where
+    the array is not gathered in that way.
 
-    It adds to `doubts` where the section has more than is surely touched, or is empty because
-    nothing is `lacking` for a gather.
+    `uses` has all uses of the region. No section can be compared with others at launch, so the
+    user's word must separate the array from all written objects: the array is restrict, and each
+    written array is restrict too, or declared with its length. Otherwise C allows that one pointer
+    is based on the other (C99 6.7.3.1). Written variables are no pointers.
     """
-
-    def section(_: SourceRange) -> tuple[SectionBound, ...]:
-        trial = Diagnostics()
-        section_ = inferred_section(object_, uses, context.invariant, trial)
-        if trial.has_errors and footprints is not None:
-            known = footprints.section(object_, context.invariant)
-            if known is not None:
-                return tuple(SectionBound(expression(low), expression(length)) for low, length in known)
-        possible = possible_section(object_, uses, context.invariant, context.ranges) if trial.has_errors else None
-        if possible is not None:
-            doubts.extend(trial)
-            return possible
-        if trial.has_errors and lacking == ():
-            doubts.extend(trial)
-            return ()
-        context.diagnostics.add_all(_with_restrict(error, lacking or ()) for error in trial)
-        return section_
-
-    return section
+    if object_.storage is not Storage.CONTIGUOUS or object_.scope is not Scope.EXTERNAL:
+        return None
+    reads = [use for use in uses if use.object == object_]
+    if any(use.writes or len(use.subscripts) != object_.rank for use in reads):
+        return None
+    written = dict.fromkeys(use.object for use in uses if use.writes)
+    if any(object_.storage is Storage.ROWS for object_ in written):
+        return None
+    pointers = (object_ for object_ in written if None in object_.lengths)
+    return tuple(pointer for pointer in (object_, *pointers) if not pointer.restrict)
 
 
 def _with_restrict(error: Diagnostic, lacking: Sequence[DataObject]) -> Diagnostic:
@@ -266,3 +283,118 @@ def _with_restrict(error: Diagnostic, lacking: Sequence[DataObject]) -> Diagnost
 def as_kernel_sees(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
     """The argument with its object as the kernel sees it."""
     return replace(argument, object=next(object_ for object_ in kernel.objects if object_.stored == argument.object))
+
+
+# -- footprints
+
+
+def footprint(object_: DataObject, context: DataContext) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
+    """(lower, length) of the touched part by dimension, if the host can evaluate it."""
+    try:
+        bounds = None if context.scop is None else touched(context.scop, object_)
+    except OperationLimitError:
+        return None
+    if bounds is None or not all(context.invariant(expression(value)) for pair in bounds for value in pair):
+        return None
+    return bounds
+
+
+def _is_overwritten(argument: ArrayArgument, uses: Sequence[Use], context: DataContext) -> bool:
+    """Whether the region surely writes each copied element first; `uses`: all of the object."""
+    object_, kernel = argument.object, context.kernel
+    # Ask only if some use is a plain assignment, and the first one reads no incoming value.
+    plain = any(use.writes and not use.reads for use in uses) and (not uses[0].reads or uses[0].conditional)
+    # Each instance has its own copy of what is private.
+    private = any(object_.host in clause.names for clause in kernel.directive.privates)
+    if object_.storage is Storage.SCALAR or not plain or private:
+        return False
+    scalars = {
+        scalar.host: scalar
+        for scalar in kernel.objects
+        if scalar.storage is Storage.SCALAR
+        and scalar.scope is Scope.EXTERNAL
+        and isinstance(scalar.element, ScalarType)
+        and scalar.element.is_integer
+    }
+    section = []
+    for bound in argument.section:
+        lower, length = _host_value(bound.lower, scalars), _host_value(bound.length, scalars)
+        if lower is None or length is None:
+            return False
+        section.append((lower, length))
+    if context.scop is None:
+        return False
+    try:
+        return overwrites(context.scop, object_, section if argument.copy_out else None)
+    except OperationLimitError:
+        return False
+
+
+def _host_value(bound: HostExpression, scalars: Mapping[str, DataObject]) -> Expression | None:
+    """A bound as an expression; None where a clause is no sum or product of scalars and numbers.
+
+    Python reads such text as C does, but for the suffixes of numbers and Python's keywords.
+    """
+    if not isinstance(bound, ClauseExpression):
+        return bound
+    if re.fullmatch(r"[\w\s+*()-]*", bound.text) is None:
+        return None
+    text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", bound.text)
+    text = re.sub(r"[A-Za-z_]\w*", rf"{_PREFIX}\g<0>", text)
+    try:
+        value = _arithmetic(ast.parse(f"({text})", mode="eval").body, scalars)
+    except SyntaxError:
+        return None
+    return None if value is None else expression(value)
+
+
+def _arithmetic(node: ast.expr, scalars: Mapping[str, DataObject]) -> Polynomial | None:
+    match node:
+        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as operator, right):
+            first, second = _arithmetic(left, scalars), _arithmetic(right, scalars)
+            if first is None or second is None:
+                return None
+            if isinstance(operator, ast.Mult):
+                return first * second
+            return first + second if isinstance(operator, ast.Add) else first - second
+        case ast.UnaryOp(ast.UAdd() | ast.USub() as sign, operand):
+            value = _arithmetic(operand, scalars)
+            return -value if value is not None and isinstance(sign, ast.USub) else value
+        case ast.Constant(int(value)):
+            return number(value)
+        case ast.Name(name) if name.removeprefix(_PREFIX) in scalars:
+            return of_atom(access_to(scalars[name.removeprefix(_PREFIX)]))
+    return None
+
+
+# -- arrays of unknown extent, which no device can hold
+
+
+def doubts(plan: KernelPlan) -> Iterator[Diagnostic]:
+    """An error with a remedy for each array that no device can hold, in plans for devices."""
+    if any(target.is_device for target in plan.targets):
+        yield from _doubts(plan.arrays)
+
+
+def report_assumed_extents(
+    arguments: Sequence[ArrayArgument],
+    targets: Sequence[Target],
+    preferred: Target,
+    vouched: bool,
+    diagnostics: Diagnostics,
+) -> None:
+    """Report at translation why a kernel cannot run on a device that the user asks for.
+
+    A target, tiles, or `vouched` independence ask for a device. An error where cores cannot run the
+    kernel instead.
+    """
+    if not any(target.is_device for target in targets) or not (vouched or preferred.is_device):
+        return
+    refused = vouched and preferred.is_device
+    for doubt in _doubts(arguments):
+        text = f"{doubt.message}; no device holds it unless a data region does, and the kernel runs on cores"
+        diagnostics.add(doubt if refused else replace(doubt, severity=Severity.WARNING, message=text))
+
+
+def _doubts(arguments: Sequence[ArrayArgument]) -> Iterator[Diagnostic]:
+    return (argument.doubt for argument in arguments if argument.doubt is not None)

@@ -1,4 +1,5 @@
-"""Classifies each scalar that a launch writes: private to an instance, reduced, or copied back.
+"""Scalars of launches: those that it reads are arguments; each that it writes is private to an
+instance, reduced, or copied back.
 
 For each outer scalar written in a launch, the first rule that fits decides:
   1. a `private` or `firstprivate` clause: each instance has a copy;
@@ -11,19 +12,20 @@ For each outer scalar written in a launch, the first rule that fits decides:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import KernelDirective, PrivateClause, ReductionClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read, is_distributed
-from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, Function, Loop, Statement, TileNest
+from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, Function, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.reductions import check_reduction
 from tilepragma.ir.traversal import children, loop_directives, walk
-from tilepragma.plan.kernel_plan import Reduction
+from tilepragma.plan.kernel_plan import HostCondition, Launch, Reduction, Step
 from tilepragma.user_tiles.coverage import axes_of
 
 
@@ -205,3 +207,33 @@ def _distributed_nests(node: object) -> list[TileNest]:
     if isinstance(node, TileNest) and is_distributed(node):
         return [node]
     return [nest for child in children(node) for nest in _distributed_nests(child)]
+
+
+def scalar_arguments(kernel: Kernel, steps: Iterable[Step], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
+    """Outer scalars that the steps read, unless passed by address or private to an instance."""
+    read = {use.object for use in function_uses(kernel.functions) if use.reads}
+    # One host function runs the loops and all launches beside them, whose bounds it evaluates.
+    steps = tuple(steps)
+    read |= set(_read_by(kernel, steps, inside=not all(isinstance(step, Launch) for step in steps)))
+    read -= set(shared)
+    return tuple(
+        object_
+        for object_ in kernel.objects
+        if object_ in read and object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
+    )
+
+
+def _read_by(kernel: Kernel, steps: Iterable[Step], *, inside: bool) -> Iterator[DataObject]:
+    """What launches, host loops and conditions read, and the bounds of launches `inside` them."""
+    for step in steps:
+        if isinstance(step, Launch):
+            private = set(step.privates) - set(step.first_privates) | _nest_iterators(step.body)
+            launch_uses = uses(step.body, kernel.functions, launch=not inside)
+            yield from (use.object for use in launch_uses if use.reads and use.object not in private)
+            yield from step.first_privates
+            continue
+        values = (
+            (step.condition,) if isinstance(step, HostCondition) else (step.loop.lower, step.loop.upper, step.loop.step)
+        )
+        yield from (use.object for value in values for use in uses(value) if use.reads)
+        yield from _read_by(kernel, step.steps, inside=True)

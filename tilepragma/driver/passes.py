@@ -76,7 +76,7 @@ def read_records(state: State) -> State:
     request = state.request
     if state.unit is None or not state.unit.kernels or not request.use_records:
         return state
-    from tilepragma.planner.multi_versions import candidates_for
+    from tilepragma.planner.versions import candidates_for
     from tilepragma.sizes.records import parse_records, records_file
 
     trials = candidates_for(request.source, os.environ)
@@ -132,8 +132,7 @@ def apply_records(state: State) -> State:
     """Give each plan its measured versions and tile sizes, or those that are tried."""
     if state.unit is None or state.defaults is None:
         return state
-    from tilepragma.planner.applied_records import with_kept_sizes
-    from tilepragma.planner.multi_versions import with_candidates
+    from tilepragma.planner.versions import with_candidates, with_kept_sizes
     from tilepragma.sizes.records import warn_of_unknown
 
     kernels = {kernel.name: kernel for kernel in state.unit.kernels}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilepragma.plan.command_line import PlanOptions
     from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
     from tilepragma.planner.assembly import Planned
-    from tilepragma.planner.multi_versions import Candidates
+    from tilepragma.planner.versions import Candidates
     from tilepragma.sizes.records import TuningRecord
     from tilepragma.verify.rules import Proven
 

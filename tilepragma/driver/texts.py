@@ -88,7 +88,7 @@ def trying_environment(
     They run on devices or else on hosts. The build reads them from `file`, which is written. Raises
     OSError.
     """
-    from tilepragma.planner.multi_versions import CANDIDATES_VARIABLE, Candidates, candidates_text
+    from tilepragma.planner.versions import CANDIDATES_VARIABLE, Candidates, candidates_text
 
     file.write_text(candidates_text(source, Candidates({kernel: versions}, on_devices)))
     return {CANDIDATES_VARIABLE: str(file)}

@@ -34,11 +34,6 @@ CellSet = isl.Set
 """{ [o, x] }: cells x of an array in iterations o"""
 
 
-def iterator(name: str) -> DataObject:
-    """An iterator for generated loops."""
-    return DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL)
-
-
 def copy_loops(
     scop: Scop,
     cells: isl.Set,

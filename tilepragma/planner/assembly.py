@@ -13,12 +13,11 @@ from tilepragma.arguments.array_arguments import (
     as_kernel_sees,
     check_clauses,
     private_argument,
+    report_assumed_extents,
     synchronised_arrays,
 )
-from tilepragma.arguments.assumed_extents import report_assumed_extents
 from tilepragma.arguments.constant_memory import with_constants
-from tilepragma.arguments.scalar_arguments import scalar_arguments
-from tilepragma.arguments.scalars import ScalarContext
+from tilepragma.arguments.scalars import ScalarContext, scalar_arguments
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.operation_counts import operation_counts
@@ -32,10 +31,9 @@ from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.normalise.delinearisation import flattened
 from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.normalise.live_out import final_values
-from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, LastValue, launches_in
+from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, LastValue, Reordered, launches_in
 from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.targets import check_axes, check_counts, preferred_target
-from tilepragma.planner.as_written_warnings import warn_as_written
 from tilepragma.planner.overflow_guards import launch_conditions
 from tilepragma.schedule.coalescing import assumed_worker_loop
 from tilepragma.schedule.strategy import ScheduleCandidate
@@ -54,7 +52,7 @@ from tilepragma.user_tiles.mapping import (
 )
 from tilepragma.user_tiles.tile_nests import ChainContext
 from tilepragma.verify.integer_ranges import numbers_fit, with_fitting_sections
-from tilepragma.verify.proofs import Proof
+from tilepragma.verify.proofs import Proof, proof_of
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,21 @@ def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
     return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 
 
+def with_proof(planned: Planned, plan: KernelPlan) -> Planned:
+    """The plan in place of an earlier one, whose proof it inherits only if that proves it."""
+    known = planned.proof is not None and planned.proof.is_of(plan)
+    return Planned(plan, planned.proof if known else proof_of(plan))
+
+
 @dataclass(frozen=True)
 class TiledRegion:
-    """The region's declarations and its other statements, with the tiles of their loops."""
+    """A region in the planner's form: its kernel's declarations and other statements, with the
+    tiles of their loops, and its allowed targets.
+    """
 
+    kernel: Kernel
+    floating: FloatingRules
+    targets: tuple[Target, ...]
     prologue: tuple[Declaration, ...]
     statements: tuple[Statement, ...]
     user: Clauses
@@ -87,6 +96,8 @@ class TiledRegion:
     """why the search distributed nothing"""
     rejected: tuple[str, ...] = ()
     obstacles: tuple[Diagnostic, ...] = ()
+    order: Reordered | None = None
+    """that of a `sor` clause"""
 
     @property
     def clauses(self) -> bool:
@@ -94,14 +105,9 @@ class TiledRegion:
         return bool(self.host or self.device)
 
 
-def assemble_plan(
-    kernel: Kernel,
-    region: TiledRegion,
-    floating: FloatingRules,
-    diagnostics: Diagnostics,
-    targets: tuple[Target, ...],
-) -> KernelPlan:
+def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
     """The plan of the launches of tiles or candidate; as written, with the reason, without any."""
+    kernel, targets = region.kernel, region.targets
     on_host = host_evaluable(written_objects(kernel))
     check_names(kernel, diagnostics)
     for node in walk(kernel.body):
@@ -120,16 +126,16 @@ def assemble_plan(
 
     def as_written(reason: str) -> KernelPlan:
         if targets:
-            warn_as_written(kernel, reason, diagnostics)
+            _warn_as_written(kernel, reason, diagnostics)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
         arrays = with_fitting_sections(synchronised_arrays(data))
         return KernelPlan(
-            *(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason),
+            *(kernel, (), (), (), arrays, (), (), (), targets, preferred, region.floating, reason),
             rejected=region.rejected,
             obstacles=region.obstacles,
         )
 
-    reason = _why_as_written(kernel, region, targets)
+    reason = _why_as_written(region)
     if reason is not None:
         check_clauses(data)
         return as_written(reason)
@@ -137,7 +143,7 @@ def assemble_plan(
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | live_out_by_clause(kernel)
     final = final_values(kernel, live_out, on_host)
-    steps = region.automatic or _user_steps(kernel, region, live_out, final, floating, diagnostics)
+    steps = region.automatic or _user_steps(region, live_out, final, diagnostics)
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
@@ -154,7 +160,7 @@ def assemble_plan(
         final,
         targets,
         preferred,
-        floating,
+        region.floating,
         apart=automatic,
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
@@ -167,7 +173,14 @@ def assemble_plan(
     return with_constants(plan) if numbers_fit(plan) else as_written("a number in it does not fit in 64 bits")
 
 
-def tiled_region(kernel: Kernel, diagnostics: Diagnostics) -> TiledRegion:
+def with_kernel(region: TiledRegion, kernel: Kernel, diagnostics: Diagnostics) -> TiledRegion:
+    """The region with another form of its kernel."""
+    return tiled_region(kernel, region.floating, region.targets, diagnostics)
+
+
+def tiled_region(
+    kernel: Kernel, floating: FloatingRules, targets: tuple[Target, ...], diagnostics: Diagnostics
+) -> TiledRegion:
     """The region's declarations and statements, with tiles from the user and from vouching."""
     on_host = host_evaluable(written_objects(kernel))
     prologue: list[Declaration] = []
@@ -189,7 +202,7 @@ def tiled_region(kernel: Kernel, diagnostics: Diagnostics) -> TiledRegion:
             host |= host_clauses(independent)
             mapped = launchable(independent, on_host)
             device |= device_clauses(mapped, assumed_worker_loop(mapped, kernel))
-    return TiledRegion(tuple(prologue), tuple(statements), user, host, device)
+    return TiledRegion(kernel, floating, targets, tuple(prologue), tuple(statements), user, host, device)
 
 
 def _flat(body: Block) -> Iterator[Statement]:
@@ -201,8 +214,9 @@ def _flat(body: Block) -> Iterator[Statement]:
             yield statement
 
 
-def _why_as_written(kernel: Kernel, region: TiledRegion, targets: tuple[Target, ...]) -> str | None:
-    if not targets:
+def _why_as_written(region: TiledRegion) -> str | None:
+    kernel = region.kernel
+    if not region.targets:
         return f"kernel '{kernel.name}' is built for no target"
     if region.clauses or region.automatic is not None:
         return None
@@ -213,15 +227,32 @@ def _why_as_written(kernel: Kernel, region: TiledRegion, targets: tuple[Target, 
     return f"kernel '{kernel.name}' has no loop that could be distributed"
 
 
+def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> None:
+    """Warn of each request of the user's that a region as written does not fulfil."""
+    directive = kernel.directive
+    if any(target.is_parallel for target in directive.targets):
+        diagnostics.warning(
+            directive.range,
+            f"the kernel runs the original loops, on one core: {reason}",
+            "add 'independent' if no iteration depends on another, or say the tiles",
+        )
+    for loop in loops_in(kernel.body):
+        if loop.directive is not None and loop.directive.independent:
+            diagnostics.warning(
+                loop.directive.range,
+                f"'independent' has no effect on the loop over '{loop.iterator.host}': {reason}",
+                "put the kernel directive before this loop, so that each round of the loop around it is a launch",
+            )
+
+
 def _user_steps(
-    kernel: Kernel,
     region: TiledRegion,
     live_out: frozenset[str],
     final: tuple[FinalValue | LastValue, ...],
-    floating: FloatingRules,
     diagnostics: Diagnostics,
 ) -> ScheduleCandidate:
     """The launches of the user's tiles, one after another."""
+    kernel = region.kernel
     counts = {
         Axis(count.axis, count.dimension): count.count.literal
         for count in kernel.directive.counts
@@ -241,7 +272,7 @@ def _user_steps(
         live_out,
         frozenset(value.iterator.name for value in final),
         vouched,
-        floating,
+        region.floating,
         diagnostics,
     )
     host = make_launches(kernel, region.statements, region.host, chains, scalars)

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
+from tilepragma.ir.loop_tree import Kernel, asks_for_layers
 from tilepragma.normalise.condition_sinking import with_sunk_conditions
 from tilepragma.normalise.delinearisation import DelinearisedKernel, with_delinearised_arrays
 from tilepragma.normalise.live_out import final_values
 from tilepragma.normalise.loop_normalisation import with_normalised_loops
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, tiled_region
+from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, with_kernel, with_plan
 from tilepragma.planner.candidates import (
     STRATEGIES,
     Choice,
@@ -41,10 +40,11 @@ from tilepragma.schedule.multilayer_tiles import subdomain_tiles
 from tilepragma.schedule.scalar_expansion import long_sums, with_hoisted_scalars
 from tilepragma.schedule.strategy import Moved, Refusal, Region, ScheduleCandidate, Strategy
 from tilepragma.storage.array_copies import with_array_copies
-from tilepragma.storage.array_expansion import ExpandedKernel, proven_scop, with_array_expansion, with_expanded_scalars
-from tilepragma.storage.staging_checks import proven_staging
+from tilepragma.storage.array_expansion import with_array_expansion, with_expanded_scalars
+from tilepragma.storage.new_arrays import ExpandedKernel, proven_scop
+from tilepragma.storage.staging import proven_staging
 from tilepragma.user_tiles.clause_variables import live_out_by_clause
-from tilepragma.verify.proofs import Proof, proof_of, unit_step_faults
+from tilepragma.verify.proofs import proof_of, unit_step_faults
 
 if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop
@@ -56,57 +56,53 @@ _MOST_RESCHEDULED = 6
 _MOST_EXPANDED = 16
 
 
-def vouched_plan(
-    kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
-) -> Planned:
+def vouched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of a region whose loops the user calls independent. The planner's own plan, proven
     without the user's word, wins where it keeps elements in registers.
     """
-    plain = without_assumptions(kernel)
+    plain = without_assumptions(region.kernel)
     if plain is not None:
         messages = Diagnostics()
-        planned = searched_plan(plain, tiled_region(plain, messages), floating, messages, targets)
+        planned = searched_plan(with_kernel(region, plain, messages), messages)
         if not messages.has_errors and keeps_elements_in_registers(planned.plan):
             diagnostics.add_all(messages)
             return planned
-    return Planned(assemble_plan(kernel, region, floating, diagnostics, targets))
+    return Planned(assemble_plan(region, diagnostics))
 
 
-def searched_plan(
-    kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
-) -> Planned:
+def searched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of a region without tiles: with unit steps where these are proven right."""
-    unit = with_normalised_loops(kernel)
+    unit = with_normalised_loops(region.kernel)
     if unit is not None:
         messages = Diagnostics()
-        planned = _as_it_stands(unit.kernel, tiled_region(unit.kernel, messages), floating, messages, targets)
-        counting = replace(planned.plan, stepped=kernel, final_values=(*planned.plan.final_values, *unit.final_values))
+        planned = _as_it_stands(with_kernel(region, unit.kernel, messages), messages)
+        final = (*planned.plan.final_values, *unit.final_values)
+        counting = replace(planned.plan, stepped=region.kernel, final_values=final)
         faults = tuple(unit_step_faults(counting))
         if counting.as_written is None and not faults:
             diagnostics.add_all(messages)
-            return Planned(counting, None if planned.proof is None else Proof(counting, planned.proof.faults))
-    return _as_it_stands(kernel, region, floating, diagnostics, targets)
+            return with_plan(planned, counting)
+    return _as_it_stands(region, diagnostics)
 
 
-def _as_it_stands(
-    kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
-) -> Planned:
+def _as_it_stands(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of a region with its loops' steps. Conditions on data sink into loops, where they
     cost more, only if the region otherwise runs as written.
     """
+    kernel = region.kernel
     rows = with_delinearised_arrays(kernel)
     if rows.seen:
         messages = Diagnostics()
-        planned = _automatic(rows.kernel, tiled_region(rows.kernel, messages), floating, messages, targets)
+        planned = _automatic(with_kernel(region, rows.kernel, messages), messages)
         if planned.plan.as_written is None:
             diagnostics.add_all(messages)
             return _with_notes(planned, rows)
     messages = Diagnostics()
-    planned = _automatic(kernel, region, floating, messages, targets)
+    planned = _automatic(region, messages)
     inner = with_sunk_conditions(kernel)
     if planned.plan.as_written is not None and inner is not kernel:
         inner_messages = Diagnostics()
-        converted = _automatic(inner, tiled_region(inner, inner_messages), floating, inner_messages, targets)
+        converted = _automatic(with_kernel(region, inner, inner_messages), inner_messages)
         if converted.plan.as_written is None:
             planned, messages = converted, inner_messages
     diagnostics.add_all(messages)
@@ -122,23 +118,19 @@ def _with_notes(planned: Planned, rows: DelinearisedKernel) -> Planned:
 
 @dataclass(frozen=True)
 class _Trial:
-    """The plan of an answer, its messages, its proof if it has no errors, and the objection."""
+    """The plan of an answer, with its proof if there are no errors, messages, and the objection."""
 
     answer: ScheduleCandidate
-    plan: KernelPlan
+    planned: Planned
     messages: Diagnostics
-    proof: Proof | None
     against: str | None
 
 
 @dataclass
 class Attempt:
-    """A kernel without tiles, and the strategies' answers, each assembled and judged once."""
+    """A region without tiles, and the strategies' answers, each assembled and judged once."""
 
-    kernel: Kernel
     tiled: TiledRegion
-    floating: FloatingRules
-    targets: tuple[Target, ...]
     scop: Scop | None = None
     expansion: ExpandedKernel | None = None
     source: Kernel | None = None
@@ -151,37 +143,30 @@ class Attempt:
     @cached_property
     def region(self) -> Region:
         """The strategies' view of the kernel."""
-        written = written_objects(self.kernel)
-        live_out = self.kernel.read_after | live_out_by_clause(self.kernel)
-        final = final_values(self.kernel, live_out, host_evaluable(written))
+        kernel = self.tiled.kernel
+        written = written_objects(kernel)
+        live_out = kernel.read_after | live_out_by_clause(kernel)
+        final = final_values(kernel, live_out, host_evaluable(written))
         names = frozenset(value.iterator.name for value in final)
-        ordered = asks_for_layers(self.kernel)
-        context = (self.scop, ordered, self.moved)
-        return Region(self.kernel, self.tiled.statements, written, live_out, names, self.floating, *context)
-
-    @property
-    def statement_count(self) -> int:
-        """The number of statements of the region's SCoP."""
-        return len(self.region.scop.statements)
+        context = (self.scop, asks_for_layers(kernel), self.moved)
+        return Region(kernel, self.tiled.statements, written, live_out, names, self.tiled.floating, *context)
 
     def instead(self, expanded: ExpandedKernel) -> Attempt | None:
         """The attempt on expanded arrays; None if they are not proven to compute the same."""
-        apart = tiled_region(expanded.kernel, Diagnostics())
+        apart = with_kernel(self.tiled, expanded.kernel, Diagnostics())
         scop = proven_scop(self.region, expanded, apart.statements)
         if scop is None:
             return None
         moved = Moved(self.region, expanded.instead) if expanded.everywhere else None
-        source = self.source or self.kernel
-        return Attempt(expanded.kernel, apart, self.floating, self.targets, scop, expanded, source, moved=moved)
+        return Attempt(apart, scop, expanded, self.source or self.tiled.kernel, moved)
 
     def hoisted(self) -> tuple[Attempt, frozenset[DataObject]]:
         """The attempt for the kernel with scalars hoisted out of loop bodies, and these."""
-        hoisting = with_hoisted_scalars(self.kernel)
+        hoisting = with_hoisted_scalars(self.tiled.kernel)
         if hoisting is None:
             return self, frozenset()
         kernel, scalars = hoisting
-        apart = tiled_region(kernel, Diagnostics())
-        return Attempt(kernel, apart, self.floating, self.targets, source=self.kernel), scalars
+        return Attempt(with_kernel(self.tiled, kernel, Diagnostics()), source=self.tiled.kernel), scalars
 
     def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
         """The best answer of these strategies; it is computed once."""
@@ -195,23 +180,15 @@ class Attempt:
         for trial in self.trials:
             if trial.answer is choice.taken:
                 diagnostics.add_all(trial.messages)
-                return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial)
+                plan = self._sourced(replace(trial.planned.plan, rejected=choice.rejected))
+                if self.region.ordered:
+                    return Planned(plan, trial.planned.proof)
+                return Planned(*proven_staging(plan, trial.planned.proof, self.region.original, trial.answer.staged))
         tiled = replace(self.tiled, reason=choice.reason, rejected=choice.rejected)
         obstacles = _errors(self.trials[0].messages) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
             tiled = replace(tiled, obstacles=obstacles)
-        return Planned(self._sourced(assemble_plan(self.kernel, tiled, self.floating, diagnostics, self.targets)))
-
-    def _staged(self, plan: KernelPlan, trial: _Trial) -> Planned:
-        """The plan with array tiles staged where that is proven right."""
-        if self.region.ordered:
-            return Planned(plan, trial.proof)
-        return Planned(*proven_staging(plan, trial.proof, self.region.original, trial.answer.staged))
-
-    def _proof(self, plan: KernelPlan) -> Proof:
-        if self.region.ordered:
-            return proof_in_order(plan, self.region.statements, self.region.parts)
-        return proof_of(plan, self.region.original)
+        return Planned(self._sourced(assemble_plan(tiled, diagnostics)))
 
     def _sourced(self, plan: KernelPlan) -> KernelPlan:
         return plan if self.expansion is None else replace(plan, storage=self.expansion.notes, source=self.source)
@@ -231,21 +208,22 @@ class Attempt:
             return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
         messages = Diagnostics()
         tiled = replace(self.tiled, automatic=answer, assumptions=self.region.assumptions)
-        plan = assemble_plan(self.kernel, tiled, self.floating, messages, self.targets)
-        proof = None if messages.has_errors else self._proof(plan)
-        if proof is None:
-            against: str | None = _errors(messages)[0].message
-        else:
+        plan = assemble_plan(tiled, messages)
+        proof, against = None, _errors(messages)[0].message if messages.has_errors else None
+        if against is None:
+            region = self.region
+            if region.ordered:
+                proof = proof_in_order(plan, region.statements, region.parts)
+            else:
+                proof = proof_of(plan, region.original)
             against = f"not proven right: {proof.faults[0].message}" if proof.faults else None
-        self.trials.append(_Trial(answer, plan, messages, proof, against))
+        self.trials.append(_Trial(answer, Planned(plan, proof), messages, against))
         return against
 
 
-def _automatic(
-    kernel: Kernel, region: TiledRegion, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
-) -> Planned:
+def _automatic(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of a region without tiles, on expanded arrays where that is better."""
-    attempt = Attempt(kernel, region, floating, targets)
+    attempt = Attempt(region)
     planned = _with_other_arrays(attempt, diagnostics)
     if attempt.region.ordered:
         return _with_tiles(planned or attempt.planned(attempt.choice((as_written,)), diagnostics), attempt)
@@ -267,8 +245,7 @@ def _with_tiles(planned: Planned, attempt: Attempt) -> Planned:
     """The plan of sweeps by subdomains, with array tiles in shared memory where possible."""
     choice = attempt.choice((subdomain_tiles,))
     staged = None if choice.taken is None else attempt.planned(choice, Diagnostics()).plan
-    plan = with_subdomain_tiles(planned.plan, staged, choice.rejected)
-    return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
+    return with_plan(planned, with_subdomain_tiles(planned.plan, staged, choice.rejected))
 
 
 def _with_storage(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
@@ -283,7 +260,7 @@ def _with_storage(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
     choice, without = (candidate.choice(STRATEGIES[:1]) for candidate in (expanded, attempt))
     if not is_settled(choice.taken) or not is_better(choice.taken, without.taken):
         return None
-    if expanded.statement_count <= _MOST_RESCHEDULED:
+    if len(expanded.region.scop.statements) <= _MOST_RESCHEDULED:
         choice = expanded.choice(STRATEGIES)
     return expanded.planned(choice, diagnostics)
 
@@ -302,7 +279,7 @@ def _with_scalars(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
     if expansion is None or any(use.object in hoisted for use in uses(expansion.kernel.body)):
         return None
     expanded = outside.instead(expansion)
-    if expanded is None or expanded.statement_count > _MOST_EXPANDED:
+    if expanded is None or len(expanded.region.scop.statements) > _MOST_EXPANDED:
         return None
     choice = expanded.choice((hyperplanes,))
     if choice.taken is None or not is_settled(choice.taken):

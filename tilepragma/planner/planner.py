@@ -6,32 +6,20 @@ from dataclasses import replace
 
 from tilepragma.arguments.launch_elements import with_elements_at_launch
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.directives import Target
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
 from tilepragma.normalise.continue_elimination import with_closed_iterations, with_conditions_for_continues
 from tilepragma.normalise.delinearisation import with_substituted_locals
 from tilepragma.normalise.pipeline import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
 from tilepragma.plan.command_line import PlanOptions
-from tilepragma.plan.kernel_plan import KernelPlan, Reordered
 from tilepragma.plan.targets import allowed_targets, check_device
-from tilepragma.planner.assembly import Planned, assemble_plan, tiled_region, with_plan
+from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, tiled_region, with_plan
 from tilepragma.planner.overflow_guards import with_subscript_checks
 from tilepragma.planner.partition import with_divisions
 from tilepragma.schedule.sor_clauses import check_relaxation, warn_of_sequence
 from tilepragma.schedule.sor_multilayer import layered
 from tilepragma.schedule.sor_redblack import asks_for_colours, reordered
 from tilepragma.user_tiles.mapping import user_clauses
-
-
-@dataclass(frozen=True)
-class NormalisedRegion:
-    """A region in the planner's form, with a `sor` clause's order, and its allowed targets."""
-
-    kernel: Kernel
-    order: Reordered | None
-    targets: tuple[Target, ...]
 
 
 def make_plan(
@@ -41,13 +29,15 @@ def make_plan(
     errors: a run with errors uses no plan, but reports the errors of each region.
     """
     messages = Diagnostics()
-    region = normalise(kernel, defaults, messages)
-    planned = None if region is None else _planned(region, floating, messages)
+    region = normalise(kernel, floating, defaults, messages)
+    planned = None if region is None else _planned(region, messages)
     diagnostics.add_all(messages)
     return None if diagnostics.has_errors else planned
 
 
-def normalise(kernel: Kernel, defaults: PlanOptions, diagnostics: Diagnostics) -> NormalisedRegion | None:
+def normalise(
+    kernel: Kernel, floating: FloatingRules, defaults: PlanOptions, diagnostics: Diagnostics
+) -> TiledRegion | None:
     """The region in the forms that later passes expect; None where it is refused."""
     check_relaxation(kernel, diagnostics)
     kernel = with_elements_at_launch(in_plain_form(with_member_names(kernel, diagnostics)))
@@ -62,29 +52,21 @@ def normalise(kernel: Kernel, defaults: PlanOptions, diagnostics: Diagnostics) -
         return None
     targets = allowed_targets(private, defaults.targets, diagnostics)
     check_device(private.directive, defaults.device, diagnostics)
-    return NormalisedRegion(private, order, targets)
+    return replace(tiled_region(private, floating, targets, diagnostics), order=order)
 
 
-def _planned(region: NormalisedRegion, floating: FloatingRules, diagnostics: Diagnostics) -> Planned:
+def _planned(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of the user's tiles, or of the best candidate, with its launch checks."""
-    kernel, targets = region.kernel, region.targets
-    tiled = tiled_region(kernel, diagnostics)
-    if tiled.user or not targets or diagnostics.has_errors:
-        planned = Planned(assemble_plan(kernel, tiled, floating, diagnostics, targets))
+    if region.user or not region.targets or diagnostics.has_errors:
+        planned = Planned(assemble_plan(region, diagnostics))
     else:  # the search loads every strategy; the user's tiles need none
         from tilepragma.planner.candidate_search import searched_plan, vouched_plan
 
-        make = vouched_plan if tiled.clauses else searched_plan
-        planned = make(kernel, tiled, floating, diagnostics, targets)
-    if region.order is not None:
-        planned = with_plan(planned, _reordered(planned.plan, region.order))
-    planned = with_plan(planned, with_subscript_checks(planned.plan, kernel, diagnostics))
-    planned = with_plan(planned, with_divisions(planned.plan, diagnostics))
-    warn_of_sequence(planned.plan, diagnostics)
-    return planned
-
-
-def _reordered(plan: KernelPlan, order: Reordered) -> KernelPlan:
-    """The plan with its notes on an order that is not the user's."""
-    final = () if plan.as_written is not None else (*plan.final_values, *order.final_values)
-    return replace(plan, reordered=order, final_values=final)
+        planned = vouched_plan(region, diagnostics) if region.clauses else searched_plan(region, diagnostics)
+    plan = planned.plan
+    if region.order is not None:  # it is not the user's
+        final = () if plan.as_written is not None else (*plan.final_values, *region.order.final_values)
+        plan = replace(plan, reordered=region.order, final_values=final)
+    plan = with_divisions(with_subscript_checks(plan, region.kernel, diagnostics), diagnostics)
+    warn_of_sequence(plan, diagnostics)
+    return with_plan(planned, plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilepragma.arguments.assumed_extents import doubts
+from tilepragma.arguments.array_arguments import doubts
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.traversal import loops_in
 from tilepragma.normalise.periodic_induction import remaining_periodic_integers

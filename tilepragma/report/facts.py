@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tilepragma.arguments.assumed_extents import doubts
+from tilepragma.arguments.array_arguments import doubts
 from tilepragma.arguments.constant_memory import table_bytes
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import ClauseExpression

@@ -26,7 +26,7 @@ from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop
 from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import ScalarType
-from tilepragma.user_tiles.algorithm1 import trip_count
+from tilepragma.user_tiles.chain_checks import trip_count
 
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>[+-]?[0-9]+)\s*")
 _LARGEST = 2**63 - 1

@@ -139,7 +139,7 @@ class TreeBuilder:
             return host_clauses(step.loops)
         loops = launchable(step.loops, host_evaluable(self.region.written, around))
         if self.region.ordered:
-            # Iterations of the innermost loop lie side by side (storage/dimension_lifting.py).
+            # Iterations of the innermost loop lie side by side (storage/array_copies.py).
             return device_clauses(loops, loops[-1] if len(loops) > 1 else None)
         return device_clauses(loops, worker_loop(loops, self._inside(step.body)) if len(loops) > 1 else None)
 

@@ -16,7 +16,7 @@ from tilepragma.ir.loop_tree import Block, ExpressionStatement, Kernel, Statemen
 from tilepragma.ir.traversal import loop_directives, named_in_clauses, walk
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.barrier_placement import insert_barriers
-from tilepragma.user_tiles.clause_legality import LegalityContext, check_legality
+from tilepragma.user_tiles.clause_legality import check_legality
 from tilepragma.user_tiles.coverage import axes_of, check_coverage, check_repeated
 from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
@@ -93,9 +93,7 @@ def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> t
     named = named_in_clauses(kernel.directive, body)
     owned = frozenset((*scalars.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
     assumed = kernel.directive.independent or any(directive.independent for directive in loop_directives(body))
-    check_legality(
-        body, LegalityContext(kernel.functions, written_objects(kernel), owned, assumed, context.diagnostics)
-    )
+    check_legality(body, kernel.functions, written_objects(kernel), owned, assumed, context.diagnostics)
     return finished_launch(name, body, scalars, context), scalars.shared
 
 

@@ -1,151 +1,115 @@
-"""Array expansion and anti-dependence renaming, where they free loops.
+"""Array expansion and anti-dependence renaming (thesis Algorithm 4.2), where they free loops.
 
     for (i) { t[..] = ..; .. = t[..]; }
         ->  for (i) { t_of_i[i][..] = ..; .. = t_of_i[i][..]; } t[..] = t_of_i[last][..];
     for (i) A[i] = f(A[i + 1]);  ->  for (x) A_old[x] = A[x]; for (i) A[i] = f(A_old[i + 1]);
 
-All statements keep their order; the strategies then find more parallelism. The new arrays have
-Scope.TEMPORARY. verify/storage.py proves independently that the region computes the same.
+All statements keep their order; the strategies then find more parallelism.
+
+*Expansion*: a private copy for each iteration where no value flows between iterations through an
+array. A web is a set of references between which values flow:   W[j] and R[i] with { R[i] -> W[j] }
+not empty. A web may have a copy for each iteration of its k outermost loops where
+
+    { R[i] -> W[j] } is a subset of { R[i] -> W[j] : i_1 = j_1, ..., i_k = j_k }
+
+and every read in it reads a value of its writes. All dependences that those loops carry over the
+web are then false, and expansion removes them.
+
+*Renaming*: reads of old values go to a copy, so that no write waits for them. It applies where a
+loop carries only anti dependences { R[i] -> W[j] }, and no source R reads a value written within
+the same execution of the loop. A copy made right before the loop then holds all that R reads, and
+no iteration waits.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+
+import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
-from tilepragma.ir.accesses import function_uses, implied_objects
-from tilepragma.ir.expressions import (
-    Access,
-    Assignment,
-    Binary,
-    DataObject,
-    Expression,
-    Scope,
-    Storage,
-    access_to,
-)
-from tilepragma.ir.fresh_names import names_in
-from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, expression, maximum, number
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, access_to
+from tilepragma.ir.loop_tree import Block, Loop, Statement
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import named_in_clauses, with_blocks
+from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
+from tilepragma.poly.dependence_graph import Carried
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.program_model import DependenceKind
+from tilepragma.poly.scop import Scop
+from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
 from tilepragma.schedule.macro_statements import written_scalars
 from tilepragma.schedule.strategy import Region
-
-if TYPE_CHECKING:
-    from tilepragma.lower.copy_loops import CellSet
-    from tilepragma.poly.scop import Scop
-    from tilepragma.poly.value_flow import ArrayFlow
-    from tilepragma.storage.anti_dependence_renaming import Renaming
-    from tilepragma.storage.expansion_maps import Expansion
+from tilepragma.storage.new_arrays import ExpandedKernel, NewArray, NewArrays, UnwritableError, is_dead, not_named
 
 MOST_RANK = 8
 """TILEK_MAX_RANK"""
 
+Flows = Mapping[DataObject, ArrayFlow]
+
 
 @dataclass(frozen=True)
-class ExpandedKernel:
-    """`kernel` computes what the region does, on new arrays.
+class Expansion:
+    """The references `sites` of one object get a copy of it for each iteration of `loops`
+    (outermost first). Renaming makes the copy right before the loop `before`, for reads alone.
 
-    `instead`: for each new array, the array whose values it holds. `copies` are the added
-    statements; a loop `repeats` them if they are inside it. `dead` are the arrays that are not read
-    after the region. `notes` say what was done and why, a clause each. `everywhere`: each element
-    of the old arrays has one new place throughout. `touching`: a SCoP whose statements surely touch
-    what the copies may touch, where the region's has too many statements to tell.
+    `cells`: { [i, a] : an instance of the references in iteration i of the loops touches A[a] }.
     """
 
-    kernel: Kernel
-    instead: Mapping[DataObject, DataObject]
-    copies: tuple[Statement, ...]
-    dead: frozenset[DataObject]
-    repeats: bool
-    notes: tuple[str, ...]
-    everywhere: bool = False
-    touching: Scop | None = None
+    sites: tuple[Site, ...]
+    loops: tuple[Loop, ...]
+    cells: isl.Set
+    before: Loop | None = None
 
-
-def moved_kernel(
-    region: Region,
-    body: Block,
-    instead: Mapping[DataObject, DataObject],
-    before: list[Statement],
-    after: list[Statement],
-    notes: tuple[str, ...],
-    touching: Scop | None = None,
-) -> ExpandedKernel:
-    """The region with a `body` on new arrays, each element in one place, and copies around it."""
-    body = dataclasses.replace(body, statements=(*before, *body.statements, *after))
-    kernel = dataclasses.replace(region.kernel, body=body, objects=(*region.kernel.objects, *instead))
-    dead = frozenset(old for old in instead.values() if is_dead(region, old))
-    return ExpandedKernel(kernel, instead, (*before, *after), dead, False, notes, True, touching)
+    @property
+    def object(self) -> DataObject:
+        """The object whose values the copy holds."""
+        return self.sites[0].reference.object
 
 
 def with_array_expansion(region: Region) -> ExpandedKernel | None:
     """The region with arrays expanded or renamed where that frees some loop; else None."""
-    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-
     try:
         candidates = _candidates(region)
         if not candidates:
             return None
         scop, dependences = region.scop, region.dependences
         with operation_limit(scop.context, DEFAULT_LIMIT, "looking for false dependences"):
-            from tilepragma.poly.dependence_graph import Carried
-            from tilepragma.storage.anti_dependence_renaming import old_values
-            from tilepragma.storage.expansion_maps import expansions
-
             flows = _flows(scop, candidates)
             carried = Carried(scop, dependences)
-            expanded = expansions(carried, flows.values(), _most_loops(region))
-            copied = old_values(carried, flows.values(), expanded)
-        return _Rewriting(region, flows).kernel(expanded, copied) if expanded or copied else None
+            expanded = _expansions(carried, flows, _most_loops(region))
+            renamed = _renamings(carried, flows, expanded)
+        return _expanded_kernel(region, flows, (*expanded, *renamed))
     except OperationLimitError:
         return None
 
 
 def with_expanded_scalars(region: Region) -> ExpandedKernel | None:
     """The region with scalars expanded that tie the statements of loop bodies together; else None.
+    They are expanded over all possible loops, whatever else these carry.
 
     for (j) { s = ..; for (k) s += ..; .. = s; }
         ->  for (j) { s_of_j[j] = ..; for (k) s_of_j[j] += ..; .. = s_of_j[j]; }
     """
-    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-    from tilepragma.storage.expansion_maps import whole_expansions
-
-    candidates = _tying_scalars(region)
+    written = not_named(region, written_scalars(region))
+    candidates = tuple(scalar for scalar in written if scalar.name not in region.live_out)
     if not candidates:
         return None
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the values of scalars"):
             flows = _flows(region.scop, candidates)
-            expanded = whole_expansions(flows.values(), _most_loops(region))
-        return _Rewriting(region, flows).kernel(expanded, ()) if expanded else None
+            webs = (web for flow in flows.values() for web in _webs(flow))
+            expanded = tuple(
+                Expansion(sites, loops, _cells(sites, loops))
+                for sites, loops in webs
+                if 0 < len(loops) <= _most_loops(region)
+            )
+        return _expanded_kernel(region, flows, expanded)
     except OperationLimitError:
         return None
-
-
-def proven_scop(region: Region, expansion: ExpandedKernel, statements: tuple[Statement, ...]) -> Scop | None:
-    """The SCoP of an expanded kernel, if it is proven to compute what the region does."""
-    from tilepragma.poly.extraction import extract_scop
-    from tilepragma.poly.operation_limit import OperationLimitError
-    from tilepragma.verify.layouts import layout_fault
-    from tilepragma.verify.storage import StorageMap, Version, storage_fault
-
-    kernel = expansion.kernel
-    try:
-        scop = extract_scop(statements, kernel.functions, written_objects(kernel), context=region.scop.context)
-    except OperationLimitError:
-        return None
-    original, changed = Version(region.statements, region.scop), Version(statements, scop)
-    mapping = StorageMap(expansion.instead, expansion.copies, expansion.dead)
-    if expansion.everywhere:
-        return scop if layout_fault(original, changed, mapping, expansion.touching) is None else None
-    return scop if storage_fault(original, changed, mapping) is None else None
 
 
 def _candidates(region: Region) -> tuple[DataObject, ...]:
@@ -170,28 +134,7 @@ def _most_loops(region: Region) -> int:
     )
 
 
-def _tying_scalars(region: Region) -> tuple[DataObject, ...]:
-    """Written scalars that are dead afterwards, and that no function or clause names."""
-    return tuple(scalar for scalar in not_named(region, written_scalars(region)) if scalar.name not in region.live_out)
-
-
-def not_named(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObject]:
-    """The objects that neither a function uses nor a clause names."""
-    named = named_in_clauses(region.kernel.directive, region.kernel.body)
-    called = {use.object for use in function_uses(region.kernel.functions)} | implied_objects(region.kernel.body)
-    return (object_ for object_ in objects if object_ not in called and object_.host not in named)
-
-
-def is_dead(region: Region, object_: DataObject) -> bool:
-    """Whether no code can read it after the region."""
-    return (
-        object_.scope is Scope.REGION or object_.storage is Storage.SCALAR or object_.name in region.kernel.dead_arrays
-    )
-
-
-def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, ArrayFlow]:
-    from tilepragma.poly.value_flow import UnknownFlowError, array_flow
-
+def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> Flows:
     flows = {}
     for candidate in candidates:
         try:
@@ -201,204 +144,322 @@ def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, A
     return flows
 
 
-class UnwritableError(Exception):
-    """C cannot express the extents of a new array, or the places of its values, at launch."""
+# -- expansion
+
+Web = tuple[tuple[Site, ...], tuple[Loop, ...]]
+"""references between which values flow, but not across iterations of the loops"""
 
 
-@dataclass
-class _Rewriting:
-    region: Region
-    flows: Mapping[DataObject, ArrayFlow]
+def _expansions(carried: Carried, flows: Flows, rank: int) -> tuple[Expansion, ...]:
+    """The expansions that free some loop of all dependences among the statements concerned.
 
-    def __post_init__(self) -> None:
-        self.names = set(names_in(self.region.kernel))
-        self.next_index = self.region.first_index
-        self.dead = frozenset(flow for flow in self.flows if is_dead(self.region, flow))
-
-    def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[Renaming, ...]) -> ExpandedKernel | None:
-        """The region with all expansions and copies that C can express; None without any."""
-        places: dict[tuple[DataObject, SourceRange], Callable[[Access], Access]] = {}
-        instead: dict[DataObject, DataObject] = {}
-        before: dict[int, list[Statement]] = {}
-        after: list[Statement] = []
-        notes: list[str] = []
-        for expansion in expanded:
-            try:
-                array, change = self._expanded(expansion)
-                after += self._last_values(expansion, change) if expansion.object not in self.dead else ()
-            except UnwritableError:
-                continue
-            instead[array] = expansion.object
-            places |= {(expansion.object, place): change for place in expansion.ranges}
-            notes.append(_expansion_note(expansion, array))
-        for copy in copied:
-            try:
-                array, change = self._renamed(copy.object, "old", copy.cells, len(copy.around))
-                statements = self._copy(copy, change)
-            except UnwritableError:
-                continue
-            instead[array] = copy.object
-            before.setdefault(copy.loop.index, []).extend(statements)
-            places |= {(copy.object, place): change for place in copy.ranges}
-            notes.append(_copy_note(copy, array))
-        if not instead or any(place is NOWHERE for _, place in places):
-            return None
-        kernel = self.region.kernel
-        body = _rewritten(kernel.body, places, before)
-        body = dataclasses.replace(body, statements=(*body.statements, *after))
-        copies = (*(statement for statements_before in before.values() for statement in statements_before), *after)
-        changed = dataclasses.replace(kernel, body=body, objects=(*kernel.objects, *instead))
-        return ExpandedKernel(changed, instead, copies, self.dead, any(copy.around for copy in copied), tuple(notes))
-
-    # -- new arrays
-
-    def _expanded(self, expansion: Expansion) -> tuple[DataObject, Callable[[Access], Access]]:
-        """The new array, and the new form of an access, which uses the iterators of the loops."""
-        iterators = [access_to(loop.iterator) for loop in expansion.loops]
-        ending = "_".join(["of", *(loop.iterator.name for loop in expansion.loops)])
-        array, bounds = self._array(expansion.object, ending, expansion.cells)
-
-        def change(access: Access) -> Access:
-            subscripts = (*iterators, *access.subscripts)
-            return dataclasses.replace(access, object=array, subscripts=shifted(subscripts, bounds))
-
-        return array, change
-
-    def _renamed(
-        self, object_: DataObject, ending: str, cells: CellSet, around: int
-    ) -> tuple[DataObject, Callable[[Access], Access]]:
-        """A copy of the array for one iteration of the loops around."""
-        array, bounds = self._array(object_, ending, cells, around)
-
-        def change(access: Access) -> Access:
-            return dataclasses.replace(access, object=array, subscripts=shifted(access.subscripts, bounds))
-
-        return array, change
-
-    def _array(
-        self, object_: DataObject, ending: str, cells: CellSet, around: int = 0
-    ) -> tuple[DataObject, tuple[Polynomial | None, ...]]:
-        """Like `array_of_cells`, with a unique name. Raises UnwritableError."""
-        return array_of_cells(self.region, object_, self._name(f"{object_.name}_{ending}"), cells, around)
-
-    def _name(self, wanted: str) -> str:
-        count, name = 1, wanted
-        while name in self.names:
-            count += 1
-            name = f"{wanted}_{count}"
-        self.names.add(name)
-        return name
-
-    # -- copies
-
-    def _copy(self, copy: Renaming, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
-        """for (x) A_old[x] = A[x];"""
-        from tilepragma.lower.copy_loops import copy_loops, iterator
-
-        iterators = [iterator(self._name(f"{copy.object.name}_{place}")) for place in range(copy.object.rank)]
-        source = Access(copy.object, tuple(map(access_to, iterators)), (), copy.object.element)
-        assignment = Assignment("=", change(source), source, copy.object.element)
-        # No block around the loops: it would make one simple nest.
-        loops = copy_loops(self.region.scop, copy.cells, iterators, assignment, copy.around, self.next_index)
-        self.next_index = loops.next_index
-        return loops.block.statements
-
-    def _last_values(self, expansion: Expansion, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
-        """for (x) A[x] = A_of_i[i(x)][x], i(x) being the iteration that wrote A[x] last."""
-        from tilepragma.lower.copy_loops import copy_loops, iterator
-        from tilepragma.storage.expansion_maps import last_cells
-
-        cells = last_cells(expansion, self.flows[expansion.object])
-        if cells is None:
-            return ()
-        extra = [iterator(self._name(f"{expansion.object.name}_{loop.iterator.name}")) for loop in expansion.loops]
-        iterators = [iterator(self._name(f"{expansion.object.name}_{place}")) for place in range(expansion.object.rank)]
-        target = Access(expansion.object, tuple(map(access_to, iterators)), (), expansion.object.element)
-        instead = {loop.iterator: value for loop, value in zip(expansion.loops, extra, strict=True)}
-        source = with_accesses(
-            change(target),
-            lambda access: (
-                dataclasses.replace(access, object=instead[access.object], type=LONG)
-                if access.object in instead
-                else access
-            ),
-        )
-        assignment = Assignment("=", target, source, expansion.object.element)
-        loops = copy_loops(self.region.scop, cells, (*extra, *iterators), assignment, (), self.next_index)
-        self.next_index = loops.next_index
-        return loops.block.statements
-
-
-def array_of_cells(
-    region: Region, object_: DataObject, name: str, cells: CellSet, around: int = 0
-) -> tuple[DataObject, tuple[Polynomial | None, ...]]:
-    """A new array for another's values at { [x] : [o, x] in cells }, o being the iterators of
-    `around` loops, and for each dimension the offset to subtract from subscripts (None: 0). Raises
-    UnwritableError.
+    No array gets more dimensions than `rank`, or than one more than it has.
     """
-    from tilepragma.poly.footprints import bounding_box
+    webs = [(sites, loops) for flow in flows.values() for sites, loops in _webs(flow) if loops]
+    free: dict[int, bool] = {}
+    expanded = []
+    for sites, loops in webs:
+        object_ = sites[0].reference.object
+        statements = {site.statement.name for site in sites}
+        chosen: list[Loop] = []
+        for loop in loops:
+            if not any(dependence.source.object == object_ for dependence in carried.by(loop, statements)):
+                continue
+            if loop.index not in free:
+                free[loop.index] = _is_free(loop, webs, carried)
+            if free[loop.index]:
+                chosen.append(loop)
+        outermost = tuple(chosen[: max(1, rank - object_.rank)])
+        if outermost:
+            expanded.append(Expansion(sites, outermost, _cells(sites, outermost)))
+    return tuple(expanded)
 
-    on_host = host_evaluable(region.written)
-    box = bounding_box(region.scop, cells, around)
-    if box is None or not all(on_host(expression(end)) for side in box for end in (side.least, side.greatest)):
-        raise UnwritableError
-    lowers = tuple(side.least if side.negative else None for side in box)
-    ends = (side.greatest + number(1) - (side.least if side.negative else number(0)) for side in box)
-    # C has no arrays of length 0.
-    lengths = tuple(expression(maximum((end, number(1)))) for end in ends)
-    array = DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=object_.range)
-    return array, lowers
 
-
-def shifted(subscripts: tuple[Expression, ...], lowers: tuple[Polynomial | None, ...]) -> tuple[Expression, ...]:
-    """The subscripts less the offsets of `array_of_cells`."""
-    return tuple(
-        subscript if low is None else Binary("-", subscript, expression(low), LONG)
-        for subscript, low in zip(subscripts, lowers, strict=True)
+def _is_free(loop: Loop, webs: Collection[Web], carried: Carried) -> bool:
+    """Whether expansion removes all that the loop carries among the statements of its webs."""
+    having = [site for sites, loops in webs if _has(loops, loop) for site in sites]
+    expandable = {(site.statement.name, site.reference.range) for site in having}
+    statements = {site.statement.name for site in having}
+    return all(
+        (dependence.source_statement.name, dependence.source.range) in expandable
+        and (dependence.sink_statement.name, dependence.sink.range) in expandable
+        for dependence in carried.by(loop, statements)
     )
 
 
-def _rewritten(
-    body: Block,
-    places: Mapping[tuple[DataObject, SourceRange], Callable[[Access], Access]],
-    before: Mapping[int, list[Statement]],
-) -> Block:
-    def change(access: Access) -> Access:
+def _has(loops: Iterable[Loop], loop: Loop) -> bool:
+    return any(each.index == loop.index for each in loops)
+
+
+def _webs(flow: ArrayFlow) -> Iterator[Web]:
+    """The webs that read only their own writes, with the loops over which they may expand."""
+    groups: list[set[Site]] = []
+    by_name = {site.name: site for site in flow.sites}
+
+    def join(sites: set[Site]) -> None:
+        meeting = [group for group in groups if group & sites]
+        groups[:] = [group for group in groups if not group & sites]
+        groups.append(sites.union(*meeting))
+
+    by_range: dict[SourceRange, set[Site]] = {}
+    for site in flow.sites:
+        by_range.setdefault(site.reference.range, set()).add(site)
+    for together in by_range.values():
+        join(together)
+    pairs = []
+    for read in flow.reads:
+        for source in flow.of(flow.sources, read):
+            pairs.append((read, source))
+            join({read, by_name[source.get_tuple_name(isl.dim_type.out)]})
+    exposed = {read for read in flow.reads if any(True for _ in flow.of(flow.initial, read))}
+    for group in groups:
+        if group & exposed or len({site.reference.object for site in group}) != 1:
+            continue
+        sites = tuple(site for site in flow.sites if site in group)
+        loops = _shared_loops(sites)
+        for read, relation in pairs:
+            if read in group:
+                loops = loops[: _steady(relation, len(loops))]
+        yield sites, loops
+
+
+def _shared_loops(sites: tuple[Site, ...]) -> tuple[Loop, ...]:
+    loops = sites[0].statement.loops
+    for site in sites[1:]:
+        same = 0
+        for outer, loop in zip(loops, site.statement.loops, strict=False):
+            if outer.index != loop.index:
+                break
+            same += 1
+        loops = loops[:same]
+    return loops
+
+
+def _steady(relation: isl.Map, most: int) -> int:
+    """The greatest k up to `most` for which { R[i] -> W[j] } has i_1 = j_1, ..., i_k = j_k."""
+    for place in range(most):
+        if not relation.is_subset(relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)):
+            return place
+    return most
+
+
+def _cells(sites: Iterable[Site], loops: Collection[Loop]) -> isl.Set:
+    """{ [i, a] : R[.., i, ..] -> A[a] for a reference R }, i being the iterators of the loops."""
+    touched = (_kept(site.reference.relation, isl.dim_type.in_, site, loops) for site in sites)
+    return reduce(isl.Set.union, [relation.wrap().flatten() for relation in touched]).coalesce()
+
+
+def _kept(relation: isl.Map, kind: isl.dim_type, site: Site, loops: Collection[Loop]) -> isl.Map:
+    """The relation with the iterators of `loops` alone in place of all of the site's."""
+    for place, loop in reversed(list(enumerate(site.statement.loops))):
+        if not _has(loops, loop):
+            relation = relation.project_out(kind, place, 1)
+    return relation.reset_tuple_id(kind)
+
+
+def _last_cells(expansion: Expansion, flow: ArrayFlow) -> isl.Set | None:
+    """{ [i, a] : the expansion writes A[a] last, in iteration i of its loops }; None if empty."""
+    sites = {site.name: site for site in expansion.sites}
+    last_writes: list[isl.Map] = []
+    flow.last.foreach_map(last_writes.append)
+    parts = []
+    for last in last_writes:
+        site = sites.get(last.get_tuple_name(isl.dim_type.out))
+        if site is not None:
+            kept = _kept(last, isl.dim_type.out, site, expansion.loops)
+            parts.append(kept.reset_tuple_id(isl.dim_type.in_).reverse().wrap().flatten())
+    result = reduce(isl.Set.union, parts) if parts else None
+    return None if result is None or result.is_empty() else result.coalesce()
+
+
+# -- renaming
+
+
+def _renamings(carried: Carried, flows: Flows, expanded: Collection[Expansion]) -> tuple[Expansion, ...]:
+    """The copies that free some outermost loop of all its dependences."""
+    done: dict[int, bool] = {}
+    renamings: list[Expansion] = []
+    for statement in carried.scop.statements:
+        for place, loop in enumerate(statement.loops):
+            if loop.index not in done:
+                copies = _copies(loop, statement.loops[:place], carried, flows, expanded)
+                done[loop.index] = copies is not None
+                renamings += copies or ()
+            if done[loop.index]:
+                break
+    return tuple(renamings)
+
+
+def _copies(
+    loop: Loop, around: tuple[Loop, ...], carried: Carried, flows: Flows, expanded: Collection[Expansion]
+) -> tuple[Expansion, ...] | None:
+    """The copies that free the loop of dependences, if it has any; None where they do not help."""
+    under = carried.statements_under(loop)
+    wanted: dict[DataObject, None] = {}
+    for dependence in carried.by(loop, under):
+        object_ = dependence.source.object
+        if any(_has(expansion.loops, loop) for expansion in expanded if expansion.object == object_):
+            continue
+        if dependence.kind is not DependenceKind.ANTI or object_ not in flows:
+            return None
+        site = next(candidate for candidate in flows[object_].sites if candidate.reference is dependence.source)
+        if not _is_old(site, loop, len(around), flows[object_]):
+            return None
+        wanted[object_] = None
+    copies = []
+    for object_ in wanted:
+        if any(expansion.object == object_ for expansion in expanded):
+            return None
+        sites = _redirected(object_, loop, around, carried, flows[object_])
+        if sites is None:
+            return None
+        copies.append(Expansion(sites, around, _cells(sites, around), loop))
+    return tuple(copies)
+
+
+def _is_old(site: Site, loop: Loop, around: int, flow: ArrayFlow) -> bool:
+    """Whether { R[i] -> W[j] : i_1 = j_1, ..., i_around = j_around, W under the loop } is empty."""
+    writes = {write.name: write for write in flow.writes}
+    for relation in flow.of(flow.sources, site):
+        if not _has(writes[relation.get_tuple_name(isl.dim_type.out)].statement.loops, loop):
+            continue
+        for place in range(around):
+            relation = relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
+        if not relation.is_empty():
+            return False
+    return True
+
+
+def _redirected(
+    object_: DataObject, loop: Loop, around: tuple[Loop, ...], carried: Carried, flow: ArrayFlow
+) -> tuple[Site, ...] | None:
+    """The reads of old values that the loop's dependences start from; None if one is inexact."""
+    under = carried.statements_under(loop)
+    inner = {
+        inner_loop.index: inner_loop
+        for statement in carried.scop.statements
+        if statement.name in under
+        for inner_loop in statement.loops[len(around) :]
+    }
+    sources = {
+        id(dependence.source)
+        for inner_loop in inner.values()
+        for dependence in carried.by(inner_loop, under)
+        if dependence.kind is DependenceKind.ANTI and dependence.source.object == object_
+    }
+    sites = tuple(
+        site for site in flow.reads if id(site.reference) in sources and _is_old(site, loop, len(around), flow)
+    )
+    texts = {site.reference.range for site in sites}
+    shared = [site for site in flow.sites if site.reference.range in texts and site not in sites]
+    return None if shared or not all(site.reference.exact for site in sites) else sites
+
+
+# -- the kernel
+
+
+def _expanded_kernel(region: Region, flows: Flows, expansions: tuple[Expansion, ...]) -> ExpandedKernel | None:
+    """The region with all expansions that C can express; None without any."""
+    new = NewArrays(region)
+    dead = frozenset(object_ for object_ in flows if is_dead(region, object_))
+    places: dict[tuple[DataObject, SourceRange], Callable[[Access], Access]] = {}
+    instead: dict[DataObject, DataObject] = {}
+    before: dict[int, list[Statement]] = {}
+    after: list[Statement] = []
+    notes: list[str] = []
+    for expansion in expansions:
+        object_ = expansion.object
+        try:
+            array, change = _new_array(new, expansion)
+            if expansion.before is not None:
+                before.setdefault(expansion.before.index, []).extend(_old_values(new, expansion, change))
+            elif object_ not in dead:
+                after += _last_values(new, expansion, change, flows[object_])
+        except UnwritableError:
+            continue
+        instead[array.object] = object_
+        places |= {(object_, site.reference.range): change for site in expansion.sites}
+        notes.append(_note(expansion, array.object))
+    if not instead or any(place is NOWHERE for _, place in places):
+        return None
+
+    def redirected(access: Access) -> Access:
         redirect = places.get((access.object, access.range))
         return access if redirect is None else redirect(access)
 
-    return _with_copies(with_accesses(body, change), before)
+    body = _with_copies(with_accesses(region.kernel.body, redirected), before)
+    body = replace(body, statements=(*body.statements, *after))
+    copies = (*(statement for copies_before in before.values() for statement in copies_before), *after)
+    kernel = replace(region.kernel, body=body, objects=(*region.kernel.objects, *instead))
+    repeats = any(expansion.before is not None and expansion.loops for expansion in expansions)
+    return ExpandedKernel(kernel, instead, copies, dead, repeats, tuple(notes))
+
+
+def _new_array(new: NewArrays, expansion: Expansion) -> tuple[NewArray, Callable[[Access], Access]]:
+    """The new array, and the new form of an access. Raises UnwritableError.
+
+    Expanded accesses use the iterators of the loops; a renamed array serves one iteration of them.
+    """
+    object_, loops = expansion.object, expansion.loops
+    if expansion.before is not None:
+        array = new.array(object_, "old", expansion.cells, len(loops))
+        return array, lambda access: array.element(access, access.subscripts)
+    array = new.array(object_, "_".join(["of", *(loop.iterator.name for loop in loops)]), expansion.cells)
+    iterators = [access_to(loop.iterator) for loop in loops]
+    return array, lambda access: array.element(access, (*iterators, *access.subscripts))
+
+
+def _old_values(new: NewArrays, renaming: Expansion, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
+    """for (x) A_old[x] = A[x];"""
+    object_ = renaming.object
+    iterators = new.iterators(object_, range(object_.rank))
+    source = Access(object_, tuple(map(access_to, iterators)), (), object_.element)
+    return new.copy(renaming.cells, iterators, change(source), source, renaming.loops)
+
+
+def _last_values(
+    new: NewArrays, expansion: Expansion, change: Callable[[Access], Access], flow: ArrayFlow
+) -> tuple[Statement, ...]:
+    """for (x) A[x] = A_of_i[i(x)][x], i(x) being the iteration that wrote A[x] last."""
+    cells = _last_cells(expansion, flow)
+    if cells is None:
+        return ()
+    object_ = expansion.object
+    extra = new.iterators(object_, (loop.iterator.name for loop in expansion.loops))
+    iterators = new.iterators(object_, range(object_.rank))
+    target = Access(object_, tuple(map(access_to, iterators)), (), object_.element)
+    instead = {loop.iterator: value for loop, value in zip(expansion.loops, extra, strict=True)}
+
+    def counted(access: Access) -> Access:
+        iterator = instead.get(access.object)
+        return access if iterator is None else replace(access, object=iterator, type=LONG)
+
+    return new.copy(cells, (*extra, *iterators), target, with_accesses(change(target), counted))
 
 
 def _with_copies(body: Block, before: Mapping[int, list[Statement]]) -> Block:
     """The block with the statements of `before` inserted before the loops with these indices."""
-
-    def statements(block: Block) -> Iterator[Statement]:
-        for statement in block.statements:
-            if isinstance(statement, Loop):
-                yield from before.get(statement.index, ())
-            yield _deeper(statement, before)
-
-    return dataclasses.replace(body, statements=tuple(statements(body)))
-
-
-def _deeper(statement: Any, before: Mapping[int, list[Statement]]) -> Any:
-    if isinstance(statement, Block):
-        return _with_copies(statement, before)
-    return with_blocks(statement, lambda block: _with_copies(block, before))
+    statements: list[Statement] = []
+    for statement in body.statements:
+        if isinstance(statement, Loop):
+            statements += before.get(statement.index, ())
+        if isinstance(statement, Block):
+            statements.append(_with_copies(statement, before))
+        else:
+            statements.append(with_blocks(statement, lambda block: _with_copies(block, before)))
+    return replace(body, statements=tuple(statements))
 
 
-def _expansion_note(expansion: Expansion, array: DataObject) -> str:
+def _note(expansion: Expansion, array: DataObject) -> str:
+    object_ = expansion.object
+    if expansion.before is not None:
+        return (
+            f"array copying (Algorithm 4.2): old values of '{object_.host}' are read from '{array.name}', a copy "
+            f"made before the loop over {expansion.before.iterator.host}, so that no write waits for a read"
+        )
     loops = " and ".join(loop.iterator.host for loop in expansion.loops)
-    what = "scalar" if expansion.object.storage is Storage.SCALAR else "array"
+    what = "scalar" if object_.storage is Storage.SCALAR else "array"
     return (
-        f"{what} expansion: '{expansion.object.host}' is kept once for each iteration of {loops}, as '{array.name}', "
+        f"{what} expansion: '{object_.host}' is kept once for each iteration of {loops}, as '{array.name}', "
         "since no value goes from one to another"
-    )
-
-
-def _copy_note(copy: Renaming, array: DataObject) -> str:
-    return (
-        f"array copying (Algorithm 4.2): old values of '{copy.object.host}' are read from '{array.name}', a copy "
-        f"made before the loop over {copy.loop.iterator.host}, so that no write waits for a read"
     )

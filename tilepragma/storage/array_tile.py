@@ -70,85 +70,75 @@ def candidates(
     """
     groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[_Placed]] = {}
     for reading in read:
-        placed = _placed(reading, terms, shared)
-        if placed is not None:
-            moves = tuple(
-                least - number(offset) for least, (offset, _) in zip(placed.least, placed.offsets, strict=True)
-            )
-            groups.setdefault((reading.access.object, moves), []).append(placed)
-    tiles = (_candidate(object_, group, terms, counts, points) for (object_, _), group in groups.items())
+        moves, offsets = [], []
+        for span in reading.spans:
+            width = None if span is None else (span.greatest - span.least).constant
+            if span is None or width is None or not _moves_with(span.least, terms, shared):
+                break
+            offset = dict(span.least.terms).get((), 0)
+            moves.append(span.least - number(offset))
+            offsets.append((offset, offset + width))
+        else:
+            groups.setdefault((reading.access.object, tuple(moves)), []).append((reading, tuple(offsets)))
+    tiles = (_candidate(object_, moves, group, terms, counts, points) for (object_, moves), group in groups.items())
     return [tile for tile in tiles if tile is not None]
 
 
-@dataclass(frozen=True)
-class _Placed:
-    """A reading by dimension: its least subscript, the coefficients of the tile's iterators in it,
-    the rest without its constant, and the least and greatest constant.
-    """
-
-    reading: Reading
-    least: tuple[Polynomial, ...]
-    factors: tuple[tuple[int, ...], ...]
-    rests: tuple[Polynomial, ...]
-    offsets: tuple[tuple[int, int], ...]
+def _moves_with(value: Polynomial, terms: Terms, shared: frozenset[DataObject]) -> bool:
+    """Whether the subscript is a sum of tile iterators and shared scalars."""
+    parts = _without(value, terms)
+    return parts is not None and all(
+        is_scalar(atom) and getattr(atom, "object", None) in shared for atom in parts[1].atoms
+    )
 
 
-def _placed(reading: Reading, terms: Terms, shared: frozenset[DataObject]) -> _Placed | None:
-    """None unless subscripts are sums of tile iterators and shared scalars, of fixed width."""
-    least, factors, rests, offsets = [], [], [], []
-    for span in reading.spans:
-        width = None if span is None else (span.greatest - span.least).constant
-        parts = None if span is None else _without(span.least, terms)
-        if span is None or width is None or parts is None:
-            return None
-        rest = parts[1]
-        if not all(is_scalar(atom) and getattr(atom, "object", None) in shared for atom in rest.atoms):
-            return None
-        constant = dict(rest.terms).get((), 0)
-        least.append(span.least)
-        factors.append(parts[0])
-        rests.append(rest - number(constant))
-        offsets.append((constant, constant + width))
-    return _Placed(reading, tuple(least), tuple(factors), tuple(rests), tuple(offsets))
+Ends = tuple[int, int]
+"""the least and the greatest constant of a subscript"""
+
+_Placed = tuple[Reading, tuple[Ends, ...]]
+"""a reading, with an entry a dimension"""
 
 
 def _candidate(
-    object_: DataObject, read: Sequence[_Placed], terms: Terms, counts: Mapping[Axis, int], points: Mapping[Axis, int]
+    object_: DataObject,
+    moves: Sequence[Polynomial],
+    read: Sequence[_Placed],
+    terms: Terms,
+    counts: Mapping[Axis, int],
+    points: Mapping[Axis, int],
 ) -> Candidate | None:
-    """The hull of the certain accesses; uncertain ones inside it read it too."""
-    sure = [placed for placed in read if placed.reading.certain]
+    """The hull of the certain accesses; uncertain ones inside it read it too. `moves` are the
+    subscripts without their constants.
+    """
+    sure = [offsets for reading, offsets in read if reading.certain]
     if not sure:
         return None
     sides = []
-    for dimension in range(object_.rank):
-        lowest = min(placed.offsets[dimension][0] for placed in sure)
-        highest = max(placed.offsets[dimension][1] for placed in sure)
+    bounds = [(min(ends[0] for ends in column), max(ends[1] for ends in column)) for column in zip(*sure, strict=True)]
+    for move, (lowest, highest) in zip(moves, bounds, strict=True):
+        parts = _without(move, terms)
+        assert parts is not None, "it moves with the tile"
         side_terms = tuple(
             StagedTerm(iterator, factor, extent, points.get(extent, 1) if isinstance(extent, Axis) else 1)
-            for (iterator, extent), factor in zip(terms.items(), sure[0].factors[dimension], strict=True)
+            for (iterator, extent), factor in zip(terms.items(), parts[0], strict=True)
             if factor != 0
         )
-        least = sure[0].rests[dimension] + number(lowest)
-        sides.append(((lowest, highest), StagedSide(side_terms, expression(least), highest - lowest)))
-    bounds = [ends for ends, _ in sides]
-    inside = [placed.reading for placed in read if all(map(_holds, bounds, placed.offsets))]
-    judged = _judged(object_, tuple(side for _, side in sides), inside, counts)
+        sides.append(StagedSide(side_terms, expression(parts[1] + number(lowest)), highest - lowest))
+    inside = [reading for reading, offsets in read if all(map(_holds, bounds, offsets))]
+    judged = _judged(object_, tuple(sides), inside, counts)
     if judged is None or object_.rows_in is None:
         return judged
     # Rows are contiguous: the first element is the first one of the first row.
-    before, after = (min(_apart(placed, sides, end) for placed in sure) for end in (0, 1))
+    before, after = (
+        min(tuple(abs(ends[end] - bound[end]) for bound, ends in zip(bounds, offsets, strict=True)) for offsets in sure)
+        for end in (0, 1)
+    )
     return replace(
         judged, staged=replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
     )
 
 
-def _apart(placed: _Placed, sides: Sequence[tuple[tuple[int, int], StagedSide]], end: int) -> tuple[int, ...]:
-    """The distance of an access from an end of the array tile (0: its begin) in each dimension."""
-    pairs = zip(sides, placed.offsets, strict=True)
-    return tuple(abs(offsets[end] - ends[end]) for (ends, _), offsets in pairs)
-
-
-def _holds(ends: tuple[int, int], offsets: tuple[int, int]) -> bool:
+def _holds(ends: Ends, offsets: Ends) -> bool:
     return ends[0] <= offsets[0] and offsets[1] <= ends[1]
 
 

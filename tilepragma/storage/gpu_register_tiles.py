@@ -30,7 +30,6 @@ from tilepragma.ir.expressions import (
     Expression,
     Increment,
     Scope,
-    Storage,
 )
 from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import (
@@ -41,11 +40,11 @@ from tilepragma.ir.loop_tree import (
     Loop,
     Panel,
     Staged,
-    Statement,
     Tile,
     TiledLoop,
     TileNest,
 )
+from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
@@ -57,67 +56,33 @@ of a warp read different elements of one row; along the latter the same element.
 """
 
 
-def with_points(nest: TileNest, points: Mapping[Axis, int]) -> TileNest:
-    """The nest whose workers have this many points, by axis."""
-    changed = {tiled: _with_points(tiled, points) for tiled in nest.loops}
-    tiles: dict[Tile, tuple[Tile, ...]] = {}
-    for old, new in changed.items():
-        plain = [tile for tile in new.tiles if len(new.tiles) == len(old.tiles) or tile.kind is not TileKind.STATIC]
-        tiles |= {before: (after,) for before, after in zip(old.tiles, plain, strict=True)}
-        if new is not old:
-            tiles[old.tiles[0]] = (new.tiles[0], new.tiles[2])
-    order = tuple(new for tile in nest.order for new in tiles[tile])
-    return replace(nest, loops=tuple(changed[tiled] for tiled in nest.loops), order=order)
-
-
-def _with_points(tiled: TiledLoop, points: Mapping[Axis, int]) -> TiledLoop:
-    last = tiled.tiles[-1]
-    count = 1 if last.axis is None or last.kind is not TileKind.WORKER else points.get(last.axis, 1)
-    if count == 1:
-        return tiled
-    place = len(tiled.tiles) - 1
-    coarsening = Tile(tiled.loop.index, place, TileKind.STATIC, ClauseExpression(str(count), NOWHERE), None)
-    return replace(tiled, tiles=(*tiled.tiles[:-1], coarsening, replace(last, position=place + 1)))
-
-
-def without_points(launch: Launch) -> Launch:
-    """The launch whose workers have one point each: undoes `retiled`."""
-    body = _with_one_point(launch.body)
-    assert isinstance(body, Block)
-    return replace(launch, body=body, loops=tuple(map(_without_points, launch.loops)))
-
-
-def _with_one_point(statement: Statement) -> Statement:
-    if isinstance(statement, Block):
-        return replace(statement, statements=tuple(map(_with_one_point, statement.statements)))
-    assert isinstance(statement, TileNest), "a launch that is staged is one nest"
-    tiles: dict[Tile, Tile] = {}
-    for tiled in statement.loops:
-        added = coarsening_tile(tiled)
-        tiles |= zip((tile for tile in tiled.tiles if tile is not added), _without_points(tiled).tiles, strict=True)
-    order = tuple(tiles[tile] for tile in statement.order if tile in tiles)
-    return replace(statement, loops=tuple(map(_without_points, statement.loops)), order=order)
-
-
-def _without_points(tiled: TiledLoop) -> TiledLoop:
-    coarsening = coarsening_tile(tiled)
-    if coarsening is None:
-        return tiled
-    return replace(tiled, tiles=(*tiled.tiles[:2], replace(tiled.tiles[3], position=2)))
-
-
 def retiled(launch: Launch, points: Mapping[Axis, int]) -> Launch:
-    """The launch (one nest) whose workers have these points."""
-    body = _retiled(launch.body, points)
-    assert isinstance(body, Block)
+    """The staged launch whose workers have this many points, by axis; one by default."""
+    body = with_each(launch.body, TileNest, lambda nest: with_points(nest, points))
     return replace(launch, body=body, loops=tuple(_with_points(tiled, points) for tiled in launch.loops))
 
 
-def _retiled(statement: Statement, points: Mapping[Axis, int]) -> Statement:
-    if isinstance(statement, Block):
-        return replace(statement, statements=tuple(_retiled(statement, points) for statement in statement.statements))
-    assert isinstance(statement, TileNest), "a launch that is staged is one nest"
-    return with_points(statement, points)
+def with_points(nest: TileNest, points: Mapping[Axis, int]) -> TileNest:
+    """The nest whose workers have this many points, by axis; one by default."""
+    loops = tuple(_with_points(tiled, points) for tiled in nest.loops)
+    by_kind = {(tile.loop, tile.kind): tile for tiled in loops for tile in tiled.tiles}
+    order: list[Tile] = []
+    for tile in nest.order:
+        if tile.kind is not TileKind.STATIC:
+            order.append(by_kind[tile.loop, tile.kind])
+            coarsening = by_kind.get((tile.loop, TileKind.STATIC))
+            order += [coarsening] if coarsening is not None and tile.kind is TileKind.DYNAMIC else []
+    return replace(nest, loops=loops, order=tuple(order))
+
+
+def _with_points(tiled: TiledLoop, points: Mapping[Axis, int]) -> TiledLoop:
+    coarsening = coarsening_tile(tiled)
+    *outer, last = (tile for tile in tiled.tiles if tile is not coarsening)
+    place = len(outer)
+    count = 1 if last.axis is None or last.kind is not TileKind.WORKER else points.get(last.axis, 1)
+    if count > 1:
+        outer.append(Tile(tiled.loop.index, place, TileKind.STATIC, ClauseExpression(str(count), NOWHERE), None))
+    return replace(tiled, tiles=(*outer, replace(last, position=len(outer))))
 
 
 def worth_points(
@@ -161,11 +126,14 @@ def _summed_scalars(loop: Loop) -> set[DataObject]:
 
 @dataclass(frozen=True)
 class Sum:
-    """An element that each iteration updates, after `declarations`, under `conditions`."""
+    """An element that each iteration updates, after `declarations`, under `conditions`; `varies`
+    where iterations update several.
+    """
 
     access: Access
     declarations: tuple[Declaration, ...]
     conditions: tuple[Expression, ...]
+    varies: bool
 
 
 def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Panel, ...]:
@@ -173,8 +141,7 @@ def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Panel, ...]:
     registers = []
     for sum_ in sums:
         object_ = sum_.access.object
-        name = names.scalar(f"{object_.name}_tile").name
-        local = DataObject(name, name, object_.element, Storage.SCALAR, Scope.LOCAL)
+        local = replace(names.scalar(f"{object_.name}_tile"), element=object_.element)
         registers.append(Panel(local, (), sum_.declarations, sum_.access, (), True, sum_.conditions))
     return tuple(registers)
 
@@ -182,19 +149,16 @@ def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Panel, ...]:
 def sums_of(loop: Loop) -> tuple[Sum, ...]:
     """The elements of arrays that each iteration of a sequential loop updates."""
     written = {use.object for use in uses(loop.body) if use.writes and use.object.rank > 0}
+    updated = list(_updated(loop.body, (_not_empty(loop),), (), frozenset({loop.iterator})))
     sums = []
     for object_ in sorted(written, key=lambda array: array.name):
-        accesses = _accesses(loop.body, _WalkState((_not_empty(loop),), (), frozenset({loop.iterator})))
-        object_accesses = [placed for placed in accesses if placed.access.object == object_]
+        first, *others = (sum_ for sum_ in updated if sum_.access.object == object_)
         plain = isinstance(object_.element, ScalarType) and not object_.volatile and object_.scope is not Scope.LOCAL
-        first = object_accesses[0]
-        same = all(
-            (placed.access.subscripts, placed.declarations) == (first.access.subscripts, first.declarations)
-            for placed in object_accesses
-        )
+        place = first.access.subscripts, first.declarations
+        same = all((other.access.subscripts, other.declarations) == place for other in others)
         whole = not first.access.path and len(first.access.subscripts) == object_.rank
         if plain and whole and same and not first.varies:
-            sums.append(Sum(first.access, first.declarations, first.conditions))
+            sums.append(first)
     return tuple(sums)
 
 
@@ -202,55 +166,35 @@ def _not_empty(loop: Loop) -> Expression:
     return Binary(loop.comparison, loop.lower, loop.upper, INT)
 
 
-@dataclass(frozen=True)
-class _WalkState:
-    """A walk's state: conditions that hold, declarations in scope, varying objects."""
-
-    conditions: tuple[Expression, ...]
-    declared: tuple[Declaration, ...]
-    moving: frozenset[DataObject]
-
-
-@dataclass(frozen=True)
-class _PlacedAccess:
-    access: Access
-    declarations: tuple[Declaration, ...]
-    conditions: tuple[Expression, ...]
-    varies: bool
-
-
-def _accesses(node: Any, state: _WalkState) -> Iterator[_PlacedAccess]:
-    """All accesses under a node."""
+def _updated(
+    node: Any, conditions: tuple[Expression, ...], declared: tuple[Declaration, ...], moving: frozenset[DataObject]
+) -> Iterator[Sum]:
+    """All accesses under a node as if they were sums: `conditions` hold there, `declared` are in
+    scope, the `moving` objects vary.
+    """
     if isinstance(node, Block):
         for statement in node.statements:
-            yield from _accesses(statement, state)
-            if isinstance(statement, Declaration):
-                state = replace(state, declared=(*state.declared, statement))
+            yield from _updated(statement, conditions, declared, moving)
+            declared += (statement,) if isinstance(statement, Declaration) else ()
     elif isinstance(node, Loop):
-        inner = replace(state, conditions=(*state.conditions, _not_empty(node)), moving=state.moving | {node.iterator})
         for part in (node.lower, node.upper, node.step):
-            yield from _accesses(part, state)
-        yield from _accesses(node.body, inner)
+            yield from _updated(part, conditions, declared, moving)
+        yield from _updated(node.body, (*conditions, _not_empty(node)), declared, moving | {node.iterator})
     elif isinstance(node, If):
-        yield from _accesses(node.condition, state)
-        yield from _accesses(node.then, replace(state, conditions=(*state.conditions, node.condition)))
-        yield from _accesses(node.otherwise, state) if node.otherwise is not None else ()
+        yield from _updated(node.condition, conditions, declared, moving)
+        yield from _updated(node.then, (*conditions, node.condition), declared, moving)
+        yield from _updated(node.otherwise, conditions, declared, moving) if node.otherwise is not None else ()
     else:
         if isinstance(node, Access):
-            yield _placed(node, state)
+            needed: list[Declaration] = []
+            read = _read((*node.subscripts, *conditions))
+            for declaration in reversed(declared):
+                if any(declarator.object in read for declarator in declaration.declarators):
+                    needed.insert(0, declaration)
+                    read |= _read(tuple(declarator.initializer for declarator in declaration.declarators))
+            yield Sum(node, tuple(needed), conditions, bool(read & moving))
         for child in children(node):
-            yield from _accesses(child, state)
-
-
-def _placed(access: Access, state: _WalkState) -> _PlacedAccess:
-    """The access, the declarations that it needs, and whether its element varies."""
-    needed: list[Declaration] = []
-    read = _read((*access.subscripts, *state.conditions))
-    for declaration in reversed(state.declared):
-        if any(declarator.object in read for declarator in declaration.declarators):
-            needed.insert(0, declaration)
-            read |= _read(tuple(declarator.initializer for declarator in declaration.declarators))
-    return _PlacedAccess(access, tuple(needed), state.conditions, bool(read & state.moving))
+            yield from _updated(child, conditions, declared, moving)
 
 
 def _read(nodes: tuple[Any, ...]) -> set[DataObject]:

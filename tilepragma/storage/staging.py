@@ -12,7 +12,7 @@ workers read one row of the array. (Within a warp, neighbours share lines alread
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 
@@ -47,11 +47,12 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_and_tiled, walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.reference_spans import loop_ends, only_read, readings
+from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.storage.array_tile import Candidate, candidates
 from tilepragma.storage.gpu_register_tiles import (
     POINTS,
@@ -59,12 +60,53 @@ from tilepragma.storage.gpu_register_tiles import (
     retiled,
     sums_of,
     with_points,
-    without_points,
     worth_points,
 )
+from tilepragma.verify.proofs import Original, Proof, prove_staged
 
 #: Iterations of a sequential loop to stage together; the first that fits.
 _TILES = (32, 16, 8, 4)
+
+
+def proven_staging(
+    plan: KernelPlan, proof: Proof | None, original: Original | None, forms: Mapping[str, StagedForm]
+) -> tuple[KernelPlan, Proof | None]:
+    """The plan, and its proof, with arrays staged and sums in workers' registers where that is
+    proven right. `forms` are staged forms that launches may have, by their names.
+    """
+    rejected: tuple[str, ...] = ()
+    form = _with_staged_form(plan, forms)
+    if form is not None and proof is not None and original is not None:
+        faults = prove_staged(form, original, plan)
+        if not faults:
+            return form, Proof(form, proof.faults)
+        rejected = (f"tiles staged in shared memory are not proven right: {faults[0].message}",)
+    for registers in (True, False):
+        form = with_staging(plan, registers=registers)
+        rejected = tuple(dict.fromkeys((*form.rejected, *rejected)))
+        if proof is None or original is None or form.device_steps == plan.device_steps:
+            break
+        faults = prove_staged(form, original, plan)
+        if not faults:
+            form = replace(form, rejected=rejected)
+            return form, Proof(form, proof.faults)
+        what = "sums in registers of workers" if registers else "arrays staged in shared memory"
+        rejected = (*rejected, f"{what} are not proven right: {faults[0].message}")
+    return replace(plan, rejected=rejected), proof
+
+
+def _with_staged_form(plan: KernelPlan, forms: Mapping[str, StagedForm]) -> KernelPlan | None:
+    """The plan of a wavefront loop with its staged form; None for plans without a proof."""
+    steps = plan.device_steps
+    loop = steps[0] if len(steps) == 1 else None
+    launch = loop.steps[0] if isinstance(loop, HostLoop) and len(loop.steps) == 1 else None
+    if not isinstance(loop, HostLoop) or not isinstance(launch, Launch) or launch.name not in forms or not plan.apart:
+        return None
+    if not any(target.is_device for target in plan.targets):
+        return None
+    form = forms[launch.name]
+    staged = replace(launch, staged=form.body, staged_scratchpads=form.scratchpads)
+    return with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))
 
 
 def with_staging(
@@ -79,7 +121,9 @@ def with_staging(
     if plan.as_written is not None or not plan.apart:
         return plan
     names = Names(set(names_in(plan.kernel, *(launch.body for launch in plan.device))))
-    planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1), names, registers, points)
+    bodies = [form.body for launch in (*plan.host, *plan.device) for form in forms(launch)]
+    last = max((loop.index for body in bodies for loop in loops_and_tiled(body)), default=-1)
+    planner = _Planner(plan, last + 1, names, registers, points)
     steps = planner.steps(plan.device_steps, frozenset())
     plan = replace(plan, rejected=tuple(dict.fromkeys((*plan.rejected, *planner.notes))))
     return plan if steps == plan.device_steps else with_scalars_of_staged_forms(replace(plan, device_steps=steps))
@@ -93,20 +137,11 @@ def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int
 def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
     """The steps with the launches of these names unstaged."""
     return tuple(
-        (without_points(replace(step, staged=None)) if step.name in names and step.staged is not None else step)
+        (retiled(replace(step, staged=None), {}) if step.name in names and step.staged is not None else step)
         if isinstance(step, Launch)
         else replace(step, steps=_plain(step.steps, names))
         for step in steps
     )
-
-
-def _loops(plan: KernelPlan) -> Iterator[Loop]:
-    for staged_form in (form for launch in (*plan.host, *plan.device) for form in forms(launch)):
-        for node in walk(staged_form.body):
-            if isinstance(node, Loop):
-                yield node
-            elif isinstance(node, TileNest):
-                yield from (tiled.loop for tiled in node.loops)
 
 
 def with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
@@ -169,9 +204,9 @@ class _Planner:
 
     def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> tuple[_Tile, tuple[Staged, ...]]:
         """The tile that stages most arrays, and these; rather one without a split loop."""
-        tiles = [_Tile(nest, None, 1)]
-        split = _loop_to_split(nest)
-        tiles += [_Tile(split.nest, split, size) for size in _TILES] if split is not None else []
+        tiles = [_Tile(nest)]
+        split = _split_tile(nest)
+        tiles += [replace(split, size=size) for size in _TILES] if split is not None else []
         best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
         smallest: dict[tuple[DataObject, tuple[str, ...]], Candidate] = {}
         for tile in tiles:
@@ -182,7 +217,13 @@ class _Planner:
                 best = (tile, worth)
         tile, worth = best
         staged = {candidate.key for candidate in worth}
-        self.notes += [self._too_large(launch, candidate) for key, candidate in smallest.items() if key not in staged]
+        room = self.plan.kernel.directive.local_bytes
+        self.notes += [
+            f"what a gang of launch {launch.name} reads of '{candidate.staged.object.host}', {candidate.bytes} bytes, "
+            f"does not fit in its {room} bytes of shared memory: it stays in place"
+            for key, candidate in smallest.items()
+            if key not in staged
+        ]
         return tile, tuple(candidate.staged for candidate in worth)
 
     def _with_points(
@@ -191,25 +232,25 @@ class _Planner:
         """The tile with several points a worker if all staged arrays still fit; else unchanged."""
         assert tile.split is not None, "sums go along a sequential loop"
         wanted = self.points.get(launch.name, POINTS)
-        points = worth_points(tile.nest, tile.split.loop, arrays, wanted)
+        points = worth_points(tile.nest, tile.split, arrays, wanted)
         if not points:
             return tile, arrays
         for size in _TILES:
             coarsened = replace(tile, size=size, points=points)
             fitting = tuple(candidate.staged for candidate in self._fitting(self._worth(launch, coarsened, around)))
             if {array.reads for array in fitting} >= {array.reads for array in arrays}:
-                nest = with_points(tile.nest, points)
-                return replace(coarsened, nest=nest, split=replace(tile.split, nest=nest)), fitting
+                return replace(coarsened, nest=with_points(tile.nest, points)), fitting
         return tile, arrays
 
     def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
         """The profitable array tiles, those with most accesses an element first."""
         functions = self.plan.kernel.functions
         objects = only_read(launch.body, functions) - set(self.plan.constants)
-        inside = tile.split.loop.body if tile.split is not None else tile.nest.body
-        read = list(readings(inside, objects))
+        read = list(readings(tile.nest.body if tile.split is None else tile.split.body, objects))
         if tile.split is not None:
-            outside = {_place(node) for node in _accesses_outside(tile.split.nest.body, tile.split.loop)}
+            others = (statement for statement in tile.nest.body.statements if statement is not tile.split)
+            nodes = (node for statement in others for node in walk(statement))
+            outside = {_place(node) for node in nodes if isinstance(node, Access)}
             read = [reading for reading in read if _place(reading.access) not in outside]
         written = {use.object for use in uses(launch.body, functions) if use.writes}
         shared = (
@@ -233,24 +274,17 @@ class _Planner:
                 left -= candidate.bytes
         return fitting
 
-    def _too_large(self, launch: Launch, candidate: Candidate) -> str:
-        return (
-            f"what a gang of launch {launch.name} reads of '{candidate.staged.object.host}', {candidate.bytes} bytes, "
-            f"does not fit in its {self.plan.kernel.directive.local_bytes} bytes of shared memory: it stays in place"
-        )
-
     def _body(self, tile: _Tile, arrays: tuple[Staged, ...]) -> Block:
         statements = tile.nest.body.statements
         if tile.split is None:
             body = Block((Stage(arrays), Barrier(), *statements, Barrier()))
             return Block((replace(tile.nest, body=body, uniform=True),))
-        iterator = self.names.scalar(f"{tile.split.loop.iterator.name}_tile")
-        rounds: Statement = _split(tile.split.loop, iterator, tile.size, arrays, self.next_index)
+        iterator = self.names.scalar(f"{tile.split.iterator.name}_tile")
+        rounds: Statement = _split(tile.split, iterator, tile.size, arrays, self.next_index)
         self.next_index += 1
-        registers = buffers(sums_of(tile.split.loop), self.names) if self.registers else ()
+        registers = buffers(sums_of(tile.split), self.names) if self.registers else ()
         rounds = PackedPanels(registers, Block((rounds,))) if registers else rounds
-        place = tile.split.place
-        body = Block((*statements[:place], rounds, *statements[place + 1 :]))
+        body = Block((*statements[: tile.place], rounds, *statements[tile.place + 1 :]))
         return Block((replace(tile.nest, body=body, uniform=True),))
 
 
@@ -281,23 +315,17 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
 
 
 @dataclass(frozen=True)
-class _Split:
-    """The sequential loop to split, statement `place` of the body of `nest`."""
-
-    nest: TileNest
-    place: int
-    loop: Loop
-
-
-@dataclass(frozen=True)
 class _Tile:
-    """A gang's work between copies: a round of the nest, or `size` inner iterations."""
+    """A gang's work between copies: a round of the nest, or `size` iterations of the sequential
+    loop `split`, statement `place` of the nest's body. Workers have the `points` by axis, where
+    more than one.
+    """
 
     nest: TileNest
-    split: _Split | None
-    size: int
+    split: Loop | None = None
+    place: int = 0
+    size: int = 1
     points: Mapping[Axis, int] = field(default_factory=dict)
-    """the number of points of each worker by axis, where more than one"""
 
     @property
     def terms(self) -> dict[DataObject, Axis | int]:
@@ -308,7 +336,7 @@ class _Tile:
                 axes = [tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER]
                 terms[tiled.loop.iterator] = axes[0] if axes and axes[0] is not None else 1
         if self.split is not None:
-            terms[self.split.loop.iterator] = self.size
+            terms[self.split.iterator] = self.size
         return terms
 
     @property
@@ -363,8 +391,10 @@ def _is_mapped(tiled: TiledLoop) -> bool:
     return any(tile.axis is not None for tile in tiled.tiles)
 
 
-def _loop_to_split(nest: TileNest) -> _Split | None:
-    """The nest's innermost unmapped loop, else its body's only loop, if it can be split."""
+def _split_tile(nest: TileNest) -> _Tile | None:
+    """The tile that splits the nest's innermost unmapped loop, else its body's only loop; None
+    where that cannot be split.
+    """
     ordered = [tiled for tiled in nest.loops if not _is_mapped(tiled)]
     if ordered:
         tiled = ordered[-1]
@@ -375,13 +405,14 @@ def _loop_to_split(nest: TileNest) -> _Split | None:
             order=tuple(tile for tile in nest.order if tile.loop != tiled.loop.index),
             body=Block((loop,)),
         )
-        return _Split(rest, 0, loop) if _can_be_split(loop, nest) else None
+        return _Tile(rest, loop) if _can_be_split(loop, nest) else None
     inner_loops = [
         (place, statement) for place, statement in enumerate(nest.body.statements) if isinstance(statement, Loop)
     ]
     if len(inner_loops) != 1 or not _can_be_split(inner_loops[0][1], nest):
         return None
-    return _Split(nest, *inner_loops[0])
+    place, loop = inner_loops[0]
+    return _Tile(nest, loop, place)
 
 
 def _can_be_split(loop: Loop, nest: TileNest) -> bool:
@@ -397,10 +428,3 @@ def _can_be_split(loop: Loop, nest: TileNest) -> bool:
 
 def _place(access: Access) -> tuple[DataObject, str]:
     return access.object, subscripts_text(access.subscripts)
-
-
-def _accesses_outside(body: Block, loop: Loop) -> Iterator[Access]:
-    """The accesses of a body outside one of its loops."""
-    for statement in body.statements:
-        if statement is not loop:
-            yield from (node for node in walk(statement) if isinstance(node, Access))

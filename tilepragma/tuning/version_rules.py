@@ -11,7 +11,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.driver.texts import planned_version
 from tilepragma.plan.dispatch_table import chosen_sizes
 from tilepragma.plan.kernel_plan import MeasuredSizes, PlanVersion
-from tilepragma.planner.applied_records import MOST_VERSIONS
+from tilepragma.planner.versions import MOST_VERSIONS
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.measuring import Version, version_of
 

@@ -12,10 +12,11 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Axis, Declaration, ForLoop, Kernel, Loop, Statement, Tile
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import mentions
-from tilepragma.user_tiles.algorithm1 import TilingError, tile_numbers, trip_count
 
 #: tilek.h, TILEK_MAX_TILES: the compiler may append one more.
 _MOST_TILES = 15
+
+INT64_MAX = 2**63 - 1
 
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 
@@ -82,16 +83,52 @@ def needs_dynamic(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[A
 
 def covers(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int]) -> bool | None:
     """Whether tiles without a dynamic one reach all iterations; None if unknown."""
-    arguments = [_argument(clause, counts) for clause in clauses]
     trip = literal_trip(loop)
-    if trip is None or None in arguments:
-        return None
-    known = [argument for argument in arguments if argument is not None]
-    try:
-        tile_numbers(trip, [clause.kind for clause in clauses], known)
-    except TilingError:
-        return False
-    return True
+    tiles = []
+    for clause in clauses:
+        if clause.kind in _DISTRIBUTED:
+            argument = counts.get(Axis(AxisKind(clause.kind.value), clause.dimension))
+        else:
+            argument = clause.argument.literal if clause.argument is not None else None
+        if argument is not None:
+            tiles.append((clause.kind, argument))
+    return None if trip is None or len(tiles) < len(clauses) else reach_all(trip, tiles)
+
+
+def reach_all(trip: int, tiles: Iterable[tuple[TileKind, int]]) -> bool:
+    """Whether tiles with these arguments reach all iterations, by Algorithm 1: a size tile reaches
+    all around it, in blocks; the counts of the tiles behind it must reach all of a block.
+    """
+    extent, reached = trip, 1
+    for kind, argument in tiles:
+        if argument < 1:
+            return False
+        extent, reached = (argument, 1) if kind is TileKind.SIZE else (extent, reached * argument)
+    return trip >= 0 and extent <= reached <= INT64_MAX
+
+
+def trip_count(lower: int, upper: int, step: int, comparison: str) -> int:
+    """The iterations of `for (i = lower; i COMPARISON upper; i += step)`; -1 beyond INT64_MAX.
+
+    `comparison` is one of < <= > >= !=. Raises ValueError for a step of 0 or another comparison.
+    """
+    if step == 0:
+        raise ValueError("the step of a loop must not be 0")
+    if comparison == "!=":
+        quotient, remainder = divmod(upper - lower, step)
+        return quotient if remainder == 0 and 0 <= quotient <= INT64_MAX else -1
+    if comparison not in ("<", "<=", ">", ">="):
+        raise ValueError(f"unknown comparison {comparison!r}")
+    upward = comparison in ("<", "<=")
+    distance = upper - lower if upward else lower - upper
+    if len(comparison) == 2:
+        distance += 1
+    if distance <= 0:
+        return 0
+    if (step > 0) != upward:
+        return -1
+    count = -(-distance // abs(step))
+    return count if count <= INT64_MAX else -1
 
 
 def literal_trip(loop: Loop) -> int | None:
@@ -101,12 +138,6 @@ def literal_trip(loop: Loop) -> int | None:
     if distance is None or not step.constant:
         return None
     return trip_count(0, distance, step.constant, loop.comparison)
-
-
-def _argument(clause: TileClause, counts: Mapping[Axis, int]) -> int | None:
-    if clause.kind in _DISTRIBUTED:
-        return counts.get(Axis(AxisKind(clause.kind.value), clause.dimension))
-    return clause.argument.literal if clause.argument is not None else None
 
 
 def depends_on(loop: Loop, iterator: DataObject) -> bool:

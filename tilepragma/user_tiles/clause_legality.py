@@ -9,56 +9,48 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import Block, Function, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
+from tilepragma.poly.dependences import Dependence, memory_dependences
+from tilepragma.poly.extraction import extract_scop
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.tile_legality import Violation, carried_outside, distribution_violation, order_violation
 from tilepragma.user_tiles.chain_checks import depends_on, legal_order
 from tilepragma.user_tiles.tile_nests import axis_text
 
-if TYPE_CHECKING:
-    from tilepragma.poly.dependences import Dependence
-    from tilepragma.poly.tile_legality import Violation
 
+def check_legality(
+    body: Block,
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+    owned: frozenset[DataObject],
+    vouched: bool,
+    diagnostics: Diagnostics,
+) -> None:
+    """Report the tile orders and distributions in one launch's body that break a dependence.
 
-@dataclass(frozen=True)
-class LegalityContext:
-    """Facts of one launch: `written` objects, which the region changes; `owned` objects, private
-    or reduced; `vouched` where the user calls the iterations independent.
+    The region changes the `written` objects; the `owned` ones are private or reduced. `vouched`
+    where the user calls the iterations independent.
     """
-
-    functions: tuple[Function, ...]
-    written: frozenset[DataObject]
-    owned: frozenset[DataObject]
-    vouched: bool
-    diagnostics: Diagnostics
-
-
-def check_legality(body: Block, context: LegalityContext) -> None:
-    """Report the tile orders and distributions in one launch's body that break a dependence."""
     nests = [node for node in walk(body) if isinstance(node, TileNest)]
     if not any(_reordered(nest) or any(tile.axis is not None for tile in nest.order) for nest in nests):
         return
-    from tilepragma.poly.dependences import memory_dependences
-    from tilepragma.poly.extraction import extract_scop
-    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-
     try:
-        scop = extract_scop(body.statements, context.functions, context.written, assuming=False)
+        scop = extract_scop(body.statements, functions, written, assuming=False)
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
             dependences = [
-                dependence for dependence in memory_dependences(scop) if dependence.source.object not in context.owned
+                dependence for dependence in memory_dependences(scop) if dependence.source.object not in owned
             ]
             for nest, ordered in _with_ordered(body, frozenset()):
-                _check_nest(nest, ordered, dependences, context)
+                _check_nest(nest, ordered, dependences, vouched, diagnostics)
     except OperationLimitError:
-        if not context.vouched:
-            context.diagnostics.note(
+        if not vouched:
+            diagnostics.note(
                 nests[0].range,
                 "the dependences of this nest are too many to prove its tiles legal",
                 "the tiles are taken as said",
@@ -88,10 +80,8 @@ def _with_ordered(node: object, around: frozenset[int]) -> Iterator[tuple[TileNe
 
 
 def _check_nest(
-    nest: TileNest, ordered: frozenset[int], dependences: list[Dependence], context: LegalityContext
+    nest: TileNest, ordered: frozenset[int], dependences: list[Dependence], vouched: bool, diagnostics: Diagnostics
 ) -> None:
-    from tilepragma.poly.tile_legality import distribution_violation, order_violation
-
     certain = [dependence for dependence in dependences if dependence.exact]
     arrays = [dependence for dependence in certain if not _is_scalar(dependence.source.object)]
     suspected = [
@@ -103,18 +93,18 @@ def _check_nest(
             waits = ordered if kind is AxisKind.WORKER else frozenset()
             broken = distribution_violation(arrays, tiled.loop.index, waits)
             if broken is not None:
-                _report_distribution(nest, tiled, tile, broken, arrays, context)
+                diagnostics.add(_wrong_distribution(nest, tiled, tile, broken, arrays, vouched))
                 return
-        if kinds and not context.vouched:
+        if kinds and not vouched:
             maybe = distribution_violation(suspected, tiled.loop.index, ordered)
             if maybe is not None:
-                _note_suspected(tiled, maybe, context)
+                _note_suspected(tiled, maybe, diagnostics)
     if _reordered(nest):
         loops = [tiled.loop.index for tiled in nest.loops]
         order = _order(nest)
         broken = order_violation(certain, loops, [(tile.loop, tile.position) for tile in order])
         if broken is not None:
-            _report_order(nest, order, broken, certain, context)
+            diagnostics.add(_wrong_order(nest, order, broken, certain, vouched))
 
 
 def _is_scalar(object_: DataObject) -> bool:
@@ -122,16 +112,9 @@ def _is_scalar(object_: DataObject) -> bool:
     return object_.storage is Storage.SCALAR
 
 
-def _report_distribution(
-    nest: TileNest,
-    tiled: TiledLoop,
-    tile: Tile,
-    broken: Violation,
-    dependences: list[Dependence],
-    context: LegalityContext,
-) -> None:
-    from tilepragma.poly.tile_legality import carried_outside, distribution_violation
-
+def _wrong_distribution(
+    nest: TileNest, tiled: TiledLoop, tile: Tile, broken: Violation, dependences: list[Dependence], vouched: bool
+) -> Diagnostic:
     assert tile.axis is not None
     free = [
         loop.iterator.host
@@ -151,58 +134,47 @@ def _report_distribution(
     # Only the user's tiles name an axis: what the planner chose differs between hosts and devices.
     over = f" over {axis_text(tile.axis)}" if tile.range != tiled.loop.header else ""
     what = f"the loop over '{name}' is distributed{over}, but its iterations depend on each other"
-    _report(tile.range, what, broken, remedy, context)
+    return _broken(tile.range, what, broken, remedy, vouched)
 
 
-def _report_order(
-    nest: TileNest,
-    order: tuple[Tile, ...],
-    broken: Violation,
-    dependences: list[Dependence],
-    context: LegalityContext,
-) -> None:
+def _wrong_order(
+    nest: TileNest, order: tuple[Tile, ...], broken: Violation, dependences: list[Dependence], vouched: bool
+) -> Diagnostic:
     names = {tiled.loop.index: tiled.loop.iterator.host for tiled in nest.loops}
     legal = _nearest_legal(nest, order, dependences)
     text = ", ".join(f"{names[tile.loop]} ({tile.kind.value})" for tile in legal)
-    _report(
+    return _broken(
         order[broken.place].range,
         "in this tile order iterations run before others that they depend on "
         f"(tile of '{names[order[broken.place].loop]}')",
         broken,
         f"the nearest legal order is {text}",
-        context,
+        vouched,
     )
 
 
-def _report(where: SourceRange, what: str, broken: Violation, remedy: str, context: LegalityContext) -> None:
+def _broken(where: SourceRange, what: str, broken: Violation, remedy: str, vouched: bool) -> Diagnostic:
     dependence, source, sink = broken.dependence, broken.dependence.source, broken.dependence.sink
     array, kind = source.object.host, dependence.kind.value
-    message = f"{what}: {kind} dependence of '{array}' with distance {broken.nearest} {_over(dependence)}"
+    loops = ", ".join(loop.iterator.host for loop in dependence.loops)
+    message = f"{what}: {kind} dependence of '{array}' with distance {broken.nearest} over ({loops})"
     notes = [
         Diagnostic(Severity.NOTE, source.range, f"an iteration {_does(source.writes)} '{array}' here"),
         Diagnostic(Severity.NOTE, sink.range, f"a later one {_does(sink.writes)} the same element here"),
-        Diagnostic(Severity.NOTE, where, remedy),
     ]
-    if context.vouched:
-        notes[-1] = Diagnostic(Severity.NOTE, where, "'independent' overrules this")
-        context.diagnostics.add(Diagnostic(Severity.NOTE, where, message, tuple(notes)))
-        return
     word = "add 'independent' if you know that no two iterations touch one element"
-    notes.append(Diagnostic(Severity.NOTE, where, word))
-    context.diagnostics.add(Diagnostic(Severity.ERROR, where, message, tuple(notes)))
-
-
-def _over(dependence: Dependence) -> str:
-    return f"over ({', '.join(loop.iterator.host for loop in dependence.loops)})"
+    remedies = ("'independent' overrules this",) if vouched else (remedy, word)
+    notes += [Diagnostic(Severity.NOTE, where, text) for text in remedies]
+    return Diagnostic(Severity.NOTE if vouched else Severity.ERROR, where, message, tuple(notes))
 
 
 def _does(writes: bool) -> str:
     return "writes" if writes else "reads"
 
 
-def _note_suspected(tiled: TiledLoop, maybe: Violation, context: LegalityContext) -> None:
+def _note_suspected(tiled: TiledLoop, maybe: Violation, diagnostics: Diagnostics) -> None:
     source, sink = maybe.dependence.source, maybe.dependence.sink
-    context.diagnostics.note(
+    diagnostics.note(
         tiled.loop.header,
         f"cannot prove that the iterations of the loop over '{tiled.loop.iterator.host}' are independent: "
         f"'{source.object.host}' is accessed in a way that is not known before the launch "
@@ -213,8 +185,6 @@ def _note_suspected(tiled: TiledLoop, maybe: Violation, context: LegalityContext
 
 def _nearest_legal(nest: TileNest, order: tuple[Tile, ...], dependences: list[Dependence]) -> tuple[Tile, ...]:
     """A legal order that moves one tile, if any; else the written loop order, always legal."""
-    from tilepragma.poly.tile_legality import order_violation
-
     loops = [tiled.loop for tiled in nest.loops]
     indices = [loop.index for loop in loops]
     needs = {

@@ -5,36 +5,23 @@ distributed dimension exactly once, or is provably private; else it is an error,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.ir.loop_tree import (
-    Axis,
-    Block,
-    Declaration,
-    ExpressionStatement,
-    ForLoop,
-    Function,
-    If,
-    Loop,
-    PackedPanels,
-    Switch,
-    TileNest,
-    While,
-)
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.expressions import DataObject, Expression, Scope
+from tilepragma.ir.loop_tree import Axis, Block, Declaration, ExpressionStatement, Function, TileNest
+from tilepragma.ir.traversal import children, statements_of, walk
 from tilepragma.user_tiles.tile_nests import axis_text, nest_range
 
-_KINDS = (AxisKind.THREAD, AxisKind.GANG, AxisKind.WORKER)
+_EVALUATED = (ExpressionStatement, Declaration, *get_args(Expression))
 
 
 def axes_of(node: Any) -> tuple[Axis, ...]:
     """The axes in use anywhere under `node`, by kind and dimension."""
     axes = {tile.axis for nest in walk(node) if isinstance(nest, TileNest) for tile in nest.order if tile.axis}
-    return tuple(sorted(axes, key=lambda axis: (_KINDS.index(axis.kind), axis.dimension)))
+    return tuple(_ordered(axes))
 
 
 def nest_axes(nest: TileNest) -> frozenset[Axis]:
@@ -71,55 +58,32 @@ def check_coverage(
                 break
 
 
-def check_repeated(body: Block, diagnostics: Diagnostics) -> None:
+def check_repeated(node: Any, diagnostics: Diagnostics, around: tuple[Axis, ...] = ()) -> None:
     """Report nests with an axis of a nest around them."""
-
-    def visit(node: Any, path: tuple[Axis, ...]) -> None:
-        if isinstance(node, TileNest):
-            for axis in _ordered(nest_axes(node) & set(path)):
-                diagnostics.error(
-                    nest_range(node),
-                    f"{axis_text(axis)} is distributed here and again by a loop around this one",
-                    "give each of the loops its own dimension",
-                )
-            path = (*path, *nest_axes(node))
-        for part in _parts(node):
-            visit(part, path)
-
-    visit(body, ())
+    if isinstance(node, TileNest):
+        for axis in _ordered(nest_axes(node) & set(around)):
+            diagnostics.error(
+                nest_range(node),
+                f"{axis_text(axis)} is distributed here and again by a loop around this one",
+                "give each of the loops its own dimension",
+            )
+        around = (*around, *nest_axes(node))
+    for part in statements_of(node):
+        check_repeated(part, diagnostics, around)
 
 
 def _ordered(axes: Iterable[Axis]) -> list[Axis]:
-    return sorted(axes, key=lambda axis: (_KINDS.index(axis.kind), axis.dimension))
+    """By kind and dimension."""
+    kinds = list(AxisKind)
+    return sorted(axes, key=lambda axis: (kinds.index(axis.kind), axis.dimension))
 
 
-def _effects(root: Any) -> Iterator[tuple[Any, tuple[Axis, ...]]]:
+def _effects(node: Any, around: tuple[Axis, ...] = ()) -> Iterator[tuple[Any, tuple[Axis, ...]]]:
     """All evaluated nodes (statements, conditions, headers) with the axes around them."""
-    ahead: list[tuple[Any, tuple[Axis, ...]]] = [(root, ())]
-    while ahead:
-        node, path = ahead.pop()
-        if isinstance(node, TileNest):
-            path = (*path, *nest_axes(node))
-        elif isinstance(node, (If, While, Switch)):
-            yield node.condition, path
-        elif isinstance(node, Loop):
-            yield from ((bound, path) for bound in (node.lower, node.upper, node.step))
-        elif isinstance(node, ForLoop):
-            yield from (
-                (part, path) for part in (node.initialization, node.condition, node.advance) if part is not None
-            )
-        elif isinstance(node, (ExpressionStatement, Declaration)):
-            yield node, path
-        ahead.extend((part, path) for part in reversed(tuple(_parts(node))))
-
-
-def _parts(node: Any) -> Iterator[Any]:
-    """The statements directly inside a statement."""
-    if isinstance(node, Block):
-        yield from node.statements
-    elif isinstance(node, If):
-        yield node.then
-        if node.otherwise is not None:
-            yield node.otherwise
-    elif isinstance(node, (Loop, ForLoop, While, Switch, TileNest, PackedPanels)):
-        yield node.body
+    if isinstance(node, _EVALUATED):
+        yield node, around
+    elif isinstance(node, TileNest):
+        yield from _effects(node.body, (*around, *nest_axes(node)))
+    else:
+        for part in children(node):
+            yield from _effects(part, around)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.directives import AxisKind, ClauseExpression, TileClause, TileKind
+from tilepragma.ir.directives import AxisKind, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Statement, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import with_blocks
@@ -26,11 +26,7 @@ from tilepragma.user_tiles.chain_checks import (
     needs_dynamic,
 )
 
-_AXIS_KINDS = {
-    TileKind.THREAD: AxisKind.THREAD,
-    TileKind.GANG: AxisKind.GANG,
-    TileKind.WORKER: AxisKind.WORKER,
-}
+_AXIS_KINDS = {TileKind(kind.value): kind for kind in AxisKind}
 
 
 @dataclass(frozen=True)
@@ -77,22 +73,17 @@ def chain_from(loop: Loop) -> tuple[Loop, ...]:
 
 def build_nests(body: Block, context: ChainContext) -> Block:
     """`body` with each chain that holds tiles as a TileNest. Reports errors."""
-    return _block(body, context, _Outer(-1, None))
+    return _block(body, context, None)
 
 
-@dataclass(frozen=True)
-class _Outer:
-    """The greatest explicit order of an undistributed tile in the nests around, and that tile."""
-
-    order: int
-    tile: Tile | None
+# `outer`: the undistributed tile of the greatest explicit order in the nests around
 
 
-def _block(block: Block, context: ChainContext, outer: _Outer) -> Block:
+def _block(block: Block, context: ChainContext, outer: _Placed | None) -> Block:
     return dataclasses.replace(block, statements=tuple(_statement(s, context, outer) for s in block.statements))
 
 
-def _statement(statement: Statement, context: ChainContext, outer: _Outer) -> Statement:
+def _statement(statement: Statement, context: ChainContext, outer: _Placed | None) -> Statement:
     if isinstance(statement, Loop):
         return _chain(statement, context, outer)
     if isinstance(statement, Block):
@@ -100,20 +91,22 @@ def _statement(statement: Statement, context: ChainContext, outer: _Outer) -> St
     return with_blocks(statement, lambda block: _block(block, context, outer))
 
 
-def _chain(head: Loop, context: ChainContext, outer: _Outer) -> Statement:
+def _chain(head: Loop, context: ChainContext, outer: _Placed | None) -> Statement:
     chain = chain_from(head)
     for place, loop in enumerate(chain):
         check_tiles(loop, context.clauses.get(loop.index, ()), context.literal_counts, context.diagnostics)
         check_collapse(loop, len(chain) - place, context.diagnostics)
-    first, last = _extent(chain, context)
+    placed = _placed(chain, context)
+    first, last = _extent(chain, placed, context)
     if first == last:
-        body = _block(chain[-1].body, context, outer)
-        return _plain(chain, body)
-    nest = _nest(chain[first:last], context, outer)
-    numbered = [p for p in _placed(chain[first:last], context) if p.explicit and p.tile.axis is None]
-    deepest = max(numbered, key=lambda placed: placed.order, default=None)
-    if deepest is not None and deepest.order > outer.order:
-        outer = _Outer(deepest.order, deepest.tile)
+        return _plain(chain, _block(chain[-1].body, context, outer))
+    inside = {loop.index for loop in chain[first:last]}
+    placed = [tile for tile in placed if tile.tile.loop in inside]
+    nest = _nest(chain[first:last], placed, context, outer)
+    numbered = [tile for tile in placed if tile.explicit and tile.tile.axis is None]
+    deepest = max(numbered, key=_order, default=None)
+    if deepest is not None and (outer is None or deepest.order > outer.order):
+        outer = deepest
     inner = _block(chain[-1].body, context, outer)
     if last < len(chain):
         inner = Block((_plain(chain[last:], inner),), chain[last].range)
@@ -129,12 +122,12 @@ def _plain(chain: tuple[Loop, ...], body: Block) -> Loop:
     return result
 
 
-def _extent(chain: tuple[Loop, ...], context: ChainContext) -> tuple[int, int]:
+def _extent(chain: tuple[Loop, ...], placed: list[_Placed], context: ChainContext) -> tuple[int, int]:
     """The part of the chain that becomes a nest; untiled loops at its ends stay plain."""
     fixed = [place for place, loop in enumerate(chain) if context.clauses.get(loop.index)]
     if not fixed:
         return 0, 0
-    order = [placed.tile.loop for placed in _sorted(_placed(chain, context))]
+    order = [tile.tile.loop for tile in sorted(placed, key=_order)]
     first, last = 0, len(chain)
     while last - 1 > fixed[-1] and order[-1] == chain[last - 1].index:
         last -= 1
@@ -152,27 +145,22 @@ def _placed(chain: tuple[Loop, ...], context: ChainContext) -> list[_Placed]:
         clauses = context.clauses.get(loop.index, ())
         for position, clause in enumerate(clauses):
             order = order if clause.order is None else clause.order
-            placed.append(_Placed(_tile(loop, position, clause), order, clause.order is not None))
+            kind = _AXIS_KINDS.get(clause.kind)
+            axis = None if kind is None else Axis(kind, clause.dimension)
+            tile = Tile(loop.index, position, clause.kind, clause.argument, axis, clause.range)
+            placed.append(_Placed(tile, order, clause.order is not None))
         if not clauses or needs_dynamic(loop, clauses, context.literal_counts):
             tile = Tile(loop.index, len(clauses), TileKind.DYNAMIC, None, None, loop.header)
             placed.append(_Placed(tile, order, False))
     return placed
 
 
-def _sorted(placed: list[_Placed]) -> list[_Placed]:
-    return sorted(placed, key=lambda tile: tile.order)
+def _order(placed: _Placed) -> int:
+    return placed.order
 
 
-def _tile(loop: Loop, position: int, clause: TileClause) -> Tile:
-    kind = _AXIS_KINDS.get(clause.kind)
-    axis = None if kind is None else Axis(kind, clause.dimension)
-    argument: ClauseExpression | None = clause.argument
-    return Tile(loop.index, position, clause.kind, argument, axis, clause.range)
-
-
-def _nest(chain: tuple[Loop, ...], context: ChainContext, outer: _Outer) -> TileNest:
-    placed = _placed(chain, context)
-    order = tuple(tile.tile for tile in _sorted(placed))
+def _nest(chain: tuple[Loop, ...], placed: list[_Placed], context: ChainContext, outer: _Placed | None) -> TileNest:
+    order = tuple(tile.tile for tile in sorted(placed, key=_order))
     _check_axes(order, context.diagnostics)
     _check_crossing(placed, outer, context.diagnostics)
     _check_triangular(chain, order, context.diagnostics)
@@ -203,9 +191,9 @@ def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
         seen.setdefault(tile.axis, tile)
 
 
-def _check_crossing(placed: list[_Placed], outer: _Outer, diagnostics: Diagnostics) -> None:
+def _check_crossing(placed: list[_Placed], outer: _Placed | None, diagnostics: Diagnostics) -> None:
     for tile in placed:
-        if tile.explicit and tile.tile.axis is None and outer.tile is not None and tile.order < outer.order:
+        if tile.explicit and tile.tile.axis is None and outer is not None and tile.order < outer.order:
             diagnostics.error(
                 tile.tile.range,
                 f"tile order {tile.order} would move this tile out of a statement: tile order {outer.order} of the "

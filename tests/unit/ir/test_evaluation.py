@@ -26,7 +26,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import Block, Loop
 from tilepragma.ir.types import INT, LONG
-from tilepragma.user_tiles.algorithm1 import trip_count
+from tilepragma.user_tiles.chain_checks import trip_count
 
 A, B = (DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL) for name in "ab")
 LEFT, RIGHT = access_to(A), access_to(B)

@@ -13,7 +13,7 @@ from tilepragma.driver import PASSES, translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import State, TranslateRequest, TranslateResult
 from tilepragma.plan.kernel_plan import SizeChoice
-from tilepragma.planner import applied_records
+from tilepragma.planner import versions
 from tilepragma.sizes.records import DEVICE, HOST, TunedVersion, parse_records, records_file, records_text, with_records
 from tilepragma.verify.rules import PlanFault
 
@@ -138,7 +138,7 @@ def test_sizes_that_are_not_proven_are_left_out(tmp_path: Path, monkeypatch: pyt
     def refuse(*_: object) -> None:
         raise PlanFault("a rule: broken")
 
-    monkeypatch.setattr(applied_records, "verify", refuse)
+    monkeypatch.setattr(versions, "verify", refuse)
     result = translated(tmp_path, text_of(host=SIZES))
     assert "not proven right: a rule: broken" in result.diagnostics[0].message
     assert sizes_of(result)[0][0] != 24

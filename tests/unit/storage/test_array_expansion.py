@@ -18,7 +18,8 @@ from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.schedule.strategy import Region
-from tilepragma.storage.array_expansion import ExpandedKernel, with_array_expansion
+from tilepragma.storage.array_expansion import with_array_expansion
+from tilepragma.storage.new_arrays import ExpandedKernel
 from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import PlanFault, verify
 from tilepragma.verify.storage import StorageMap, Version, storage_fault

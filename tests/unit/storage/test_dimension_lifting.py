@@ -14,8 +14,8 @@ from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.schedule.strategy import Region
-from tilepragma.storage.array_expansion import ExpandedKernel
-from tilepragma.storage.dimension_lifting import with_lifted_arrays
+from tilepragma.storage.array_copies import with_lifted_arrays
+from tilepragma.storage.new_arrays import ExpandedKernel
 from tilepragma.verify.layouts import layout_fault
 from tilepragma.verify.storage import StorageMap, Version
 

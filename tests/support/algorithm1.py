@@ -1,5 +1,5 @@
-"""Algorithm 1 in Python: trip counts, and the count and stride of every tile of a loop.
-`runtime/launch/tile.c` is the same in C.
+"""Algorithm 1 in Python: the count and stride of every tile of a loop. `runtime/launch/tile.c` is the
+same in C.
 
 The rule, in iterations (N of them), for tiles in declaration order:
 
@@ -30,8 +30,7 @@ from collections.abc import Sequence
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileKind
-
-INT64_MAX = 2**63 - 1
+from tilepragma.user_tiles.chain_checks import INT64_MAX
 
 
 class TilingError(ValueError):
@@ -52,30 +51,6 @@ class Tiling:
 
     tiles: tuple[TileNumbers, ...]
     exact: bool
-
-
-def trip_count(lower: int, upper: int, step: int, comparison: str) -> int:
-    """The iterations of `for (i = lower; i COMPARISON upper; i += step)`; -1 beyond INT64_MAX.
-
-    `comparison` is one of < <= > >= !=. Raises ValueError for a step of 0 or another comparison.
-    """
-    if step == 0:
-        raise ValueError("the step of a loop must not be 0")
-    if comparison == "!=":
-        quotient, remainder = divmod(upper - lower, step)
-        return quotient if remainder == 0 and 0 <= quotient <= INT64_MAX else -1
-    if comparison not in ("<", "<=", ">", ">="):
-        raise ValueError(f"unknown comparison {comparison!r}")
-    upward = comparison in ("<", "<=")
-    distance = upper - lower if upward else lower - upper
-    if len(comparison) == 2:
-        distance += 1
-    if distance <= 0:
-        return 0
-    if (step > 0) != upward:
-        return -1
-    count = -(-distance // abs(step))
-    return count if count <= INT64_MAX else -1
 
 
 def tile_numbers(trip: int, kinds: Sequence[TileKind], arguments: Sequence[int]) -> Tiling:
