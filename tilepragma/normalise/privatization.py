@@ -295,10 +295,9 @@ class _Privatization:
 
     def _written_twice(self, nest: Loop) -> list[Dependence] | None:
         """The output dependences of a nest; None where finding them takes too long."""
-        from tilepragma.poly.dependences import memory_dependences
+        from tilepragma.poly.dependences import DependenceKind, memory_dependences
         from tilepragma.poly.extraction import extract_scop
         from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-        from tilepragma.poly.program_model import DependenceKind
 
         try:
             scop = extract_scop((nest,), self.kernel.functions, written_objects(self.kernel), assuming=False)

@@ -179,6 +179,8 @@ class Frame:
 
 def whole_number(context: isl.Context, value: int) -> isl.Val:
     """isl's form of a number of any size."""
+    if abs(value) < 1 << 31:
+        return isl.Val.int_from_si(context, value)
     return isl.Val.read_from_str(context, str(value))
 
 

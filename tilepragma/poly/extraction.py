@@ -17,7 +17,6 @@ from tilepragma.ir.conversions import holds
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.function_reach import touches_one_element
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
-from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, loops_in, walk
 from tilepragma.ir.types import RecordType, ScalarType, is_signed_int
 from tilepragma.poly.affine import (
@@ -37,7 +36,7 @@ from tilepragma.poly.launch_checks import undecided
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.parameter_functions import ParameterReader
 from tilepragma.poly.reaching_definitions import LocalValues, returned_values, tracked_locals
-from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart, step_of
 
 #: isl takes minutes for distances of deeper nests, which its operation count does not show.
 MOST_LOOPS = 8
@@ -180,6 +179,7 @@ class _Extraction:
         depth = max((len(leaf.place.loops) for leaf in self.leaves), default=0)
         statements = tuple(self._statement(f"S{place}", leaf, depth) for place, leaf in enumerate(self.leaves))
         _refuse_too_many(statements)
+        statements = _with_mixed_objects(statements)
         assumptions = self._assumptions(frame.parameters) if layouts is None else ()
         strides = self.seen.strides
         return Scop(
@@ -487,6 +487,30 @@ def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:
         raise OperationLimitError(f"isl was not asked about more than {MOST_PAIRS} pairs of references.")
 
 
+def _with_mixed_objects(statements: tuple[ScopStatement, ...]) -> tuple[ScopStatement, ...]:
+    """The statements, with the references to objects of which some mean one part and some another
+    or all.
+    """
+    parts: dict[str, set[tuple[str | None, bool]]] = {}
+    for statement in statements:
+        for each in statement.references:
+            parts.setdefault(each.object.name, set()).add((each.member, each.whole))
+    mixed = {
+        name
+        for name, meant in parts.items()
+        if len({member for member, _ in meant}) > 1 or not all(whole for _, whole in meant)
+    }
+    if not mixed:
+        return statements
+    return tuple(
+        replace(
+            statement,
+            references=tuple(replace(each, same_part=each.object.name not in mixed) for each in statement.references),
+        )
+        for statement in statements
+    )
+
+
 def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
     """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] }"""
     inner = relation.dim(isl.dim_type.in_) - depth
@@ -553,8 +577,3 @@ def _is_whole(use: Use, member: str | None) -> bool:
         field_type = next((field.type for field in element.fields if Member(field.name) == use.path[0]), None)
         return isinstance(field_type, ScalarType) and field_type.bits == 8 * element.size
     return len(use.path) == (0 if member is None else 1)
-
-
-def step_of(loop: Loop) -> int | None:
-    """The loop's constant step other than 0, else None."""
-    return polynomial(loop.step).constant or None

@@ -20,9 +20,10 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import expression
 from tilepragma.poly.affine import Frame, NotAffineError, affine, compare, condition, product_of, whole_number
-from tilepragma.poly.extraction import MOST_LOOPS, step_of
+from tilepragma.poly.extraction import MOST_LOOPS
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.parameter_functions import ParameterReader
+from tilepragma.poly.scop import step_of
 
 _SET = isl.dim_type.set
 

@@ -8,12 +8,15 @@ The instances of all statements run in the lexicographic order of their images (
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.program_model import ProgramStatement
+from tilepragma.poly.affine import whole_number
+from tilepragma.poly.dependences import Dependence
+from tilepragma.poly.scop import ScopStatement
 
 Matrix = tuple[tuple[int, ...], ...]
 
@@ -22,9 +25,10 @@ Matrix = tuple[tuple[int, ...], ...]
 class Row:
     """phi_S^d(i) = coefficients . i + constant, thesis (3.7).
 
-    Rows of one `band` number are permutable with each other (Theorem 3.3), also across the
-    statements that have it; `band` is None for a scalar dimension (section 3.2.3), whose
-    coefficients are all zero.
+    Iterators grow in the order of execution here: i stands for -i where its loop counts down. Rows
+    of one `band` number are permutable with each other (Theorem 3.3), also across the statements
+    that have it; `band` is None for a scalar dimension (section 3.2.3), whose coefficients are all
+    zero.
     """
 
     coefficients: tuple[int, ...]
@@ -41,8 +45,13 @@ class Row:
 class StatementSchedule:
     """Phi_S with its scalar dimensions, outermost row first."""
 
-    statement: ProgramStatement
+    statement: ScopStatement
     rows: tuple[Row, ...]
+
+    @property
+    def user_rows(self) -> tuple[Row, ...]:
+        """The rows in the user's iterators, where decreasing ones count down."""
+        return tuple(replace(row, coefficients=signed(self.statement, row.coefficients)) for row in self.rows)
 
     @property
     def map(self) -> isl.Map:
@@ -76,27 +85,27 @@ def padded(schedules: tuple[StatementSchedule, ...]) -> tuple[StatementSchedule,
     )
 
 
-def affine_map(statement: ProgramStatement, rows: tuple[Row, ...]) -> isl.Map:
-    """{ S[i] -> [rows of i] }, on the space of the statement's domain."""
+def affine_map(statement: ScopStatement, rows: tuple[Row, ...]) -> isl.Map:
+    """{ S[i] -> [rows of ±i] }, on the space of the statement's domain."""
     space = statement.domain.get_space()
     local = isl.LocalSpace.from_space(space)
     affs = isl.AffList.alloc(statement.domain.get_ctx(), len(rows))
     for row in rows:
-        aff = isl.Aff.zero_on_domain(local).set_constant_val(_number(row.constant, local))
-        for index, coefficient in enumerate(row.coefficients):
-            aff = aff.set_coefficient_val(isl.dim_type.in_, index, _number(coefficient, local))
+        aff = isl.Aff.zero_on_domain(local).set_constant_val(whole_number(space.get_ctx(), row.constant))
+        for index, coefficient in enumerate(signed(statement, row.coefficients)):
+            aff = aff.set_coefficient_val(isl.dim_type.in_, index, whole_number(space.get_ctx(), coefficient))
         affs = affs.add(aff)
     target = space.params().add_unnamed_tuple_ui(len(rows))
     product = space.map_from_domain_and_range(target)
     return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(product, affs))
 
 
-def _number(value: int, space: isl.LocalSpace) -> int | isl.Val:
-    """For isl: islpy converts only integers of 32 bits."""
-    return value if abs(value) < 2**31 else isl.Val.read_from_str(space.get_ctx(), str(value))
+def signed(statement: ScopStatement, factors: Sequence[int]) -> tuple[int, ...]:
+    """Factors of iterators that grow as factors of the statement's own iterators, and back."""
+    return tuple(sign * factor for sign, factor in zip(statement.signs, factors, strict=True))
 
 
-def original_schedule(statements: tuple[ProgramStatement, ...], numbers: Iterator[int] | None = None) -> Schedule:
+def original_schedule(statements: tuple[ScopStatement, ...], numbers: Iterator[int] | None = None) -> Schedule:
     """The textual order: { S[i] -> [p0, i1, p1, ..., in, pn] }.
 
     Its loops are bands of one row each, numbered by `numbers`: no rows are known to be permutable.
@@ -133,3 +142,43 @@ def row_text(row: Row, iterators: tuple[str, ...]) -> str:
         terms.append(("-" if row.constant < 0 else "+", str(abs(row.constant))))
     sign, text = terms[0]
     return ("-" if sign == "-" else "") + text + "".join(f" {sign} {text}" for sign, text in terms[1:])
+
+
+Images = Mapping[str, isl.Map]
+"""{ S[i] -> [phi_S(i)] } of some rows, by the statement's name."""
+
+
+def images(statements: Iterable[StatementSchedule], levels: Iterable[int]) -> Images:
+    """The rows at these levels."""
+    chosen = tuple(levels)
+    return {
+        each.statement.name: affine_map(each.statement, tuple(each.rows[level] for level in chosen))
+        for each in statements
+    }
+
+
+def equal_images(dependence: Dependence, sources: Images, sinks: Images) -> isl.Map:
+    """{ S[s] -> T[t] : phi_T(t) = phi_S(s) } for the statements of the dependence."""
+    source, sink = dependence.ends
+    return sources[source].apply_range(sinks[sink].reverse())
+
+
+def tied(
+    statements: Iterable[StatementSchedule], dependences: Iterable[Dependence], levels: Iterable[int]
+) -> tuple[Dependence, ...]:
+    """The pairs { s -> t : phi_T(t) = phi_S(s) } that the rows at these levels leave of each
+    dependence; without those of which they leave none.
+    """
+    rows = images(statements, levels)
+    left = []
+    for each in dependences:
+        relation = each.relation.intersect(equal_images(each, rows, rows))
+        if not relation.is_empty():
+            left.append(replace(each, relation=relation.align_params(each.relation.get_space().params()).coalesce()))
+    return tuple(left)
+
+
+def carries(statements: Iterable[StatementSchedule], dependences: Iterable[Dependence], level: int) -> bool:
+    """Whether { s -> t in P_e : phi_T(t) != phi_S(s) } is not empty for some dependence."""
+    rows = images(statements, (level,))
+    return any(not each.relation.is_subset(equal_images(each, rows, rows)) for each in dependences)
