@@ -23,8 +23,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.poly.affine import whole_number
-from tilepragma.poly.linear_independence import orthogonal_complement, rank
-from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, signed
+from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, orthogonal_complement, rank, signed
 from tilepragma.poly.scop import ScopStatement
 
 Vector = tuple[int, ...]

@@ -18,10 +18,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.ir.expressions import DataObject
 from tilepragma.poly.bands import Band, BandKind, OuterLoop, registers_of
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.schedule import affine_map, equal_images, images
+from tilepragma.poly.scop import AccessKind, ScopStatement
 
 Streams = Mapping[str, isl.Map]
 
@@ -139,12 +141,12 @@ def _ways(part: Band | OuterLoop) -> Iterator[tuple[MappedBand, Streams]]:
     if registers is not None and registers.tile != (distributed,):
         return
     for level in sorted(part.band, key=lambda level: level != distributed):
-        streams = _streams(part, level)
+        streams = _streamed(part, level)
         if streams and (registers is None or level == distributed):
             yield MappedBand(part, level, level == distributed), streams
 
 
-def _streams(part: Band, level: int) -> Streams:
+def _streamed(part: Band, level: int) -> Streams:
     """{ [phi(i)] -> A[a] }: arrays read once by element, where each value reads many neighbours."""
     streams: dict[str, isl.Map] = {}
     deepest = max(each.statement.depth for each in part.statements)
@@ -179,3 +181,30 @@ def _waits_for_earlier(dependences: Iterable[Dependence], first: MappedBand, sec
             if not each.relation.intersect(later).is_empty():
                 return False
     return True
+
+
+def streams(statements: Iterable[ScopStatement], loop: int) -> dict[DataObject, isl.Map]:
+    """{ [o, i] -> A[a] }: the arrays that the deepest statements stream in iteration i of this
+    loop, o being the outer loops; by the first of several reads.
+    """
+    inside = tuple(statements)
+    deepest = max((len(each.loops) for each in inside), default=0)
+    streamed: dict[DataObject, isl.Map] = {}
+    for each in inside:
+        place = next((depth for depth, loop_ in enumerate(each.loops) if loop_.index == loop), None)
+        if len(each.loops) < deepest or place is None or place + 1 == deepest:
+            continue
+        for reference in each.references:
+            if reference.kind is AccessKind.READ and reference.exact and reference.relation.is_injective():
+                inner = reference.relation.project_out(isl.dim_type.in_, place + 1, deepest - place - 1)
+                streamed.setdefault(reference.object, inner.reset_tuple_id(isl.dim_type.in_))
+    return streamed
+
+
+def has_shared(parts: Iterable[dict[DataObject, isl.Map]]) -> bool:
+    """Whether all parts stream the same elements of an array in each iteration."""
+    first, *others = parts
+    return any(
+        all(array in streamed and streamed[array].is_equal(relation) for streamed in others)
+        for array, relation in first.items()
+    )

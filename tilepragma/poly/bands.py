@@ -20,9 +20,8 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.dependences import Dependence, within
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, Rows, tiling_hyperplanes
-from tilepragma.poly.linear_independence import rank
 from tilepragma.poly.register_bands import RegisterRows, register_rows
-from tilepragma.poly.schedule import StatementSchedule, affine_map, carries, tied
+from tilepragma.poly.schedule import StatementSchedule, affine_map, carries, rank, tied
 from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.strongly_connected import strongly_connected
 

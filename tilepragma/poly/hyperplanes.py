@@ -43,7 +43,6 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.poly.dependences import Dependence, within
 from tilepragma.poly.lifted_extents import extents_of, lifted
-from tilepragma.poly.linear_independence import orthogonal_complement, rank
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.schedule import (
     Matrix,
@@ -51,7 +50,9 @@ from tilepragma.poly.schedule import (
     Schedule,
     StatementSchedule,
     original_schedule,
+    orthogonal_complement,
     padded,
+    rank,
     signed,
     tied,
 )

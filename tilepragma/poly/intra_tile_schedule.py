@@ -15,9 +15,16 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.adjacency import Vector, moves, stays_within, step_along, strided
 from tilepragma.poly.bands import Band
 from tilepragma.poly.dependences import Dependence
-from tilepragma.poly.linear_independence import orthogonal_complement, rank
 from tilepragma.poly.register_bands import updates_repeatedly
-from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
+from tilepragma.poly.schedule import (
+    Matrix,
+    Row,
+    StatementSchedule,
+    original_schedule,
+    orthogonal_complement,
+    rank,
+    unit,
+)
 from tilepragma.poly.scop import Scop, ScopStatement
 
 Order = Mapping[str, tuple[Row, ...]]

@@ -240,8 +240,7 @@ def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = Fa
     """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
     from tilepragma.poly.bands import parallel_parts
     from tilepragma.poly.dependences import memory_dependences
-    from tilepragma.poly.extraction import extract_scop
-    from tilepragma.poly.instance_sets import Movable
+    from tilepragma.poly.extraction import Movable, extract_scop
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
     scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable(tied.holds))

@@ -243,7 +243,7 @@ def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_
 
 
 def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
-    from tilepragma.poly.linear_independence import integral_inverse
+    from tilepragma.poly.schedule import integral_inverse
 
     if object_.storage is not Storage.CONTIGUOUS or not isinstance(object_.element, ScalarType) or object_.volatile:
         return None

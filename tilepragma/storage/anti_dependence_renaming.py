@@ -16,8 +16,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Loop
-from tilepragma.poly.dependence_graph import Carried
-from tilepragma.poly.dependences import DependenceKind
+from tilepragma.poly.dependences import Carried, DependenceKind
 from tilepragma.poly.value_flow import ArrayFlow, Site
 from tilepragma.storage.expansion_maps import Expansion, kept_loops
 

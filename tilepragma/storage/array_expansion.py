@@ -95,7 +95,7 @@ def with_array_expansion(region: Region) -> ExpandedKernel | None:
             return None
         scop, dependences = region.scop, region.dependences
         with operation_limit(scop.context, DEFAULT_LIMIT, "looking for false dependences"):
-            from tilepragma.poly.dependence_graph import Carried
+            from tilepragma.poly.dependences import Carried
             from tilepragma.storage.anti_dependence_renaming import old_values
             from tilepragma.storage.expansion_maps import expansions
 

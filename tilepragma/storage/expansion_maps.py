@@ -20,7 +20,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Loop
-from tilepragma.poly.dependence_graph import Carried
+from tilepragma.poly.dependences import Carried
 from tilepragma.poly.value_flow import ArrayFlow, Site
 
 
