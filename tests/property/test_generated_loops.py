@@ -27,7 +27,7 @@ from tilepragma.lower.tile_bounds import (
     tile_range,
 )
 from tilepragma.lower.tile_wavefronts import Wavefronts
-from tilepragma.poly.instance_sets import Movable
+from tilepragma.poly.extraction import Movable
 from tilepragma.poly.scop import Scop
 
 SIZES = ((5, 4), (4, 7), (1, 2), (0, 3))

@@ -9,8 +9,7 @@ from tilepragma.frontend.clang.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.loop_tree import Declaration, Kernel
-from tilepragma.poly.extraction import extract_scop
-from tilepragma.poly.instance_sets import Movable
+from tilepragma.poly.extraction import Movable, extract_scop
 from tilepragma.poly.scop import Reference, Scop
 
 

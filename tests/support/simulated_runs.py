@@ -9,8 +9,8 @@ from typing import Any
 import islpy as isl
 
 from tests.thesis.array_copying import ArrayCopy
-from tilepragma.poly.program_model import ProgramStatement
 from tilepragma.poly.schedule import original_schedule
+from tilepragma.poly.scop import ScopStatement
 
 Memory = dict[tuple[str, tuple[int, ...]], int]
 
@@ -39,7 +39,7 @@ def pairs(relation: isl.Map) -> dict[tuple[int, ...], tuple[int, ...]]:
 
 
 def run(
-    statements: Sequence[ProgramStatement],
+    statements: Sequence[ScopStatement],
     times: Mapping[str, isl.Map],
     sizes: Mapping[str, int],
     *,
@@ -60,8 +60,8 @@ def run(
     for statement in statements:
         domain = fixed(statement.domain, sizes)
         when = pairs(fixed(times[statement.name], sizes).intersect_domain(domain))
-        related = ((use, fixed(use.relation, sizes).intersect_domain(domain)) for use in statement.accesses)
-        accesses = [(use.array, use.write, pairs(relation)) for use, relation in related]
+        related = ((use, fixed(use.relation, sizes).intersect_domain(domain)) for use in statement.references)
+        accesses = [(use.object.name, use.writes, pairs(relation)) for use, relation in related]
         instances += [(time, statement.name, instance, accesses) for instance, time in when.items()]
     lots: dict[tuple[int, ...], float] = {}
 
@@ -98,6 +98,6 @@ def cells(domain: isl.Set) -> set[tuple[int, ...]]:
     return result
 
 
-def run_as_written(statements: Sequence[ProgramStatement], sizes: Mapping[str, int]) -> Memory:
+def run_as_written(statements: Sequence[ScopStatement], sizes: Mapping[str, int]) -> Memory:
     order = original_schedule(tuple(statements))
     return run(statements, {ordered.statement.name: ordered.map for ordered in order.statements}, sizes)

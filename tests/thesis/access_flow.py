@@ -13,23 +13,16 @@ from __future__ import annotations
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.program_model import DependenceKind, ProgramDependence, ProgramStatement
+from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.schedule import original_schedule
-
-
-@dataclass(frozen=True)
-class AccessDependence(ProgramDependence):
-    """One between two references: `source_access` and `target_access` index the accesses of the two statements."""
-
-    source_access: int
-    target_access: int
+from tilepragma.poly.scop import ScopStatement
 
 
 @dataclass(frozen=True)
 class _Reference:
-    """Access number `index` of a statement; `tagged` = { [S[i] -> index[]] -> A[x] }, `when` = { [S[i] -> index[]] -> [t] }."""
+    """Reference number `index` of a statement; `tagged` = { [S[i] -> index[]] -> A[x] }, `when` = { [S[i] -> index[]] -> [t] }."""
 
-    statement: str
+    statement: ScopStatement
     index: int
     array: str
     write: bool
@@ -37,35 +30,35 @@ class _Reference:
     when: isl.Map
 
 
-def value_based_dependences(statements: tuple[ProgramStatement, ...]) -> tuple[AccessDependence, ...]:
+def value_based_dependences(statements: tuple[ScopStatement, ...]) -> tuple[Dependence, ...]:
     """All flow, anti and output dependences of statements in the order of the text, one for each pair of accesses."""
     references = _references(statements)
-    found: list[AccessDependence] = []
+    found: list[Dependence] = []
     for array in dict.fromkeys(each.array for each in references):
         same = [each for each in references if each.array == array]
         writes = [each for each in same if each.write]
         reads = [each for each in same if not each.write]
         if writes:
-            found += _between(DependenceKind.FLOW, array, writes, reads, writes)
+            found += _between(DependenceKind.FLOW, writes, reads, writes)
             for read in reads:
-                found += _between(DependenceKind.ANTI, array, [read], writes, writes)
-            found += _between(DependenceKind.OUTPUT, array, writes, writes, writes)
+                found += _between(DependenceKind.ANTI, [read], writes, writes)
+            found += _between(DependenceKind.OUTPUT, writes, writes, writes)
     return tuple(found)
 
 
-def _references(statements: tuple[ProgramStatement, ...]) -> list[_Reference]:
+def _references(statements: tuple[ScopStatement, ...]) -> list[_Reference]:
     order = original_schedule(statements)
     result = []
     for each in statements:
-        for index, access in enumerate(each.accesses):
+        for index, access in enumerate(each.references):
             tag = isl.Space.alloc(each.domain.get_ctx(), 0, 0, 0).range().set_tuple_name(isl.dim_type.set, f"a{index}")
             tagged = isl.Map.from_domain_and_range(each.domain, isl.Set.universe(tag)).domain_map()
             result.append(
                 _Reference(
-                    each.name,
+                    each,
                     index,
-                    access.array,
-                    access.write,
+                    access.object.name,
+                    access.writes,
                     tagged.apply_range(access.relation),
                     tagged.apply_range(order.of(each.name).map),
                 )
@@ -74,8 +67,8 @@ def _references(statements: tuple[ProgramStatement, ...]) -> list[_Reference]:
 
 
 def _between(
-    kind: DependenceKind, array: str, sources: list[_Reference], sinks: list[_Reference], kills: list[_Reference]
-) -> list[AccessDependence]:
+    kind: DependenceKind, sources: list[_Reference], sinks: list[_Reference], kills: list[_Reference]
+) -> list[Dependence]:
     """The dependences from sources to the sinks that they reach with no kill between."""
     if not sources or not sinks:
         return []
@@ -87,16 +80,35 @@ def _between(
     else:
         info = info.set_must_source(_union([each.tagged for each in sources]))
     flow = info.compute_flow().get_may_dependence()
-    found = []
+    found: list[Dependence] = []
     for piece in _maps(flow):
-        source, source_index = _ends(piece, isl.dim_type.in_)
-        target, target_index = _ends(piece, isl.dim_type.out)
+        source, source_index = _end(piece, isl.dim_type.in_)
+        sink, sink_index = _end(piece, isl.dim_type.out)
         relation = piece.domain_factor_domain().range_factor_domain().coalesce()
-        found.append(AccessDependence(kind, array, source, target, relation, source_index, target_index))
-    return sorted(found, key=lambda each: (each.source, each.target, each.source_access, each.target_access))
+        distances = isl.Set("{ [] }", context=relation.get_ctx())
+        first, second = (
+            next(each.statement for each in references if each.statement.name == name)
+            for references, name in ((sources, source), (sinks, sink))
+        )
+        references = first.references[source_index], second.references[sink_index]
+        found.append(Dependence(kind, first, second, *references, relation, (), distances, True))
+    return sorted(found, key=lambda each: (each.ends, places(each)))
 
 
-def _ends(piece: isl.Map, side: isl.dim_type) -> tuple[str, int]:
+def places(dependence: Dependence) -> tuple[int, int]:
+    """The numbers of the two references in their statements."""
+    ends = (
+        (dependence.source_statement, dependence.source),
+        (dependence.sink_statement, dependence.sink),
+    )
+    first, second = (
+        next(place for place, each in enumerate(statement.references) if each is reference)
+        for statement, reference in ends
+    )
+    return first, second
+
+
+def _end(piece: isl.Map, side: isl.dim_type) -> tuple[str, int]:
     space = piece.get_space()
     wrapped = (space.domain() if side == isl.dim_type.in_ else space.range()).unwrap()
     return wrapped.get_tuple_name(isl.dim_type.in_), int(wrapped.get_tuple_name(isl.dim_type.out)[1:])

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from tilepragma.poly.program_model import ProgramAccess, ProgramStatement
 from tilepragma.poly.schedule import Row, affine_map
+from tilepragma.poly.scop import Reference, ScopStatement
 
 
 def adjacent(access: isl.Map, domain: isl.Set) -> isl.Map:
@@ -35,7 +35,7 @@ def by_next_worker(pairs: isl.Map, place: isl.Map) -> bool:
     return bool(pairs.is_subset(place.apply_range(step).apply_range(place.reverse())))
 
 
-def is_coalesced(access: ProgramAccess, statement: ProgramStatement, times: Sequence[Row], place: Row) -> bool:
+def is_coalesced(access: Reference, statement: ScopStatement, times: Sequence[Row], place: Row) -> bool:
     """(1) and (2) for one access, which has a subscript: theta = `times`, pi = `place`."""
     pairs = adjacent(access.relation, statement.domain)
     return at_one_time(pairs, affine_map(statement, tuple(times))) and by_next_worker(

@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from tests.thesis.access_flow import AccessDependence
-from tilepragma.poly.program_model import DependenceKind, ProgramAccess, ProgramDependence, ProgramStatement
+from tests.support.stencil_programs import reference, schedule, scop_statement
+from tests.thesis.access_flow import places
+from tilepragma.poly.dependences import Dependence, DependenceKind
+from tilepragma.poly.scop import ScopStatement
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class ArrayCopy:
 class NotCopied:
     """A false dependence that array copying cannot remove, and a sentence why."""
 
-    dependence: ProgramDependence
+    dependence: Dependence
     reason: str
 
 
@@ -60,36 +62,32 @@ class _Place:
 
 
 def refusal(
-    dependence: ProgramDependence, statements: Sequence[ProgramStatement], dependences: Sequence[ProgramDependence]
+    dependence: Dependence, statements: Sequence[ScopStatement], dependences: Sequence[Dependence]
 ) -> str | None:
     """Why copying cannot remove it, a full sentence; None when it can."""
     if dependence.kind is not DependenceKind.ANTI:
-        return f"The {dependence.kind.value} dependence on {dependence.array} is between two writes; a copy serves reads only."
-    if not isinstance(dependence, AccessDependence):
-        return f"It is not known which reference reads {dependence.array}."
-    vague = next((each.name for each in statements if not all(access.exact for access in each.accesses)), None)
+        return f"The {dependence.kind.value} dependence on {dependence.source.object.name} is between two writes; a copy serves reads only."
+    vague = next((each.name for each in statements if not all(access.exact for access in each.references)), None)
     if vague is not None:
         return f"Not all that {vague} reads and writes is known exactly."
-    by_name = {each.name: each for each in statements}
-    reader = by_name[dependence.source]
-    if not reader.accesses[dependence.source_access].relation.is_single_valued():
-        return f"The read of {dependence.array} in {reader.name} is not one element."
-    level = copy_level(dependence, by_name)
+    reader = dependence.source_statement
+    if not dependence.source.relation.is_single_valued():
+        return f"The read of {dependence.source.object.name} in {reader.name} is not one element."
+    level = copy_level(dependence)
     for flow in dependences:
-        seen = flow.kind is DependenceKind.FLOW and flow.target == reader.name and flow.array == dependence.array
-        if not seen or (isinstance(flow, AccessDependence) and flow.target_access != dependence.source_access):
+        if flow.kind is not DependenceKind.FLOW or flow.sink is not dependence.source:
             continue
-        if by_name[flow.source].shared_loops(reader) < level:
+        if flow.source_statement.shared_loops(reader) < level:
             continue
         if not _equal_in(flow.relation, level).is_empty():
-            return f"{reader.name} reads what {flow.source} writes to {dependence.array} after the copy would be made."
+            return f"{reader.name} reads what {flow.ends[0]} writes to {dependence.source.object.name} after the copy would be made."
     return None
 
 
-def copy_level(dependence: ProgramDependence, by_name: dict[str, ProgramStatement]) -> int:
+def copy_level(dependence: Dependence) -> int:
     """How many shared outer loops have the same iteration in both ends: the loops that the dependence does not leave."""
     level = 0
-    shared = by_name[dependence.source].shared_loops(by_name[dependence.target])
+    shared = dependence.source_statement.shared_loops(dependence.sink_statement)
     while level < shared and dependence.relation.is_subset(_equal_in(dependence.relation, level + 1)):
         level += 1
     return level
@@ -103,39 +101,36 @@ def _equal_in(relation: isl.Map, level: int) -> isl.Map:
 
 
 def with_copies(
-    statements: tuple[ProgramStatement, ...], removed: Sequence[ProgramDependence], buffers: int
-) -> tuple[tuple[ProgramStatement, ...], tuple[ArrayCopy, ...]]:
+    statements: tuple[ScopStatement, ...], removed: Sequence[Dependence], buffers: int
+) -> tuple[tuple[ScopStatement, ...], tuple[ArrayCopy, ...]]:
     """The statements with the anti dependences `removed` gone: each has been found copyable by
     `refusal`.
 
     Reads of one array under the same loops share one copy.
     """
-    by_name = {each.name: each for each in statements}
-    places: dict[_Place, dict[tuple[str, int], None]] = {}
+    readers_of: dict[_Place, dict[tuple[str, int], None]] = {}
     for each in removed:
-        level = copy_level(each, by_name)
-        place = _Place(each.array, by_name[each.source].position[:level])
-        if isinstance(each, AccessDependence):
-            places.setdefault(place, {}).setdefault((each.source, each.source_access))
+        place = _Place(each.source.object.name, each.source_statement.position[: copy_level(each)])
+        readers_of.setdefault(place, {}).setdefault((each.ends[0], places(each)[0]))
     copies: list[ArrayCopy] = []
     result = statements
-    for place, readers in places.items():
+    for place, readers in readers_of.items():
         result, copy = _with_copy(result, place, tuple(readers), buffers, len(copies))
         copies.append(copy)
     return result, tuple(copies)
 
 
 def _with_copy(
-    statements: tuple[ProgramStatement, ...],
+    statements: tuple[ScopStatement, ...],
     place: _Place,
     readers: tuple[tuple[str, int], ...],
     buffers: int,
     number: int,
-) -> tuple[tuple[ProgramStatement, ...], ArrayCopy]:
+) -> tuple[tuple[ScopStatement, ...], ArrayCopy]:
     by_name = {each.name: each for each in statements}
     level = len(place.loops)
     model = by_name[readers[0][0]]
-    array_dims = model.accesses[readers[0][1]].relation.dim(isl.dim_type.out)
+    array_dims = model.references[readers[0][1]].relation.dim(isl.dim_type.out)
     name, copy = f"{model.name}_copy{number}", f"{place.array}_copy{number}"
     cells = [_cells_read(by_name[reader], index, level, name) for reader, index in readers]
     needed = _united(cells)
@@ -148,11 +143,11 @@ def _with_copy(
     target = _copy_map(needed.get_space(), level, array_dims, copy, buffers)
     source = _cell_map(needed.get_space(), level, array_dims, place.array)
     accesses = (
-        ProgramAccess(copy, target.intersect_domain(kept), write=True),
-        ProgramAccess(place.array, source.intersect_domain(kept), write=False),
+        reference(copy, target.intersect_domain(kept), writes=True),
+        reference(place.array, source.intersect_domain(kept), writes=False),
     )
     iterators = model.iterators[:level] + _cell_iterators(model, level, array_dims)
-    made = ProgramStatement(name, kept, iterators, place.loops + (0,) * (array_dims + 1), accesses)
+    made = scop_statement(name, kept, iterators, place.loops + (0,) * (array_dims + 1), accesses)
     moved = tuple(_moved(each, place.loops) for each in statements)
     changed = tuple(_redirected(each, readers, level, copy, buffers) for each in moved)
     description = ArrayCopy(place.array, copy, name, level, readers, kept, inside.subtract(written).coalesce(), buffers)
@@ -160,27 +155,28 @@ def _with_copy(
     return (*changed[:first], made, *changed[first:]), description
 
 
-def _moved(statement: ProgramStatement, loops: tuple[int, ...]) -> ProgramStatement:
+def _moved(statement: ScopStatement, loops: tuple[int, ...]) -> ScopStatement:
     """One place later in the body of the innermost of the loops, if it stands there."""
     level = len(loops)
     if statement.position[:level] != loops:
         return statement
     position = (*loops, statement.position[level] + 1, *statement.position[level + 1 :])
-    return replace(statement, position=position)
+    times = schedule(statement.name, statement.iterators, position, statement.domain.get_ctx())
+    return replace(statement, schedule=times)
 
 
 def _redirected(
-    statement: ProgramStatement, readers: tuple[tuple[str, int], ...], level: int, copy: str, buffers: int
-) -> ProgramStatement:
-    accesses = list(statement.accesses)
+    statement: ScopStatement, readers: tuple[tuple[str, int], ...], level: int, copy: str, buffers: int
+) -> ScopStatement:
+    accesses = list(statement.references)
     for reader, index in readers:
         if reader == statement.name:
             old = accesses[index].relation
             pair = _prefix_map(old, level).flat_range_product(old)
             widened = pair.get_space().range()
             to_copy = _copy_map(widened, level, old.dim(isl.dim_type.out), copy, buffers)
-            accesses[index] = ProgramAccess(copy, pair.apply_range(to_copy), write=False)
-    return replace(statement, accesses=tuple(accesses))
+            accesses[index] = reference(copy, pair.apply_range(to_copy), writes=False)
+    return replace(statement, references=tuple(accesses))
 
 
 def _prefix_map(relation: isl.Map, level: int) -> isl.Map:
@@ -190,19 +186,19 @@ def _prefix_map(relation: isl.Map, level: int) -> isl.Map:
     return identity.project_out(isl.dim_type.out, level, depth - level)
 
 
-def _cells_read(statement: ProgramStatement, index: int, level: int, name: str) -> isl.Set:
+def _cells_read(statement: ScopStatement, index: int, level: int, name: str) -> isl.Set:
     """{ C[i1, ..., ip, x] : an instance S[i1, ..., ip, ...] reads A[x] }."""
-    relation = statement.accesses[index].relation.intersect_domain(statement.domain)
+    relation = statement.references[index].relation.intersect_domain(statement.domain)
     return _prefix_map(relation, level).flat_range_product(relation).range().set_tuple_name(name)
 
 
-def _written(statements: tuple[ProgramStatement, ...], array: str) -> isl.Set:
+def _written(statements: tuple[ScopStatement, ...], array: str) -> isl.Set:
     """{ A[x] } that any statement writes."""
     ranges = [
         access.relation.intersect_domain(each.domain).range()
         for each in statements
-        for access in each.accesses
-        if access.write and access.array == array
+        for access in each.references
+        if access.writes and access.object.name == array
     ]
     return _united(ranges)
 
@@ -238,7 +234,7 @@ def _copy_map(space: isl.Space, level: int, array_dims: int, copy: str, buffers:
     return number.flat_range_product(_cell_map(space, level, array_dims, copy)).set_tuple_name(isl.dim_type.out, copy)
 
 
-def _cell_iterators(model: ProgramStatement, level: int, array_dims: int) -> tuple[str, ...]:
+def _cell_iterators(model: ScopStatement, level: int, array_dims: int) -> tuple[str, ...]:
     """The reader's own inner iterators where there are as many as subscripts, as in Figure 4.4, else x0, x1, ..."""
     inner = model.iterators[level:]
     return inner if len(inner) == array_dims else tuple(f"x{index}" for index in range(array_dims))

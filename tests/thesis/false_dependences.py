@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from tests.support.band_orders import matrix
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.array_copying import ArrayCopy, NotCopied, refusal, with_copies
+from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.hyperplanes import HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.program_model import DependenceKind, ProgramDependence, ProgramStatement
 from tilepragma.poly.schedule import Matrix, Schedule
+from tilepragma.poly.scop import ScopStatement
 
 FALSE = (DependenceKind.ANTI, DependenceKind.OUTPUT)
 """These only stem from storage being used twice."""
@@ -35,20 +36,20 @@ class Elimination:
     Where nothing is gained `copies` is empty and the program is the one given.
     """
 
-    hindering: tuple[ProgramDependence, ...]
+    hindering: tuple[Dependence, ...]
     kept: tuple[NotCopied, ...]
     copies: tuple[ArrayCopy, ...]
-    statements: tuple[ProgramStatement, ...]
-    dependences: tuple[ProgramDependence, ...]
+    statements: tuple[ScopStatement, ...]
+    dependences: tuple[Dependence, ...]
     before: Schedule
     after: Schedule
 
 
 def hindering_alone(
-    statements: tuple[ProgramStatement, ...],
-    dependences: tuple[ProgramDependence, ...],
+    statements: tuple[ScopStatement, ...],
+    dependences: tuple[Dependence, ...],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
-) -> tuple[ProgramDependence, ...]:
+) -> tuple[Dependence, ...]:
     """E_p of Algorithm 4.2 as printed: each false dependence whose removal alone changes the hyperplanes."""
     whole = _linear_parts(statements, dependences, options)
     return tuple(
@@ -59,11 +60,11 @@ def hindering_alone(
 
 
 def hindering_together(
-    statements: tuple[ProgramStatement, ...],
-    dependences: tuple[ProgramDependence, ...],
-    candidates: Sequence[ProgramDependence],
+    statements: tuple[ScopStatement, ...],
+    dependences: tuple[Dependence, ...],
+    candidates: Sequence[Dependence],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
-) -> tuple[ProgramDependence, ...]:
+) -> tuple[Dependence, ...]:
     """The candidates that cannot be put back without losing what the absence of all of them gains."""
     free = _without(dependences, candidates)
     best = _linear_parts(statements, free, options)
@@ -73,19 +74,19 @@ def hindering_together(
 
 
 def _unreturnable(
-    statements: tuple[ProgramStatement, ...],
-    kept: tuple[ProgramDependence, ...],
-    group: tuple[ProgramDependence, ...],
+    statements: tuple[ScopStatement, ...],
+    kept: tuple[Dependence, ...],
+    group: tuple[Dependence, ...],
     best: tuple[Matrix, ...],
     options: HyperplaneOptions,
-) -> tuple[ProgramDependence, ...]:
+) -> tuple[Dependence, ...]:
     """Those of the group, known not to come back as a whole, that cannot join `kept`; tested by halves."""
     if len(group) <= 1:
         return group
-    hindering: tuple[ProgramDependence, ...] = ()
+    hindering: tuple[Dependence, ...] = ()
     middle = len(group) // 2
     for half in (group[:middle], group[middle:]):
-        found: tuple[ProgramDependence, ...] = ()
+        found: tuple[Dependence, ...] = ()
         if _linear_parts(statements, kept + half, options) != best:
             found = _unreturnable(statements, kept, half, best, options)
         kept += _without(half, found)
@@ -94,8 +95,8 @@ def _unreturnable(
 
 
 def eliminate_false_dependences(
-    statements: tuple[ProgramStatement, ...],
-    dependences: tuple[ProgramDependence, ...],
+    statements: tuple[ScopStatement, ...],
+    dependences: tuple[Dependence, ...],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
 ) -> Elimination:
     """Algorithm 4.2: E_p found, and removed by array copying where the program that results has the
@@ -123,8 +124,8 @@ def eliminate_false_dependences(
 
 
 def _kept(
-    statements: tuple[ProgramStatement, ...],
-    dependences: tuple[ProgramDependence, ...],
+    statements: tuple[ScopStatement, ...],
+    dependences: tuple[Dependence, ...],
     refused: dict[int, str | None],
     before: Schedule,
     options: HyperplaneOptions,
@@ -141,18 +142,16 @@ def _kept(
     )
 
 
-def _without(
-    dependences: Sequence[ProgramDependence], removed: Sequence[ProgramDependence]
-) -> tuple[ProgramDependence, ...]:
+def _without(dependences: Sequence[Dependence], removed: Sequence[Dependence]) -> tuple[Dependence, ...]:
     gone = {id(each) for each in removed}
     return tuple(each for each in dependences if id(each) not in gone)
 
 
 def _linear_parts(
-    statements: tuple[ProgramStatement, ...], dependences: tuple[ProgramDependence, ...], options: HyperplaneOptions
+    statements: tuple[ScopStatement, ...], dependences: tuple[Dependence, ...], options: HyperplaneOptions
 ) -> tuple[Matrix, ...]:
     return _parts(tiling_hyperplanes(statements, dependences, options), statements)
 
 
-def _parts(schedule: Schedule, statements: tuple[ProgramStatement, ...]) -> tuple[Matrix, ...]:
+def _parts(schedule: Schedule, statements: tuple[ScopStatement, ...]) -> tuple[Matrix, ...]:
     return tuple(matrix(schedule.of(each.name)) for each in statements)

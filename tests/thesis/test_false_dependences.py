@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.band_orders import matrix, offsets
 from tests.support.simulated_runs import run, run_as_written
-from tests.support.stencil_programs import BENCHMARKS, box, figure_3_4, figure_4_4, jacobi, nest, statement
-from tests.thesis.access_flow import value_based_dependences
+from tests.support.stencil_programs import BENCHMARKS, box, distance, figure_3_4, figure_4_4, jacobi, nest, statement
+from tests.thesis.access_flow import places, value_based_dependences
 from tests.thesis.array_copying import refusal, with_copies
 from tests.thesis.false_dependences import (
     FALSE,
@@ -20,7 +20,7 @@ from tests.thesis.false_dependences import (
     hindering_together,
 )
 from tests.thesis.schedule_legality import balanced, untilable, violations
-from tilepragma.poly.program_model import DependenceKind
+from tilepragma.poly.dependences import DependenceKind
 
 ELIMINATED = ("1-D Jacobi-3", "2-D Jacobi-5", "3-D Jacobi-7", "3-D Jacobi-27", "2-D Heat-7")
 SOR = ("1-D SOR-3", "2-D SOR-5")
@@ -36,7 +36,7 @@ def test_only_the_anti_dependence_0_1_hinders_in_figure_3_4() -> None:
     statements = figure_3_4()
     dependences = value_based_dependences(statements)
     (alone,) = hindering_alone(statements, dependences)
-    assert (alone.kind, alone.distance) == (DependenceKind.ANTI, (0, 1))
+    assert (alone.kind, distance(alone)) == (DependenceKind.ANTI, (0, 1))
     false = [each for each in dependences if each.kind in FALSE]
     assert len(false) == 3
     assert hindering_together(statements, dependences, false) == (alone,)
@@ -52,13 +52,13 @@ def test_elimination_turns_figure_3_4_into_figure_4_4() -> None:
     assert made.domain.is_equal(expected_copy.domain.set_tuple_name(made.name))
     assert copy.once.is_equal(isl.Set("[J, I] -> { A[I + 1] : J > 0 and I > 0 }"))
     texts = [("A0", True, "i"), ("A", False, "i")]
-    for access, (array, write, cell) in zip(made.accesses, texts, strict=True):
+    for access, (array, write, cell) in zip(made.references, texts, strict=True):
         target = copy.copy if array == "A0" else array
         relation = isl.Map(f"[J, I] -> {{ {made.name}[j, i] -> {target}[{cell}] }}").intersect_domain(made.domain)
-        assert access.write == write
+        assert access.writes == write
         assert access.relation.is_equal(relation)
     redirected = isl.Map(f"[J, I] -> {{ S[j, i] -> {copy.copy}[i + 1] }}").intersect_domain(kept.domain)
-    assert kept.accesses[2].relation.is_equal(redirected)
+    assert kept.references[2].relation.is_equal(redirected)
     assert len(found.dependences) == 8
 
 
@@ -99,13 +99,11 @@ def test_each_false_dependence_of_2_d_fdtd_is_as_a_flow_dependence() -> None:
     """
     found = eliminated("2-D FDTD")
     assert (found.hindering, found.copies) == ((), ())
-    flows = {
-        (each.source, each.target, each.distance) for each in found.dependences if each.kind is DependenceKind.FLOW
-    }
+    flows = {(*each.ends, distance(each)) for each in found.dependences if each.kind is DependenceKind.FLOW}
     false = {
-        (each.source, each.target, each.distance)
+        (*each.ends, distance(each))
         for each in found.dependences
-        if each.kind in FALSE and each.distance is not None and each.source != each.target
+        if each.kind in FALSE and distance(each) is not None and each.ends[0] != each.ends[1]
     }
     between = {each for each in false if {each[0], each[1]} <= {"S1", "S2", "S3"}}
     assert between
@@ -145,9 +143,9 @@ def test_two_buffers_compute_the_same() -> None:
     sizes = {"T": 4, "N": 5}
     assert [copy.buffers for copy in copies] == [2]
     assert {
-        each.distance
+        distance(each)
         for each in value_based_dependences(changed)
-        if each.array == copies[0].copy and each.kind is DependenceKind.OUTPUT
+        if each.source.object.name == copies[0].copy and each.kind is DependenceKind.OUTPUT
     } == {(2, 0)}
     order = eliminate_false_dependences(changed, value_based_dependences(changed)).before
     times = {each.statement.name: each.map for each in order.statements}
@@ -160,7 +158,7 @@ def test_a_value_written_after_the_copy_would_be_made_is_not_copied() -> None:
     (left,) = [
         each
         for each in dependences
-        if each.kind is DependenceKind.ANTI and each.source_access == 1 and each.distance == (1, -1)
+        if each.kind is DependenceKind.ANTI and places(each)[0] == 1 and distance(each) == (1, -1)
     ]
     reason = refusal(left, sor, dependences)
     assert reason is None or reason == "S reads what S writes to A after the copy would be made."
@@ -170,9 +168,7 @@ def test_a_value_written_after_the_copy_would_be_made_is_not_copied() -> None:
         statement("S2", "t, i", nest("t, i"), (0, 2, 0), "A[i]", "B[i - 1]"),
     )
     found = value_based_dependences(in_between)
-    (anti,) = [
-        each for each in found if each.kind is DependenceKind.ANTI and (each.source, each.target) == ("S1", "S2")
-    ]
+    (anti,) = [each for each in found if each.kind is DependenceKind.ANTI and each.ends == ("S1", "S2")]
     assert refusal(anti, in_between, found) == "S1 reads what S0 writes to A after the copy would be made."
 
 

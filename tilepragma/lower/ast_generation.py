@@ -26,8 +26,18 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, St
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.lower.loop_names import LoopName, LoopNames, ScheduledStatement, Symbols
-from tilepragma.poly.ast_expressions import AstReader, increased, negated, short_expression
-from tilepragma.poly.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes, leaves_of
+from tilepragma.poly.isl_ast import (
+    AstIf,
+    AstLeaf,
+    AstLoop,
+    AstNode,
+    AstReader,
+    ast_nodes,
+    increased,
+    leaves_of,
+    negated,
+    short_expression,
+)
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
 SPLIT_LIMIT = 1_000_000

@@ -30,11 +30,11 @@ from tilepragma.lower.tile_bounds import (
 )
 from tilepragma.lower.tile_wavefronts import Wavefronts
 from tilepragma.poly.bands import Band
+from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.intra_tile_schedule import Order
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-from tilepragma.poly.program import Program
-from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
-from tilepragma.poly.scop import Scop, ScopStatement
+from tilepragma.poly.schedule import StatementSchedule, affine_map
+from tilepragma.poly.scop import Scop
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ Schedules = tuple[StatementSchedule, ...]
 
 @dataclass(frozen=True)
 class BandCode:
-    """Generates loops over bands, from the Scop and its Program."""
+    """Generates loops over bands of a Scop, which keep these `dependences`."""
 
     scop: Scop
-    program: Program
+    dependences: tuple[Dependence, ...]
 
     def points(
         self,
@@ -78,7 +78,10 @@ class BandCode:
         OperationLimitError.
         """
         ordered = tuple(
-            replace(inside, times=self.times(each, order[each.statement.name]).intersect_domain(inside.times.domain()))
+            replace(
+                inside,
+                times=affine_map(each.statement, order[each.statement.name]).intersect_domain(inside.times.domain()),
+            )
             for each, inside in zip(part.statements, self.inside(part.statements, constraints), strict=True)
         )
         return generate_loops(ordered, self.symbols(constraints, taken), first_index, self.facts(constraints, known))
@@ -152,30 +155,10 @@ class BandCode:
         """Facts of a `value` between the sums of the first and the last points of the tiles."""
         return between_corners(self.scop.context, _tiles(tiles), value.row.origin)
 
-    def times(self, each: StatementSchedule, rows: tuple[Row, ...]) -> isl.Map:
-        """{ S[i] -> [phi(i) for the rows] }, with the Scop's iterators."""
-        return self.program.in_the_scop(each.statement.name, affine_map(each.statement, rows))
-
-    def user_rows(self, each: StatementSchedule) -> tuple[ScopStatement, tuple[Row, ...]]:
-        """The statement, and its rows in the user's iterators, where decreasing ones count down."""
-        statement = next(statement for statement in self.scop.statements if statement.name == each.statement.name)
-        signs = tuple(-1 if loop.decreasing else 1 for loop in statement.loops)
-        return statement, tuple(
-            replace(
-                row, coefficients=tuple(sign * factor for sign, factor in zip(signs, row.coefficients, strict=True))
-            )
-            for row in each.rows
-        )
-
     def inside(self, statements: Schedules, constraints: TileConstraints) -> tuple[ScheduledStatement, ...]:
         """{ S[i] -> [phi(i) for all rows] } of the points that satisfy the constraints."""
-        by_name = {each.name: each for each in self.scop.statements}
         scheduled = tuple(
-            ScheduledStatement(
-                by_name[each.statement.name],
-                self.times(each, each.rows).intersect_domain(by_name[each.statement.name].domain),
-            )
-            for each in statements
+            ScheduledStatement(each.statement, each.map.intersect_domain(each.statement.domain)) for each in statements
         )
         fixed = {each.level: each.row.origin for each in constraints if each.size is None}
         return points_of_tile(at_values(scheduled, fixed), _tiles(constraints))

@@ -14,7 +14,7 @@ from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Sto
 from tilepragma.ir.loop_tree import Declarator, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG, is_signed_int
-from tilepragma.poly.ast_tree import AstLeaf
+from tilepragma.poly.isl_ast import AstLeaf
 from tilepragma.poly.scop import ScopStatement
 
 

@@ -29,7 +29,7 @@ from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.lower.tile_bounds import row_range, symbol_reader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.register_bands import RegisterRows
-from tilepragma.poly.schedule import StatementSchedule
+from tilepragma.poly.schedule import StatementSchedule, affine_map
 
 _FEW = 8
 """The extents of tiles, by default."""
@@ -197,7 +197,7 @@ def register_tile_loops(
         if points is None or points.intersect_params(facts).is_empty():
             parts.append(None)
             continue
-        times = code.times(each, tuple(each.rows[level] for level in order))
+        times = affine_map(each.statement, tuple(each.rows[level] for level in order))
         part = replace(inside, times=times.intersect_domain(inside.times.intersect_range(points).domain()))
         generated = generate_loops((part,), symbols, index, facts)
         index = generated.next_index
@@ -262,7 +262,7 @@ def panel_loops(
     otherwise = None
     if not points.intersect_params(left).is_empty():
         across = (*box.rows.outside, box.rows.row, *box.rows.through, column)
-        times = code.times(each, tuple(each.rows[level] for level in across))
+        times = affine_map(each.statement, tuple(each.rows[level] for level in across))
         remaining = replace(inside, times=times.intersect_domain(narrow.times.domain()))
         otherwise = generate_loops((remaining,), symbols, first_index, context)
     return PanelVariants(first, second, otherwise)

@@ -22,7 +22,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, polynomial
 from tilepragma.lower.loop_names import ScheduledStatement, Symbols
-from tilepragma.poly.ast_expressions import AstReader, helper, short_expression
+from tilepragma.poly.isl_ast import AstReader, helper, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
 

@@ -21,7 +21,7 @@ from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
 from tilepragma.lower.loop_names import ScheduledStatement, Symbols
 from tilepragma.lower.tile_bounds import Range, TileRow, convex_images, convex_rows, tile_range
-from tilepragma.poly.ast_expressions import helper, short_expression
+from tilepragma.poly.isl_ast import helper, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
 

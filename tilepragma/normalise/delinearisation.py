@@ -27,7 +27,7 @@ from tilepragma.ir.types import INT, ScalarType
 from tilepragma.normalise.forward_substitution import named_sums, substituted, with_sums
 
 if TYPE_CHECKING:
-    from tilepragma.poly.constant_rows import Rows
+    from tilepragma.poly.delinearise import Rows
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def with_delinearised_arrays(kernel: Kernel) -> DelinearisedKernel:
     objects = _candidates(kernel) if any(map(_suggests_rows, walk(kernel.body))) else frozenset()
     if not objects:
         return DelinearisedKernel(kernel)
-    from tilepragma.poly.constant_rows import Leaving, Rows, constant_rows
+    from tilepragma.poly.delinearise import Leaving, Rows, constant_rows
     from tilepragma.poly.extraction import array_subscripts
     from tilepragma.poly.operation_limit import OperationLimitError
 

@@ -35,7 +35,7 @@ def final_values(
 
 def _last_entered(kernel: Kernel, iterator: DataObject, on_host: Callable[[Expression], bool]) -> LastValue | None:
     """The value that the last entered loop over the iterator leaves; None where that is unknown."""
-    from tilepragma.poly.live_out_iterators import loop_end
+    from tilepragma.poly.iterator_values import loop_end
     from tilepragma.poly.operation_limit import OperationLimitError
 
     if any(use.object == iterator for use in function_uses(kernel.functions)):

@@ -16,8 +16,9 @@ reads afterwards need no declaration of their own (`scalars`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ from tilepragma.ir.expressions import (
     DataObject,
     Expression,
     FloatingLiteral,
+    Index,
     IntegerLiteral,
     Scope,
     Storage,
@@ -46,27 +48,18 @@ from tilepragma.ir.flow import assigned_bytes, exposed_read
 from tilepragma.ir.fresh_names import names_in
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import written_objects
-from tilepragma.ir.loop_tree import (
-    Block,
-    Declaration,
-    Declarator,
-    ExpressionStatement,
-    If,
-    Kernel,
-    Loop,
-    Statement,
-)
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, If, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import children, loops_in, mentions, named_in_clauses, walk, with_blocks
 from tilepragma.ir.types import INT, LONG
 from tilepragma.ir.value_bytes import bytes_of, leaves, object_bytes, type_size
-from tilepragma.normalise.invariant_accesses import InvariantAccesses
 from tilepragma.user_tiles.clause_variables import live_out_by_clause
 from tilepragma.user_tiles.mapping import independent_loops
 
 if TYPE_CHECKING:
     from tilepragma.poly.dependences import Dependence
+
 
 _MOST_BYTES = 16384
 """The greatest private array: it lies on a thread's stack, and in a worker's private memory."""
@@ -295,10 +288,9 @@ class _Privatization:
 
     def _written_twice(self, nest: Loop) -> list[Dependence] | None:
         """The output dependences of a nest; None where finding them takes too long."""
-        from tilepragma.poly.dependences import memory_dependences
+        from tilepragma.poly.dependences import DependenceKind, memory_dependences
         from tilepragma.poly.extraction import extract_scop
         from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-        from tilepragma.poly.program_model import DependenceKind
 
         try:
             scop = extract_scop((nest,), self.kernel.functions, written_objects(self.kernel), assuming=False)
@@ -405,7 +397,7 @@ class _Privatization:
         functions = self.kernel.functions
         if exposed_read(body, array, functions) is None:
             return not object_bytes(array) & ~assigned_bytes(body, array, functions)
-        from tilepragma.poly.private_arrays import private_array
+        from tilepragma.poly.value_flow import private_array
 
         private = private_array(body.statements, functions, written_objects(self.kernel), array)
         return None if private is None else private.whole
@@ -549,3 +541,50 @@ def _stores_one_value(loop: Loop, array: DataObject) -> bool:
     mentioned: Iterable[Access] = (n for n in walk(loop.body) if isinstance(n, Access) and n.object == array)
     assigned = sum(isinstance(n, Assignment) and n.target.object == array for n in walk(loop.body))
     return len(values) == 1 and sum(1 for _ in mentioned) == assigned
+
+
+@dataclass(frozen=True)
+class InvariantAccesses:
+    """Tells which accesses touch the same elements in all iterations of a loop."""
+
+    loop: Loop
+    kernel: Kernel
+
+    def holds(self, use: Use) -> bool | None:
+        """Whether the use indexes all dimensions of its array, and no index changes with the loop.
+
+        None where that is unknown, or where the use covers a range with only one invariant end.
+        """
+        if len(use.subscripts) != use.object.rank:
+            return False
+        inside = {loop.iterator: loop for loop in use.loops}
+        ahead = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
+        answers: list[bool | None] = []
+        for value in ahead:  # grows
+            for object_ in {node.object for node in walk(value) if isinstance(node, Access)}:
+                if object_ not in inside:
+                    answers.append(self._is_invariant(object_))
+                    continue
+                loop = inside.pop(object_)
+                ends = [self._all_invariant(end, inside) for end in (loop.lower, loop.upper)]
+                answers.append(None if ends.count(True) == 1 else ends[0])
+        return False if False in answers else None if None in answers else True
+
+    def _all_invariant(self, value: Expression, inside: Collection[DataObject]) -> bool | None:
+        named = {node.object for node in walk(value) if isinstance(node, Access)}
+        answers = [None if object_ in inside else self._is_invariant(object_) for object_ in named]
+        return False if False in answers else None if None in answers else True
+
+    def _is_invariant(self, object_: DataObject) -> bool | None:
+        if object_ == self.loop.iterator or object_ in self._changing:
+            return False
+        # The analysis knows nothing of a called function's locals that change.
+        return True if object_ in self._known else None
+
+    @cached_property
+    def _changing(self) -> frozenset[DataObject]:
+        return frozenset(use.object for use in uses(self.loop.body, self.kernel.functions) if use.writes)
+
+    @cached_property
+    def _known(self) -> frozenset[DataObject]:
+        return frozenset(node.object for node in walk(self.kernel.body) if isinstance(node, Access))

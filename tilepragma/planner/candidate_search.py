@@ -16,8 +16,8 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Kernel, asks_for_layers
-from tilepragma.normalise.condition_sinking import with_sunk_conditions
 from tilepragma.normalise.delinearisation import DelinearisedKernel, with_delinearised_arrays
+from tilepragma.normalise.if_conversion import with_sunk_conditions
 from tilepragma.normalise.live_out import final_values
 from tilepragma.normalise.loop_normalisation import with_normalised_loops
 from tilepragma.plan.kernel_plan import KernelPlan

@@ -7,9 +7,9 @@ from dataclasses import replace
 from tilepragma.arguments.launch_elements import with_elements_at_launch
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
-from tilepragma.normalise.continue_elimination import with_closed_iterations, with_conditions_for_continues
 from tilepragma.normalise.delinearisation import with_substituted_locals
-from tilepragma.normalise.pipeline import in_plain_form
+from tilepragma.normalise.if_conversion import with_closed_iterations, with_conditions_for_continues
+from tilepragma.normalise.plain_form import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
 from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.targets import allowed_targets, check_device

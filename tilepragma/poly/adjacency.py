@@ -5,11 +5,16 @@ transaction serves is seen from the workers instead: for an access F of a statem
 innermost space partition pi, where everything but pi is the same:
 
     { a' - a : a = F(x), a' = F(y), pi(y) = pi(x) + 1, all other rows equal }
+
+Algorithm 1 of ICS'08 chooses the parallel row for neighbouring workers. Its loop over subsets G of
+the accesses is unnecessary for few legal placements: each row satisfies the adjacency constraints
+for one greatest G, so that `by_transactions` compares the rows by the transactions of their
+accesses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from math import gcd, lcm
 
@@ -18,11 +23,11 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.poly.affine import whole_number
-from tilepragma.poly.linear_independence import orthogonal_complement, rank
-from tilepragma.poly.program_model import ProgramStatement
-from tilepragma.poly.schedule import Matrix, Row
+from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, orthogonal_complement, rank, signed
+from tilepragma.poly.scop import ScopStatement
 
 Vector = tuple[int, ...]
+Cost = tuple[int, ...]
 
 #: Workers that run in step.
 _WARP = 32
@@ -66,7 +71,7 @@ COALESCED = Pattern(Reach.COALESCED)
 SCATTERED = Pattern(Reach.SCATTERED)
 
 
-def worker_step(statement: ProgramStatement, others: Iterable[Row], place: Row) -> isl.Map | None:
+def worker_step(statement: ScopStatement, others: Iterable[Row], place: Row) -> isl.Map | None:
     """{ S[x] -> S[x + d] }, the least step d along `place` that keeps `others`, or None."""
     kept: Matrix = tuple(row.coefficients for row in others if any(row.coefficients))
     if rank(kept) != statement.depth - 1:
@@ -76,7 +81,12 @@ def worker_step(statement: ProgramStatement, others: Iterable[Row], place: Row) 
     if not along:
         return None
     sign = 1 if along > 0 else -1
-    return step_by(statement.domain, tuple(sign * value for value in direction))
+    return step_along(statement, tuple(sign * value for value in direction))
+
+
+def step_along(statement: ScopStatement, direction: Vector) -> isl.Map:
+    """The statement's step by `direction`, in iterators that grow in the order of execution."""
+    return step_by(statement.domain, signed(statement, direction))
 
 
 def step_by(domain: isl.Set, direction: Vector) -> isl.Map:
@@ -114,24 +124,23 @@ def only_move(access: isl.Map, step: isl.Map) -> Vector | None:
     return _only_vector(moves(access, step))
 
 
-def is_gentle(access: isl.Map, domain: isl.Set, direction: Vector) -> bool:
-    """Whether a step along the direction keeps the element or moves to a neighbour in its row."""
-    return pattern(access, step_by(domain, direction)).reach in (Reach.BROADCAST, Reach.COALESCED)
-
-
-def strided(statement: ProgramStatement, direction: Vector) -> tuple[int, ...]:
-    """The places of accesses that move through memory in strides along the direction."""
+def strided(statement: ScopStatement, direction: Vector) -> tuple[int, ...]:
+    """The places of references that move through memory in strides along the direction: a step
+    neither keeps the element nor moves to a neighbour in its row.
+    """
     memo = _strided(statement)
     if direction not in memo:
-        accesses = enumerate(statement.accesses)
+        step = step_along(statement, direction)
         memo[direction] = tuple(
-            place for place, access in accesses if not is_gentle(access.relation, statement.domain, direction)
+            place
+            for place, reference in enumerate(statement.references)
+            if pattern(reference.relation, step).reach not in (Reach.BROADCAST, Reach.COALESCED)
         )
     return memo[direction]
 
 
 @once
-def _strided(statement: ProgramStatement) -> dict[Vector, tuple[int, ...]]:  # noqa: ARG001
+def _strided(statement: ScopStatement) -> dict[Vector, tuple[int, ...]]:  # noqa: ARG001
     """A memo by direction: comparing loop orders and tiles asks again and again."""
     return {}
 
@@ -167,3 +176,30 @@ def _shift(space: isl.Space, by: Vector) -> isl.MultiAff:
     for place, value in enumerate(by):
         shifted = shifted.set_aff(place, shifted.get_aff(place).add_constant_val(whole_number(space.get_ctx(), value)))
     return shifted
+
+
+def by_transactions(
+    statements: Sequence[StatementSchedule], levels: Iterable[int], fixed: Iterable[int], private: frozenset[str]
+) -> tuple[int, ...]:
+    """The levels, last the one along which workers' accesses take the fewest transactions; a stable
+    sort.
+
+    `fixed`: the levels that stay between neighbouring workers, except the one in question.
+    `private` objects are not in global memory.
+    """
+    kept = tuple(fixed)
+    return tuple(sorted(levels, key=lambda level: transactions(statements, level, kept, private), reverse=True))
+
+
+def transactions(
+    statements: Sequence[StatementSchedule], level: int, fixed: Sequence[int], private: frozenset[str]
+) -> Cost:
+    """Transactions of 32 workers, of the deepest statements first, which run most often."""
+    counted = [0] * (1 + max((each.statement.depth for each in statements), default=0))
+    for each in statements:
+        others = tuple(row for place in fixed if place != level and not (row := each.rows[place]).scalar)
+        step = worker_step(each.statement, others, each.rows[level])
+        for reference in each.statement.references:
+            if reference.object.name not in private:
+                counted[each.statement.depth] += pattern(reference.relation, step).transactions
+    return tuple(reversed(counted))

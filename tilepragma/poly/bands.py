@@ -11,18 +11,18 @@ again, with the dependences that the row does not satisfy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.linear_independence import rank
-from tilepragma.poly.program_model import ProgramDependence, ProgramStatement, ordering
+from tilepragma.poly.dependences import Dependence, within
+from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, Rows, tiling_hyperplanes
 from tilepragma.poly.register_bands import RegisterRows, register_rows
-from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
+from tilepragma.poly.schedule import StatementSchedule, affine_map, carries, rank, tied
+from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.strongly_connected import strongly_connected
 
 SHORT_TRIP = 8
@@ -30,8 +30,6 @@ SHORT_TRIP = 8
 
 SEARCH = replace(COMMUNICATION_MINIMAL, operations=2_000_000)
 """Least communication, with early limits: searches are many, and hard groups may split."""
-
-Rows = Mapping[str, tuple[Row, ...]]
 
 
 class BandKind(Enum):
@@ -94,13 +92,13 @@ def parts_in(parts: tuple[Band | OuterLoop, ...]) -> Iterator[Band]:
 
 
 def parallel_parts(
-    statements: tuple[ProgramStatement, ...],
-    dependences: tuple[ProgramDependence, ...],
+    statements: tuple[ScopStatement, ...],
+    dependences: tuple[Dependence, ...],
     options: HyperplaneOptions = SEARCH,
 ) -> tuple[Band | OuterLoop, ...]:
     """The statements in parts that run in sequence. Raises OperationLimitError."""
     none: Rows = {each.name: () for each in statements}
-    return _Decision(options).parts(statements, ordering(dependences), none, 0)
+    return _Decision(options).parts(statements, dependences, none, 0)
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class _Decision:
     options: HyperplaneOptions
 
     def parts(
-        self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
+        self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
     ) -> tuple[Band | OuterLoop, ...]:
         """The group's parts, for each value of the rows `before`."""
         result: list[Band | OuterLoop] = []
@@ -117,11 +115,11 @@ class _Decision:
         return tuple(result)
 
     def _pieces(
-        self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
+        self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
     ) -> list[Band]:
         """Strongly connected components, fused with earlier ones while all stays as parallel."""
         pieces: list[Band] = []
-        for component in strongly_connected(group, [(each.source, each.target) for each in pending]):
+        for component in strongly_connected(group, [each.ends for each in pending]):
             piece = self._part(component, pending, before, outer)
             last = pieces[-1] if pieces else None
             if last is not None and last.kind is BandKind.DOALL and piece.kind is BandKind.DOALL:
@@ -135,14 +133,14 @@ class _Decision:
         return pieces
 
     def _part(
-        self, group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...], before: Rows, outer: int
+        self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
     ) -> Band:
         """The group as one part, with its rows of Algorithm 4.1."""
-        inside = _inside(group, pending)
+        inside = within(pending, {each.name for each in group})
         schedule = tiling_hyperplanes(group, inside, self.options, before)
         statements = _without_constant_rows(schedule.statements, outer)
         band = _outermost_band(statements, outer)
-        carrying = tuple(level for level in band if _carries(statements, inside, level))
+        carrying = tuple(level for level in band if carries(statements, inside, level))
         kind, around = BandKind.SERIAL, tuple(range(outer))
         if any(level not in carrying and _worth_running_parallel(statements, around, level) for level in band):
             kind = BandKind.DOALL
@@ -150,7 +148,7 @@ class _Decision:
             kind = BandKind.WAVEFRONT
         return Band(kind, statements, outer, band, carrying)
 
-    def _below(self, part: Band, pending: tuple[ProgramDependence, ...]) -> tuple[Band | OuterLoop, ...]:
+    def _below(self, part: Band, pending: tuple[Dependence, ...]) -> tuple[Band | OuterLoop, ...]:
         """The part, or a row of it stepped through where there is something parallel below that."""
         group = tuple(each.statement for each in part.statements)
         if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
@@ -160,8 +158,8 @@ class _Decision:
             each.statement.name: (*each.rows[: part.outer], replace(each.rows[part.outer], band=-1 - part.outer))
             for each in part.statements
         }
-        tied = _tied(part.statements, _inside(group, pending), part.outer)
-        parts = self.parts(group, tied, stepped, part.outer + 1)
+        inside = within(pending, stepped)
+        parts = self.parts(group, tied(part.statements, inside, (part.outer,)), stepped, part.outer + 1)
         if all(each.kind is BandKind.SERIAL for each in parts_in(parts)):
             return (part,)
         return (OuterLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
@@ -178,25 +176,16 @@ def _keeps_elements(part: Band) -> bool:
     return registers_of(part) is not None
 
 
-def _in_order(
-    group: tuple[ProgramStatement, ...], members: tuple[ProgramStatement, ...]
-) -> tuple[ProgramStatement, ...]:
+def _in_order(group: tuple[ScopStatement, ...], members: tuple[ScopStatement, ...]) -> tuple[ScopStatement, ...]:
     names = {each.name for each in members}
     return tuple(each for each in group if each.name in names)
 
 
-def _inside(
-    group: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...]
-) -> tuple[ProgramDependence, ...]:
-    names = {each.name for each in group}
-    return tuple(each for each in pending if each.source in names and each.target in names)
-
-
-def _linked(last: Band, component: tuple[ProgramStatement, ...], pending: tuple[ProgramDependence, ...]) -> bool:
+def _linked(last: Band, component: tuple[ScopStatement, ...], pending: tuple[Dependence, ...]) -> bool:
     """Whether the component uses results of the part before it: only then can fusion pay."""
     earlier = {each.statement.name for each in last.statements}
     names = {statement.name for statement in component}
-    return any(each.source in earlier and each.target in names for each in pending)
+    return any(each.ends[0] in earlier and each.ends[1] in names for each in pending)
 
 
 def _as_parallel(joint: Band, *alone: Band) -> bool:
@@ -228,19 +217,6 @@ def _outermost_band(statements: tuple[StatementSchedule, ...], outer: int) -> tu
     return tuple(levels)
 
 
-def _tied(
-    statements: tuple[StatementSchedule, ...], pending: tuple[ProgramDependence, ...], level: int
-) -> tuple[ProgramDependence, ...]:
-    """The pairs { s -> t : phi_T(t) = phi_S(s) } that the row leaves of each dependence."""
-    maps = _row_maps(statements, level)
-    left = []
-    for each in pending:
-        relation = each.relation.intersect(maps[each.source].apply_range(maps[each.target].reverse()))
-        if not relation.is_empty():
-            left.append(replace(each, relation=relation.coalesce()))
-    return tuple(left)
-
-
 def _moves_on(statements: tuple[StatementSchedule, ...], level: int) -> bool:
     """Whether the row at this level is independent of the rows before it for some statement.
 
@@ -249,18 +225,6 @@ def _moves_on(statements: tuple[StatementSchedule, ...], level: int) -> bool:
     """
     matrices = [tuple(row.coefficients for row in each.rows[: level + 1]) for each in statements]
     return any(rank(matrix) > rank(matrix[:level]) for matrix in matrices)
-
-
-def _carries(statements: tuple[StatementSchedule, ...], pending: tuple[ProgramDependence, ...], level: int) -> bool:
-    """Whether { s -> t in P_e : phi_T(t) != phi_S(s) } is not empty for some dependence."""
-    maps = _row_maps(statements, level)
-    return any(
-        not each.relation.is_subset(maps[each.source].apply_range(maps[each.target].reverse())) for each in pending
-    )
-
-
-def _row_maps(statements: tuple[StatementSchedule, ...], level: int) -> dict[str, isl.Map]:
-    return {each.statement.name: affine_map(each.statement, each.rows[level : level + 1]) for each in statements}
 
 
 def _moves_apart(statements: tuple[StatementSchedule, ...], around: tuple[int, ...], levels: tuple[int, ...]) -> bool:

@@ -14,16 +14,17 @@ with f(t) = f(s) would have h'(t) - h'(s) = -(h(t) - h(s)).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import Band, BandKind
+from tilepragma.poly.dependences import Dependence, within
 from tilepragma.poly.lifted_extents import extents_of, lifted
-from tilepragma.poly.program_model import ProgramDependence, ProgramStatement, ordering
-from tilepragma.poly.schedule import Row, StatementSchedule, affine_map
+from tilepragma.poly.schedule import Row, StatementSchedule, affine_map, tied
+from tilepragma.poly.scop import ScopStatement
 
 GREATEST_FACTOR = 64
 """The greatest factor of skewing: a stencil of order 4 in two half steps has c = 16."""
@@ -41,33 +42,12 @@ class ConcurrentStart:
     factor: int
 
 
-@dataclass(frozen=True)
-class _Differences:
-    """{ [f(t) - f(s), h(t) - h(s)] : (s, t) in P_e } for all parameters, without constants."""
-
-    source: str
-    target: str
-    values: isl.Set
-
-    def least(self, factor: int) -> int | None:
-        """The least value of factor * (f(t) - f(s)) - (h(t) - h(s)); None if unbounded."""
-        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.values.get_space()))
-        aff = aff.set_coefficient_val(isl.dim_type.in_, 0, factor).set_coefficient_val(isl.dim_type.in_, 1, -1)
-        least = self.values.min_val(aff)
-        return int(least.to_python()) if least.is_int() else None
-
-
-def concurrent_start(
-    part: Band, dependences: Iterable[ProgramDependence], along: int | None = None
-) -> ConcurrentStart | None:
+def concurrent_start(part: Band, dependences: Iterable[Dependence], along: int | None = None) -> ConcurrentStart | None:
     """The part with concurrent start, if any; keeps the row `along`, which vectors take."""
     if part.kind is not BandKind.WAVEFRONT:
         return None
     extents = extents_of(each.statement for each in part.statements)
-    inside = tuple(
-        (source, target, lifted(relation, extents))
-        for source, target, relation in _inside(part, ordering(tuple(dependences)))
-    )
+    inside = tuple((ends, lifted(relation, extents)) for ends, relation in _inside(part, dependences).items())
     others = sorted(part.carrying, key=lambda level: level == along)
     for time in part.carrying:
         if time == along or not all(_is_a_loop(each.rows[time]) for each in part.statements):
@@ -83,29 +63,24 @@ def _is_a_loop(row: Row) -> bool:
     return sorted(row.coefficients, reverse=True) == [1] + [0] * (len(row.coefficients) - 1)
 
 
-def _inside(part: Band, dependences: tuple[ProgramDependence, ...]) -> Iterator[tuple[str, str, isl.Map]]:
-    """(S, T, { S[s] -> T[t] in P_e : outer rows equal }) for each pair of the part's statements."""
-    outer = {each.statement.name: affine_map(each.statement, each.rows[: part.outer]) for each in part.statements}
+def _inside(part: Band, dependences: Iterable[Dependence]) -> dict[tuple[str, str], isl.Map]:
+    """{ S[s] -> T[t] in P_e : outer rows equal } for each pair of the part's statements."""
     between: dict[tuple[str, str], isl.Map] = {}
-    for each in dependences:
-        if each.source in outer and each.target in outer:
-            tied = each.relation & outer[each.source].apply_range(outer[each.target].reverse())
-            ends = (each.source, each.target)
-            between[ends] = between[ends].union(tied) if ends in between else tied
-    for (source, target), relation in between.items():
-        if not relation.is_empty():
-            yield source, target, relation
+    names = {each.statement.name for each in part.statements}
+    for each in tied(part.statements, within(dependences, names), range(part.outer)):
+        between[each.ends] = between[each.ends].union(each.relation) if each.ends in between else each.relation
+    return between
 
 
 def _opposite(
-    part: Band, inside: tuple[tuple[str, str, isl.Map], ...], time: int, space: int
+    part: Band, inside: tuple[tuple[tuple[str, str], isl.Map], ...], time: int, space: int
 ) -> ConcurrentStart | None:
     """The part with h' for the rows f at `time` and h at `space`; None without such a row."""
     linear = {each.statement.name: _linear(each, time, space) for each in part.statements}
-    edges = tuple(_differences(source, target, relation, linear) for source, target, relation in inside)
+    edges = tuple((ends, _differences(ends, relation, linear)) for ends, relation in inside)
     for factor in range(1, GREATEST_FACTOR + 1):
-        least = [each.least(factor) for each in edges]
-        bounds = [(each.source, each.target, -low) for each, low in zip(edges, least, strict=True) if low is not None]
+        least = [_least(differences, factor) for _, differences in edges]
+        bounds = [(*ends, -low) for (ends, _), low in zip(edges, least, strict=True) if low is not None]
         if len(bounds) < len(edges):
             continue
         constants = least_constants((each.statement for each in part.statements), bounds)
@@ -119,14 +94,22 @@ def _linear(each: StatementSchedule, time: int, space: int) -> isl.Map:
     return affine_map(each.statement, tuple(replace(each.rows[level], constant=0) for level in (time, space)))
 
 
-def _differences(source: str, target: str, relation: isl.Map, linear: Mapping[str, isl.Map]) -> _Differences:
-    values = relation.apply_domain(linear[source]).apply_range(linear[target]).deltas()
-    values = values.project_out(isl.dim_type.param, 0, values.dim(isl.dim_type.param))
-    return _Differences(source, target, values.coalesce())
+def _differences(ends: tuple[str, str], relation: isl.Map, linear: Mapping[str, isl.Map]) -> isl.Set:
+    """{ [f(t) - f(s), h(t) - h(s)] : (s, t) in P_e } for all parameters, without constants."""
+    values = relation.apply_domain(linear[ends[0]]).apply_range(linear[ends[1]]).deltas()
+    return values.project_out(isl.dim_type.param, 0, values.dim(isl.dim_type.param)).coalesce()
+
+
+def _least(differences: isl.Set, factor: int) -> int | None:
+    """The least value of factor * (f(t) - f(s)) - (h(t) - h(s)); None if unbounded."""
+    aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(differences.get_space()))
+    aff = aff.set_coefficient_val(isl.dim_type.in_, 0, factor).set_coefficient_val(isl.dim_type.in_, 1, -1)
+    least = differences.min_val(aff)
+    return int(least.to_python()) if least.is_int() else None
 
 
 def least_constants(
-    statements: Iterable[ProgramStatement], bounds: Iterable[tuple[str, str, int]]
+    statements: Iterable[ScopStatement], bounds: Iterable[tuple[str, str, int]]
 ) -> dict[str, int] | None:
     """The least constants c_S >= 0 with c_T - c_S >= b for all (S, T, b); None without any."""
     constants = dict.fromkeys((each.name for each in statements), 0)

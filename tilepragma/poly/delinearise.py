@@ -1,28 +1,40 @@
-"""Delinearisation of one subscript: `a[i*m + j]` as a[i][j], by the array's parametric strides.
+"""Delinearisation: `a[i*m + j]` as a[i][j], by the array's strides.
 
 With strides s_1 > s_2 > … > s_k (polynomials of parameters), a subscript e is
-e = q_1 s_1 + … + q_k s_k + r. The map e -> (q_1, …, q_k, r) is one to one where
-0 <= q_(l+1) < floor(s_l / s_(l+1)) and 0 <= r < s_k. The domain of the access must imply that, or
-the split assumes it of the parameters and the launch tests it: `a[i*m + j]` with j < w is a[i][j]
-where w <= m.
+e = q_1 s_1 + … + q_k s_k + r. The map e -> (q_1, …, q_k, r) is one to one on
+
+    { [q_1, …, q_k, r] : 0 <= q_(l+1) < floor(s_l / s_(l+1)),  0 <= r < s_k }
+
+The domain of the access must imply that. For the model, single accesses are split, and the split
+may assume ranges of the parameters, which the launch tests: `a[i*m + j]` with j < w is a[i][j]
+where w <= m (`Layouts`). For plans and code, all accesses to an array are, or none, without
+assumptions, by strides of which each is a multiple of the next (`constant_rows`): `a[640*y + x]`,
+`a[w*y + x]` as a[y][x].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import reduce
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, reduce
 from itertools import permutations
 from math import gcd
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import Access, Binary, Call, Callee, Conditional, Expression, integer
+from tilepragma.ir.expressions import Access, Binary, Call, Callee, Conditional, DataObject, Expression, integer
 from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_atom, polynomial
+from tilepragma.ir.row_strides import LEAST_ROW
 from tilepragma.ir.types import LONG
-from tilepragma.poly.affine import Frame, NotAffineError, affine_polynomial
+from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial
+from tilepragma.poly.launch_checks import possible_values
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
-#: Carries between parts: division by n + 2 makes i*(n + 2) + n + 1 column -1 of row i + 1.
+#: Carries between parts: division by n + 2 makes i*(n + 2) + n + 1 column -1 of row i + 1, and
+#: 640*y + x + 500 is column x - 140 of row y + 1, or rather x + 500 of row y.
 _CARRIES = (0, -1, 1)
 
 #: The greatest number of row lengths to try where no iterator counts the rows.
@@ -273,3 +285,268 @@ def _primitive(value: Polynomial) -> tuple[Polynomial, int]:
 
 def _degree(value: Polynomial) -> int:
     return max(len(monomial) for monomial, _ in value.terms)
+
+
+@dataclass(frozen=True)
+class Subscript:
+    """A subscript of a one-dimensional array, under loops: { [i] -> [value(i)] : domain(i) }."""
+
+    value: Expression
+    frame: Frame
+    domain: isl.Set
+    iterators: tuple[DataObject, ...]
+
+    @cached_property
+    def function(self) -> isl.PwAff | None:
+        """{ [i] -> [value(i)] }, if it is affine."""
+        return affine_or_none(self.value, self.frame)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether only iterators of the surrounding loops vary in it."""
+        varying = (atom for atom in polynomial(self.value).atoms if not self.frame.invariant(atom))
+        return all(isinstance(atom, Access) and atom.object in self.iterators for atom in varying)
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether it is affine and varies: it may run over rows, so it justifies no assumption."""
+        return self.function is not None and not self.frame.invariant(self.value)
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """Arrays with strides, greatest first, and { [p] : assumptions on parameters }."""
+
+    strides: Mapping[DataObject, Strides]
+    assumed: isl.Set
+
+    def including(self, object_: DataObject, used: Sequence[Subscript], *, assuming: bool) -> Layouts:
+        """These layouts with an array, if its subscripts split; affine ones need not.
+
+        All of them without assumptions, else some, with assumptions if `assuming`.
+        """
+        chains = stride_chains((subscript.value, subscript.frame) for subscript in used)
+        by_sweeps = sorted(used, key=lambda subscript: subscript.sweeps)
+        for may_assume, all_of_them in ((False, True), (True, False)) if assuming else ((False, True), (False, False)):
+            for by in chains:
+                assumed = self._assumed(by, by_sweeps, may_assume, all_of_them)
+                if assumed is not None:
+                    return Layouts({**self.strides, object_: by}, assumed)
+        # Row lengths that no iterator counts are guesses: elements must provably be inside of rows.
+        for by in longer_chains(chains, [(subscript.value, subscript.frame) for subscript in used]):
+            for may_assume in (False, True) if assuming else (False,):
+                assumed = self._assumed(by, by_sweeps, may_assume, all_of_them=True, within_rows=True)
+                if assumed is not None:
+                    return Layouts({**self.strides, object_: by}, assumed)
+        return self
+
+    def _assumed(
+        self, by: Strides, used: Sequence[Subscript], may_assume: bool, all_of_them: bool, within_rows: bool = False
+    ) -> isl.Set | None:
+        """{ [p] : assumptions } under which the subscripts split by these strides, or None."""
+        assumed = self.assumed
+        split_count = 0
+        for subscript in used:
+            domain = subscript.domain.intersect_params(assumed)
+            may = may_assume and not subscript.sweeps
+            split = split_subscript(subscript.value, by, subscript.frame, domain, assuming=may, within_rows=within_rows)
+            if split is not None:
+                split_count += 1
+                assumed = assumed.intersect(split.assumed)
+            elif all_of_them or subscript.function is None:
+                return None
+        if not split_count or assumed.is_empty():
+            return None
+        return None if assumed.intersect(possible_values(used[0].frame)).is_empty() else assumed
+
+
+def affine_or_none(value: Expression, frame: Frame) -> isl.PwAff | None:
+    """{ [i] -> [value(i)] }; None where the expression is not affine."""
+    try:
+        return affine(value, frame)
+    except NotAffineError:
+        return None
+
+
+#: The greatest number of candidate strides.
+_MOST_STRIDES = 5
+#: A factor closer to a multiple of the stride than this share of the stride is a diagonal's.
+_NEAR = 8
+
+Parts = tuple[Polynomial, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`strides`, greatest first, and the parts (q_1, …, q_k, r) of each collected subscript."""
+
+    strides: Strides
+    parts: Mapping[Polynomial, Parts]
+
+    @property
+    def lengths(self) -> tuple[Polynomial, ...]:
+        """The lengths of all dimensions but the first."""
+        return _lengths(self.strides)
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """A subscript that may leave its row of `length` elements, so that the array stays."""
+
+    subscript: Expression
+    length: Polynomial
+
+
+def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> Rows | Leaving | None:
+    """The rows that all subscripts of an array agree on; None where no subscript suggests rows.
+
+    `written_out` substitutes locals; the result is proven. Raises OperationLimitError.
+    """
+    sums = _sums(used, written_out)
+    chains = [*_parametric_chains(used), *_chains(sum_.value for sum_ in sums)] if sums is not None else []
+    if sums is None or not chains:
+        return None
+    leaving: Leaving | None = None
+    with operation_limit(used[0].frame.context, DEFAULT_LIMIT, "looking for rows of arrays"):
+        for strides in chains:
+            rows_or_leaving = _split_by(sums, strides)
+            if isinstance(rows_or_leaving, Rows):
+                return rows_or_leaving
+            # Report why the likeliest rows fail, unless their length is a guess.
+            if rows_or_leaving is not None and rows_or_leaving.length.constant is not None:
+                leaving = leaving or rows_or_leaving
+    return leaving
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A collected subscript (`written`), its value without locals, and its places."""
+
+    written: Polynomial
+    value: Polynomial
+    places: tuple[Subscript, ...]
+
+
+def _sums(used: Iterable[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> tuple[_Sum, ...] | None:
+    """The distinct subscripts; None where one is not affine, or not the same sum everywhere."""
+    sums: dict[Polynomial, _Sum] = {}
+    for subscript in used:
+        written = polynomial(subscript.value)
+        value = written_out(written)
+        earlier = sums.get(written, _Sum(written, value, ()))
+        if not _has(subscript, value):
+            return None
+        sums[written] = replace(earlier, places=(*earlier.places, subscript))
+    return tuple(sums.values())
+
+
+def _has(subscript: Subscript, value: Polynomial) -> bool:
+    """Whether the subscript has this value on its domain: { [i] : subscript(i) = value(i) }."""
+    if subscript.function is None:
+        return subscript.frame.written_out(polynomial(subscript.value)) == value
+    try:
+        return bool(
+            subscript.domain.is_subset(
+                subscript.function.eq_set(affine_polynomial(value, subscript.value, subscript.frame))
+            )
+        )
+    except NotAffineError:
+        return False
+
+
+def _parametric_chains(used: Iterable[Subscript]) -> Iterator[Strides]:
+    """The chains of symbolic strides, longest first."""
+    all_chains = stride_chains((subscript.value, subscript.frame) for subscript in used)
+    for size in range(max(map(len, all_chains), default=0), 0, -1):
+        chains = (
+            combination for chain in all_chains for combination in itertools.combinations(chain[-_MOST_STRIDES:], size)
+        )
+        yield from (chain for chain in dict.fromkeys(chains) if _nested(chain))
+
+
+def _chains(values: Iterable[Polynomial]) -> Iterator[Strides]:
+    """Chains of strides from factors of scalars, each greatest first; longest chains first."""
+    count = Counter(
+        abs(factor)
+        for value in values
+        for monomial, factor in value.terms
+        if len(monomial) == 1 and abs(factor) >= LEAST_ROW
+    )
+    strides = sorted((stride for stride, _ in count.most_common(_MOST_STRIDES)), reverse=True)
+    for size in range(len(strides), 0, -1):
+        chains = sorted(
+            itertools.combinations(strides, size), key=lambda chain: -sum(count[stride] for stride in chain)
+        )
+        yield from filter(_nested, (tuple(map(number, chain)) for chain in chains))
+
+
+def _nested(strides: Strides) -> bool:
+    """Whether each stride is a multiple of the next."""
+    return not any(divide(greater, less)[1].terms for greater, less in itertools.pairwise(strides))
+
+
+def _lengths(strides: Strides) -> tuple[Polynomial, ...]:
+    return tuple(divide(greater, less)[0] for greater, less in itertools.pairwise((*strides, number(1))))
+
+
+def _split_by(sums: Sequence[_Sum], strides: Strides) -> Rows | Leaving | None:
+    parts: dict[Polynomial, Parts] = {}
+    for sum_ in sums:
+        split = _parts(sum_, strides)
+        if not isinstance(split, tuple):
+            return split
+        parts[sum_.written] = split
+    # A dimension along which no subscript moves does not exist.
+    if not all(any(each[place].constant is None for each in parts.values()) for place in range(len(strides) + 1)):
+        return None
+    return Rows(strides, parts)
+
+
+def _parts(sum_: _Sum, strides: Strides) -> Parts | Leaving | None:
+    """The subscript's parts, equal in all its places."""
+    parts = _divided(sum_.value, strides)
+    lengths = _lengths(strides)
+    for place in reversed(range(1, len(parts))):
+        length = lengths[place - 1]
+        for carry in _CARRIES:
+            part = parts[place] - number(carry) * length
+            try:
+                inside = all(_within(part, length, subscript) for subscript in sum_.places)
+            except NotAffineError:
+                return None
+            if inside:
+                parts[place - 1 : place + 1] = [parts[place - 1] + number(carry), part]
+                break
+        else:
+            return Leaving(sum_.places[0].value, length)
+    return tuple(parts)
+
+
+def _within(part: Polynomial, length: Polynomial, subscript: Subscript) -> bool:
+    """{ [i] : domain(i) } subset of { [i] : 0 <= part(i) < length }. Raises NotAffineError."""
+    function = affine_polynomial(part, subscript.value, subscript.frame)
+    least, beyond = subscript.frame.number(0), affine_polynomial(length, subscript.value, subscript.frame)
+    return bool(subscript.domain.is_subset(function.ge_set(least).intersect(function.lt_set(beyond))))
+
+
+def _divided(value: Polynomial, strides: Strides) -> list[Polynomial]:
+    """Quotients by the strides, and the rest; by numbers, the nearest quotient of great factors."""
+    parts = []
+    for stride in strides:
+        by = stride.constant
+        if by is None:
+            quotient, value = divide(value, stride)
+        else:
+            terms = ((monomial, _quotient(factor, by, not monomial)) for monomial, factor in value.terms)
+            quotient = Polynomial(tuple(term for term in terms if term[1]))
+            value = value - quotient * stride
+        parts.append(quotient)
+    return [*parts, value]
+
+
+def _quotient(factor: int, stride: int, rounded: bool) -> int:
+    """Rounded to the nearest for constants and diagonals (641*i), else towards 0."""
+    nearest = (factor + stride // 2) // stride
+    if rounded or _NEAR * abs(factor - nearest * stride) <= stride:
+        return nearest
+    return factor // stride if factor > 0 else -(-factor // stride)

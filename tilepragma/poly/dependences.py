@@ -7,18 +7,18 @@ with a write that surely happens strictly between them, which are implied by the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import field, replace
+from enum import Enum
 from functools import reduce
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.loop_tree import Loop
-from tilepragma.poly.extraction import step_of
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
-from tilepragma.poly.program_model import DependenceKind
-from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart, step_of
 
 #: isl's operations for one number of a distance; it does not count all of its work, which grows
 #: with the divisions in a set.
@@ -28,7 +28,16 @@ _MOST_DIVISIONS = 6
 _MOST_COALESCED = 16
 """pieces of a union of dependences"""
 
-FALSE_AND_TRUE = (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)
+
+class DependenceKind(Enum):
+    """Which of the two accesses writes (thesis section 3.1.1)."""
+
+    FLOW = "flow"
+    """read after write"""
+    ANTI = "anti"
+    """write after read"""
+    OUTPUT = "output"
+    """write after write"""
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,8 @@ class Dependence:
 
     `loops` are those around both statements; `distances` is { [d] : d = j - i on them }, counted in
     iterations and in the order of execution. `exact` where both accesses are: then the dependence
-    exists, for the parameters that `relation` admits.
+    exists, for the parameters that `relation` admits. What a schedule leaves of a dependence has a
+    smaller relation, and the distances of the whole.
     """
 
     kind: DependenceKind
@@ -57,14 +67,14 @@ class Dependence:
         return self.source_statement.name, self.sink_statement.name
 
 
-def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
+def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = DependenceKind) -> tuple[Dependence, ...]:
     """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element, and they are of one of
     `kinds` }
     """
     wanted = frozenset(kinds)
     conflicts = _Conflicts()
     dependences = []
-    for source_statement, source, sink_statement, sink in _pairs(scop, inputs=DependenceKind.INPUT in wanted):
+    for source_statement, source, sink_statement, sink in _pairs(scop):
         kind = _kind(source, sink)
         if kind not in wanted or not _may_meet(source, sink):
             continue
@@ -87,19 +97,16 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_T
     return tuple(dependences)
 
 
-def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
+def value_dependences(scop: Scop) -> tuple[Dependence, ...]:
     """The memory-based dependences without those that a must-write strictly between source and sink
     implies.
 
     { S[i] -> T[j] } minus { S[i] -> K[k] } . { K[k] -> T[j] } for every must-write of K to the
     element.
     """
-    memory = memory_dependences(scop, frozenset(kinds) | set(FALSE_AND_TRUE))
-    wanted = frozenset(kinds)
+    memory = memory_dependences(scop)
     values = []
     for dependence in memory:
-        if dependence.kind not in wanted:
-            continue
         relation = dependence.relation
         for first in memory:
             if first.source is not dependence.source or first.sink.kind is not AccessKind.MUST_WRITE:
@@ -113,6 +120,11 @@ def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TR
                 replace(dependence, relation=relation, distances=distances_between(relation, dependence.loops))
             )
     return tuple(values)
+
+
+def within(dependences: Iterable[Dependence], names: Container[str]) -> tuple[Dependence, ...]:
+    """Those between statements of these names."""
+    return tuple(each for each in dependences if all(end in names for end in each.ends))
 
 
 def together(dependences: Iterable[Dependence]) -> isl.Map:
@@ -215,8 +227,8 @@ def _distance(distances: isl.Set, place: int) -> str:
     return ("0" if zero else "") + ("+" if positive else "-")
 
 
-def _pairs(scop: Scop, inputs: bool) -> Iterator[tuple[ScopStatement, Reference, ScopStatement, Reference]]:
-    """Every two references to an object that may meet; two of them that read only with `inputs`."""
+def _pairs(scop: Scop) -> Iterator[tuple[ScopStatement, Reference, ScopStatement, Reference]]:
+    """Every two references to an object that may meet, of which one writes."""
     by_object: dict[str, list[tuple[ScopStatement, Reference]]] = {}
     for statement in scop.statements:
         for reference in statement.references:
@@ -231,14 +243,14 @@ def _pairs(scop: Scop, inputs: bool) -> Iterator[tuple[ScopStatement, Reference,
             if place[1].writes:
                 writing[key].append(place)
         for key, (source_statement, source) in zip(keys, references, strict=True):
-            for sink_statement, sink in (meeting if inputs or source.writes else writing)[key]:
+            for sink_statement, sink in (meeting if source.writes else writing)[key]:
                 yield source_statement, source, sink_statement, sink
 
 
 def _kind(source: Reference, sink: Reference) -> DependenceKind:
     if source.writes:
         return DependenceKind.OUTPUT if sink.writes else DependenceKind.FLOW
-    return DependenceKind.ANTI if sink.writes else DependenceKind.INPUT
+    return DependenceKind.ANTI
 
 
 def _may_meet(source: Reference, sink: Reference) -> bool:
@@ -357,3 +369,35 @@ def _rounded(difference: str, distance: str, step: int) -> str:
     above = f"{e} > 0 and {size} * {distance} - {size} < {e} <= {size} * {distance}"
     below = f"{e} <= 0 and {size} * {distance} <= {e} < {size} * {distance} + {size}"
     return f"(({above}) or ({below}))"
+
+
+@dataclass
+class Carried:
+    """The dependences of a Scop, except of outer scalars, which iterations may privatize."""
+
+    scop: Scop
+    dependences: tuple[Dependence, ...]
+    _carrying: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def by(self, loop: Loop, statements: Collection[str]) -> Iterator[Dependence]:
+        """The dependences between these statements that `loop` carries."""
+        for number, dependence in enumerate(self.dependences):
+            if dependence.source_statement.name not in statements or dependence.sink_statement.name not in statements:
+                continue
+            if dependence.source.object.storage is Storage.SCALAR and dependence.source.object.scope is not Scope.LOCAL:
+                continue
+            if any(each.index == loop.index for each in dependence.loops) and loop.index in self._loops(number):
+                yield dependence
+
+    def statements_under(self, loop: Loop) -> frozenset[str]:
+        """The names of the statements in the loop."""
+        return frozenset(
+            statement.name
+            for statement in self.scop.statements
+            if any(each.index == loop.index for each in statement.loops)
+        )
+
+    def _loops(self, number: int) -> frozenset[int]:
+        if number not in self._carrying:
+            self._carrying[number] = frozenset(loop.index for loop in carried_at(self.dependences[number]))
+        return self._carrying[number]

@@ -1,9 +1,23 @@
-"""Scop extraction from LoopTree: domains, schedules and accesses of a region's statements."""
+"""Scop extraction from LoopTree: domains, schedules and accesses of a region's statements.
+
+The leaves of a Scop for transformed code are the parts of a nest that can move alone (`Movable`). A
+statement that declares variables stays with all their uses. Control that is not affine stays whole,
+and so does a loop that ends early or whose iterator is used after it.
+
+Subscripts know the local integers that reach them from straight-line code (`LocalValues`):
+
+    int x = i + k;                  x = i + k
+    if (x < 0) x = 0;               x = max(i + k, 0)
+    const size_t at = y * w + x;    at = y*w + x: not affine, but such a subscript can be split
+
+A value is known from its assignment to the end of the block, unless something may write it again.
+Only subscripts use these values: conditions and bounds stay as written.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from types import NoneType
 from typing import Any
@@ -14,30 +28,58 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.conversions import holds
-from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Binary,
+    Call,
+    Callee,
+    Conditional,
+    DataObject,
+    Expression,
+    Increment,
+    Member,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+    is_local_index,
+)
+from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.function_reach import touches_one_element
-from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
-from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Block,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    Function,
+    If,
+    Loop,
+    Return,
+    Statement,
+    TileNest,
+)
+from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import children, loops_in, walk
-from tilepragma.ir.types import RecordType, ScalarType, is_signed_int
+from tilepragma.ir.types import RecordType, ScalarType, Type, is_signed_int
 from tilepragma.poly.affine import (
     Frame,
     NotAffine,
     NotAffineError,
+    ReturnedValue,
     affine,
     compare,
     condition,
     product_of,
     whole_number,
 )
-from tilepragma.poly.array_layouts import Layouts, Subscript, affine_or_none
-from tilepragma.poly.delinearise import split_subscript
-from tilepragma.poly.instance_sets import Movable, exposed_iterators, grouped
+from tilepragma.poly.delinearise import Layouts, Subscript, affine_or_none, split_subscript
+from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.launch_checks import undecided
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.parameter_functions import ParameterReader
-from tilepragma.poly.reaching_definitions import LocalValues, returned_values, tracked_locals
-from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart, step_of
 
 #: isl takes minutes for distances of deeper nests, which its operation count does not show.
 MOST_LOOPS = 8
@@ -115,12 +157,12 @@ class _Place:
 
     frame: Frame
     domain: isl.Set
+    locals: LocalValues
     loops: tuple[Loop, ...] = ()
     position: tuple[int, ...] = ()
     exact: bool = True
     """the domain is no over-approximation"""
     conditional: bool = False
-    locals: LocalValues = LocalValues()
 
     @property
     def subscripts(self) -> Frame:
@@ -169,7 +211,7 @@ class _Extraction:
 
     def _start(self, body: tuple[Statement, ...], frame: Frame) -> _Place:
         known = LocalValues(tracked_locals(body), returned_values(self.functions))
-        return _Place(frame, isl.Set.universe(frame.space), locals=known)
+        return _Place(frame, isl.Set.universe(frame.space), known)
 
     def scop(self, body: tuple[Statement, ...], layouts: Layouts | None = None) -> Scop:
         frame = Frame(self.context, (), self.written)
@@ -180,6 +222,7 @@ class _Extraction:
         depth = max((len(leaf.place.loops) for leaf in self.leaves), default=0)
         statements = tuple(self._statement(f"S{place}", leaf, depth) for place, leaf in enumerate(self.leaves))
         _refuse_too_many(statements)
+        statements = _with_mixed_objects(statements)
         assumptions = self._assumptions(frame.parameters) if layouts is None else ()
         strides = self.seen.strides
         return Scop(
@@ -325,7 +368,7 @@ class _Extraction:
         conditional = site.conditional or leaves_early(loop.body)
         written = () if site.locals.knows_nothing else (use.object for use in uses(loop, self.functions) if use.writes)
         known = site.locals.inside(loop.iterator, written)
-        inside = _Place(frame, domain, (*site.loops, loop), position, exact, conditional, known)
+        inside = _Place(frame, domain, known, (*site.loops, loop), position, exact, conditional)
         self._statements((loop.body,), inside, [0])
 
     # -- loops
@@ -487,6 +530,30 @@ def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:
         raise OperationLimitError(f"isl was not asked about more than {MOST_PAIRS} pairs of references.")
 
 
+def _with_mixed_objects(statements: tuple[ScopStatement, ...]) -> tuple[ScopStatement, ...]:
+    """The statements, with the references to objects of which some mean one part and some another
+    or all.
+    """
+    parts: dict[str, set[tuple[str | None, bool]]] = {}
+    for statement in statements:
+        for each in statement.references:
+            parts.setdefault(each.object.name, set()).add((each.member, each.whole))
+    mixed = {
+        name
+        for name, meant in parts.items()
+        if len({member for member, _ in meant}) > 1 or not all(whole for _, whole in meant)
+    }
+    if not mixed:
+        return statements
+    return tuple(
+        replace(
+            statement,
+            references=tuple(replace(each, same_part=each.object.name not in mixed) for each in statement.references),
+        )
+        for statement in statements
+    )
+
+
 def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
     """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] }"""
     inner = relation.dim(isl.dim_type.in_) - depth
@@ -555,6 +622,294 @@ def _is_whole(use: Use, member: str | None) -> bool:
     return len(use.path) == (0 if member is None else 1)
 
 
-def step_of(loop: Loop) -> int | None:
-    """The loop's constant step other than 0, else None."""
-    return polynomial(loop.step).constant or None
+def _nothing(statement: Statement) -> bool:
+    del statement
+    return False
+
+
+@dataclass(frozen=True)
+class Movable:
+    """Decides which statements are leaves: simple ones, and whole loops and conditions that are not
+    affine.
+
+    `whole` names further statements that are one leaf each. Statements of the variables `together`
+    form one leaf from an assignment to the last read of the value, as if the leaf declared the
+    variable; not where a read may precede all assignments.
+    """
+
+    whole: Callable[[Statement], bool] = _nothing
+    together: frozenset[DataObject] = frozenset()
+
+    def is_leaf(self, statement: Statement, frame: Frame, exposed: frozenset[DataObject]) -> bool:
+        """Whether a statement is one leaf; `exposed` iterators have reads outside their loops."""
+        if self.whole(statement):
+            return True
+        if isinstance(statement, Block):
+            return False
+        if isinstance(statement, If):
+            return not _is_affine_condition(statement, frame)
+        if isinstance(statement, Loop):
+            return (
+                statement.iterator in exposed or leaves_early(statement.body) or not _is_affine_loop(statement, frame)
+            )
+        return True
+
+
+def grouped(
+    statements: Iterable[Statement], together: frozenset[DataObject], functions: tuple[Function, ...]
+) -> tuple[tuple[Statement, ...], ...]:
+    """The statements in order, grouped by what must stay together."""
+    ordered = tuple(statements)
+    spans = [*_declared(ordered), *_assigned(ordered, together, functions)]
+    joined = {place for start, end in spans for place in range(start, end)}  # each with the one after it
+    result: list[list[Statement]] = []
+    for place, statement in enumerate(ordered):
+        if place - 1 in joined:
+            result[-1].append(statement)
+        else:
+            result.append([statement])
+    return tuple(tuple(group) for group in result)
+
+
+def exposed_iterators(body: Iterable[Statement]) -> frozenset[DataObject]:
+    """Iterators of loops that are also used outside their loops."""
+    used_outside: set[DataObject] = set()
+    loops: set[DataObject] = set()
+    for statement in body:
+        loops |= {loop.iterator for loop in loops_in(statement)}
+        for use in uses(statement):
+            within = any(loop.iterator == use.object for loop in use.loops)
+            if use.reads and not within:
+                used_outside.add(use.object)
+    return frozenset(used_outside & loops)
+
+
+def _declared(statements: tuple[Statement, ...]) -> Iterator[tuple[int, int]]:
+    """The range from each declaration to the last use of its variables."""
+    for start, statement in enumerate(statements):
+        if isinstance(statement, Declaration):
+            declared = {declarator.object for declarator in statement.declarators}
+            users = (
+                place for place, user in enumerate(statements) if any(use.object in declared for use in uses(user))
+            )
+            yield start, max(users, default=start)
+
+
+def _assigned(
+    statements: tuple[Statement, ...], together: frozenset[DataObject], functions: tuple[Function, ...]
+) -> Iterator[tuple[int, int]]:
+    """The ranges from the latest assignment of a variable to each statement that reads it."""
+    for object_ in together:
+        users = [
+            place
+            for place, statement in enumerate(statements)
+            if any(use.object == object_ for use in uses(statement, functions))
+        ]
+        for end in users:
+            if exposed_read(statements[end], object_, functions) is None:
+                continue
+            for start in reversed([place for place in users if place < end]):
+                if exposed_read(Block(statements[start : end + 1]), object_, functions) is None:
+                    yield start, end
+                    break
+
+
+def _is_affine_condition(node: If, frame: Frame) -> bool:
+    try:
+        condition(node.condition, frame)
+    except NotAffineError:
+        return False
+    return True
+
+
+def _is_affine_loop(loop: Loop, frame: Frame) -> bool:
+    if not polynomial(loop.step).constant:
+        return False
+    try:
+        affine(loop.lower, frame)
+        affine(loop.upper, frame)
+    except NotAffineError:
+        return False
+    return True
+
+
+#: Values of more cases count as unknown.
+_MOST_CASES = 8
+
+
+@dataclass(frozen=True)
+class LocalValues:
+    """`functions`: { [i] -> [value(i)] } of affine locals; `sums`: polynomials of iterators and
+    invariant values.
+
+    `tracked`: locals with plain assignments only; `returned`: the values of functions, by name.
+    """
+
+    tracked: frozenset[DataObject] = frozenset()
+    returned: Mapping[str, ReturnedValue] = field(default_factory=dict)
+    functions: Mapping[DataObject, isl.PwAff] = field(default_factory=dict)
+    sums: Mapping[DataObject, Polynomial] = field(default_factory=dict)
+
+    def frame(self, frame: Frame) -> Frame:
+        """The frame of a subscript."""
+        return replace(frame, known={**frame.known, **self.functions}, sums=self.sums, returned=self.returned)
+
+    @property
+    def knows_nothing(self) -> bool:
+        """Whether no local has a known value."""
+        return not self.functions and not self.sums
+
+    def inside(self, iterator: DataObject, written: Iterable[DataObject]) -> LocalValues:
+        """The values in the body of a loop that writes these objects."""
+        kept = self.without((*written, iterator))
+        functions = {object_: value.add_dims(isl.dim_type.in_, 1) for object_, value in kept.functions.items()}
+        return replace(kept, functions=functions)
+
+    def without(self, written: Iterable[DataObject]) -> LocalValues:
+        """The values without these objects and all that depends on them."""
+        gone = frozenset(written)
+        sums = {
+            object_: value for object_, value in self.sums.items() if object_ not in gone and not _mentions(value, gone)
+        }
+        return replace(
+            self, functions={object_: v for object_, v in self.functions.items() if object_ not in gone}, sums=sums
+        )
+
+    def after(self, statement: Statement, frame: Frame, functions: tuple[Function, ...]) -> LocalValues:
+        """The values after a statement of the same block."""
+        if not self.tracked:
+            return self
+        written = {use.object for use in uses(statement, functions) if use.writes} & self.tracked
+        if not written:
+            return self
+        kept = self.without(written)
+        if isinstance(statement, Declaration):
+            for declarator in statement.declarators:
+                if (
+                    declarator.object in written
+                    and declarator.initializer is not None
+                    and not isinstance(declarator.initializer, tuple)
+                ):
+                    kept = kept._with(declarator.object, declarator.initializer, kept.frame(frame))
+            return kept
+        assigned = _assignment(statement)
+        if assigned is not None and written == {assigned[0]}:
+            return kept._with(*assigned, self.frame(frame))
+        return kept
+
+    def _with(self, object_: DataObject, value: Expression, frame: Frame) -> LocalValues:
+        """The values where `object_` holds the value, in terms of `frame`."""
+        if not holds(object_.element, value):
+            return self
+        signed = isinstance(object_.element, ScalarType) and object_.element.signed
+        if signed:
+            try:
+                function = affine(value, frame).coalesce()
+            except NotAffineError:
+                pass
+            else:
+                return (
+                    replace(self, functions={**self.functions, object_: function})
+                    if function.n_piece() <= _MOST_CASES
+                    else self
+                )
+        collected = frame.written_out(polynomial(value))
+        known = (atom for atom in collected.atoms if not frame.invariant(atom))
+        # Choices stay as written: one with the local's earlier value no longer tells anything about
+        # it.
+        if all(_has_value(atom, frame) for atom in known) and not _mentions(collected, frozenset({object_})):
+            return replace(self, sums={**self.sums, object_: collected})
+        return self
+
+
+def _has_value(atom: Expression, frame: Frame) -> bool:
+    """Whether the frame knows the atom at each iteration: a known scalar, or an affine choice."""
+    if isinstance(atom, Conditional):
+        try:
+            return affine(atom, frame).n_piece() <= _MOST_CASES
+        except NotAffineError:
+            return False
+    return isinstance(atom, Access) and frame.value(atom.object) is not None
+
+
+def _mentions(value: Polynomial, objects: frozenset[DataObject]) -> bool:
+    return any(isinstance(node, Access) and node.object in objects for atom in value.atoms for node in walk(atom))
+
+
+def _assignment(statement: Statement) -> tuple[DataObject, Expression] | None:
+    """(x, e) for `x = e;`, `x += e;`, `x++;` and `if (c) x = e; else x = f;`."""
+    if isinstance(statement, Block) and len(statement.statements) == 1:
+        return _assignment(statement.statements[0])
+    if isinstance(statement, If):
+        return _chosen(statement)
+    if not isinstance(statement, ExpressionStatement):
+        return None
+    done = statement.expression
+    if not isinstance(done, (Assignment, Increment)) or done.target.subscripts or done.target.path:
+        return None
+    target = done.target
+    if isinstance(done, Increment):
+        return target.object, Binary(done.operator[0], target, integer(1), target.type)
+    if done.operator == "=":
+        return target.object, done.value
+    if done.operator in ("+=", "-="):
+        return target.object, Binary(done.operator[0], target, done.value, target.type)
+    return None
+
+
+def _chosen(statement: If) -> tuple[DataObject, Expression] | None:
+    then = _assignment(statement.then)
+    if then is None:
+        return None
+    object_, value = then
+    otherwise: Expression = access_to(object_)
+    if statement.otherwise is not None:
+        otherwise_assigned = _assignment(statement.otherwise)
+        if otherwise_assigned is None or otherwise_assigned[0] != object_:
+            return None
+        otherwise = otherwise_assigned[1]
+    return object_, Conditional(statement.condition, value, otherwise, object_.element)
+
+
+def tracked_locals(body: Iterable[Statement]) -> frozenset[DataObject]:
+    """A region's local integers that keep results of arithmetic and whose address nobody takes."""
+    declared: set[DataObject] = set()
+    taken: set[DataObject] = set()
+    for statement in body:
+        for node in walk(statement):
+            if isinstance(node, Declarator):
+                declared.add(node.object)
+            elif isinstance(node, AddressOf):
+                taken.add(node.target.object)
+    return frozenset(object_ for object_ in declared - taken if is_local_index(object_))
+
+
+def returned_values(functions: Iterable[Function]) -> dict[str, ReturnedValue]:
+    """The values of functions of signed integers without other effects, by name."""
+    values = {}
+    for function in functions:
+        if all(
+            is_local_index(parameter) and is_signed_int(parameter.element) for parameter in function.parameters
+        ) and is_signed_int(function.result):
+            value = _returned(function.body.statements, function.result)
+            if value is not None:
+                values[function.name] = ReturnedValue(function.parameters, value)
+    return values
+
+
+def _returned(statements: tuple[Statement, ...], result: Type) -> Expression | None:
+    """The value of `return e;` or `if (c) return e; …`, where the result type holds it."""
+    if not statements:
+        return None
+    first, rest = statements[0], statements[1:]
+    if isinstance(first, Return):
+        return first.value if first.value is not None and holds(result, first.value) else None
+    if isinstance(first, Block):
+        return _returned((*first.statements, *rest), result)
+    if not isinstance(first, If):
+        return None
+    then = _returned(first.then.statements, result)
+    otherwise = _returned((*(first.otherwise.statements if first.otherwise is not None else ()), *rest), result)
+    if then is None or otherwise is None:
+        return None
+    return Conditional(first.condition, then, otherwise, then.type)

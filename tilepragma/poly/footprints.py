@@ -18,8 +18,8 @@ from tilepragma.ir.polynomial import Polynomial, divide, number, polynomial, sel
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.poly.affine import Frame, NotAffineError, affine_polynomial
 from tilepragma.poly.delinearise import Strides, extent
+from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-from tilepragma.poly.parameter_functions import ParameterReader
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 
 #: The greatest number of sets in a union of elements for tests of what lies between them.

@@ -21,9 +21,8 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
-from tilepragma.poly.dependences import Dependence
+from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.footprints import Side, bounding_box
-from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set

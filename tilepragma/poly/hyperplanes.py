@@ -1,14 +1,34 @@
 """Hyperplanes of thesis Algorithm 4.1: rows of Phi_S : { S[i] -> [phi_S^1(i), ..., phi_S^m(i)] }.
 
-Each row is a lexicographic minimum (hyperplane_search.py) under legality (3.16), a bounding
-function, linear independence of earlier rows and, for the k-th row, the balance of intra-tile
-wavefronts (4.1). Consecutive rows under the same dependences form a band and may be tiled together
-(Theorem 3.3). Without a further row, the search drops dependences that the band satisfies and
-begins a new band. If that fails, a scalar dimension orders the strongly connected components of
-the rest (fission). If that fails too, the textual order stays, with a note: the result is always
-legal.
+Each row is a lexicographic minimum under legality (3.16), a bounding function, linear independence
+of earlier rows and, for the k-th row, the balance of intra-tile wavefronts (4.1). Consecutive rows
+under the same dependences form a band and may be tiled together (Theorem 3.3). Without a further
+row, the search drops dependences that the band satisfies and begins a new band. If that fails, a
+scalar dimension orders the strongly connected components of the rest (fission). If that fails too,
+the textual order stays, with a note: the result is always legal.
 
 The search treats numeric ends of loops as parameters (lifted_extents.py).
+
+The integer program of a row (Algorithm 4.1, steps 2 to 10) takes its unknowns in this order, where
+phi_S(i) = c . i + c_0 (3.7):
+
+    sum(u), u_1, ..., u_q, w, and per statement c_n, ..., c_1, c_0
+
+    (3.16)      phi_T(t) - phi_S(s) >= 0                for all (s, t) in P_e
+    (4.1)       phi_S(t) - phi_S(s) >= 1                for all (s, t) in P_e of strict self edges
+    bounding    u . p + w - (phi_T(t) - phi_S(s)) >= 0  for all (s, t) in P_e: communication volume
+
+All unknowns are >= 0. Inner coefficients come before outer ones, so that ties keep the original
+outer loop outside. Without such a row, coefficients have either sign: c = c+ - c-, with the sum of
+all c- minimised after w.
+
+By Farkas' lemma, the affine forms that are non-negative on a dependence polyhedron
+
+    { (c0, cp, cs, ct) : c0 + cp . p + cs . s + ct . t >= 0 for all (s, t) in P_e and all p }
+
+are a cone for parameters p. isl's `coefficients` writes it with one multiplier per constraint of
+P_e and projects the multipliers out (steps 2 to 4). Legality (3.16), balance (4.1) and the bounding
+function are three linear images of this cone, so each polyhedron is eliminated once.
 """
 
 from __future__ import annotations
@@ -20,20 +40,23 @@ from dataclasses import field, replace
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.hyperplane_row import Edge, RowProblem, SolvedRow, find_row
+from tilepragma.base.memoization import once
+from tilepragma.poly.dependences import Dependence, within
 from tilepragma.poly.lifted_extents import extents_of, lifted
-from tilepragma.poly.linear_independence import rank
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.program_model import ProgramDependence, ProgramStatement, ordering
 from tilepragma.poly.schedule import (
     Matrix,
     Row,
     Schedule,
     StatementSchedule,
-    affine_map,
     original_schedule,
+    orthogonal_complement,
     padded,
+    rank,
+    signed,
+    tied,
 )
+from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.strongly_connected import strongly_connected, weakly_connected
 
 Rows = Mapping[str, tuple[Row, ...]]
@@ -53,23 +76,23 @@ COMMUNICATION_MINIMAL = HyperplaneOptions(balanced_row=None)
 
 
 def tiling_hyperplanes(
-    statements: tuple[ProgramStatement, ...],
-    dependences: tuple[ProgramDependence, ...],
+    statements: tuple[ScopStatement, ...],
+    dependences: tuple[Dependence, ...],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
     before: Rows | None = None,
 ) -> Schedule:
     """Algorithm 4.1: a legal schedule of all statements, in bands that may be tiled.
 
-    Input dependences are ignored. At isl's operation limit the order of the text is kept. `before`
-    are rows that every statement has already, with as many for each; the dependences are then those
-    that these leave tied, and the rows found come after them.
+    At isl's operation limit the order of the text is kept. `before` are rows that every statement
+    has already, with as many for each; the dependences are then those that these leave tied, and
+    the rows found come after them.
     """
     if not statements:
         return Schedule(())
     context = statements[0].domain.get_ctx()
     try:
         with operation_limit(context, options.operations, "searching for tiling hyperplanes"):
-            return _Search(statements, ordering(dependences), options).schedule(before or {})
+            return _Search(statements, dependences, options).schedule(before or {})
     except OperationLimitError:
         kept = original_schedule(statements)
         whole = tuple(
@@ -83,8 +106,8 @@ def tiling_hyperplanes(
 class _Search:
     """One run of Algorithm 4.1."""
 
-    statements: tuple[ProgramStatement, ...]
-    dependences: tuple[ProgramDependence, ...]
+    statements: tuple[ScopStatement, ...]
+    dependences: tuple[Dependence, ...]
     options: HyperplaneOptions
     bands: Iterator[int] = field(default_factory=itertools.count)
 
@@ -93,32 +116,33 @@ class _Search:
         extents = extents_of(self.statements)
         aligned = _aligned(tuple(lifted(each.relation, extents) for each in self.dependences))
         pending = tuple(
-            Edge(each.source, each.target, relation) for each, relation in zip(self.dependences, aligned, strict=True)
+            replace(each, relation=relation) for each, relation in zip(self.dependences, aligned, strict=True)
         )
         first: Rows = {each.name: before.get(each.name, ()) for each in self.statements}
         rows = self._separate(self.statements, pending, first)
         scheduled = tuple(StatementSchedule(each, rows[each.name]) for each in self.statements)
         return Schedule(padded(scheduled))
 
-    def _separate(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
+    def _separate(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> Rows:
         """The schedule with nests in textual order that share neither a loop nor a dependence."""
         links = [each.ends for each in pending]
         links += [(a.name, b.name) for a, b in itertools.pairwise(group) if a.shared_loops(b)]
         return self._in_sequence(weakly_connected(group, links), pending, rows)
 
-    def _in_sequence(self, groups: list[tuple[ProgramStatement, ...]], pending: tuple[Edge, ...], rows: Rows) -> Rows:
+    def _in_sequence(
+        self, groups: list[tuple[ScopStatement, ...]], pending: tuple[Dependence, ...], rows: Rows
+    ) -> Rows:
         """Each group's rows, after a scalar dimension that orders several groups."""
         result: dict[str, tuple[Row, ...]] = {}
         for order, group in enumerate(groups):
             names = {each.name for each in group}
-            inside = tuple(each for each in pending if set(each.ends) <= names)
             group_rows = {name: rows[name] for name in names}
             if len(groups) > 1:
                 group_rows = {each.name: (*rows[each.name], Row((0,) * each.depth, order, None)) for each in group}
-            result |= self._band(group, inside, group_rows)
+            result |= self._band(group, within(pending, names), group_rows)
         return result
 
-    def _band(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
+    def _band(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> Rows:
         """One band of permutable rows for the group, and all rows below it."""
         problem = self._problem(group, pending, rows)
         band = next(self.bands)
@@ -130,40 +154,35 @@ class _Search:
                 break
             found_any = True
             rows = {name: (*rows[name], replace(each, band=band)) for name, each in row.items()}
-            left = _still_tied(group, left, row)
+            left = _tied(group, left, row)
         if _finished(group, rows) and not left:
             return rows
         if found_any:
             return self._band(group, left, rows)
         return self._fission(group, left, rows)
 
-    def _problem(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> RowProblem:
-        parameters = pending[0].relation.dim(isl.dim_type.param) if pending else 0
-        return RowProblem(group, _hyperplanes(group, rows), pending, parameters, group[0].domain.get_ctx())
+    def _problem(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> RowProblem:
+        return RowProblem(group, _hyperplanes(group, rows), pending)
 
     def _row(self, problem: RowProblem) -> dict[str, Row] | None:
         """The next row of each statement; (4.1) is given up where it cannot hold."""
         level = 1 + max(len(rows) for rows in problem.rows.values())
-        solution = self._balanced(problem) if level == self.options.balanced_row else find_row(problem)
-        if solution is None and level == self.options.balanced_row:
-            solution = find_row(problem)
-        if solution is None:
-            return None
-        return {name: Row(each.coefficients, each.constant, 0) for name, each in solution.items()}
+        balanced = self._balanced(problem) if level == self.options.balanced_row else None
+        return balanced if balanced is not None else find_row(problem)
 
-    def _balanced(self, problem: RowProblem) -> dict[str, SolvedRow] | None:
+    def _balanced(self, problem: RowProblem) -> dict[str, Row] | None:
         """A row with (4.1) for self dependences. Where statements of one wavefront still form a
         dependence cycle, dependences against the textual order get distance 1 too, which breaks it.
         """
-        self_edges = [index for index, each in enumerate(problem.edges) if each.source == each.target]
+        self_edges = [index for index, each in enumerate(problem.edges) if each.ends[0] == each.ends[1]]
         solution = find_row(problem, frozenset(self_edges))
         if solution is None or not _circular(problem, solution):
             return solution
         place = {each.name: order for order, each in enumerate(sorted(problem.statements, key=lambda s: s.position))}
-        backwards = [index for index, each in enumerate(problem.edges) if place[each.target] <= place[each.source]]
+        backwards = [index for index, each in enumerate(problem.edges) if place[each.ends[1]] <= place[each.ends[0]]]
         return find_row(problem, frozenset(backwards))
 
-    def _fission(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> Rows:
+    def _fission(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> Rows:
         """Algorithm 4.1, step 12: a scalar dimension orders strongly connected components; adjacent
         ones with a common hyperplane stay fused.
         """
@@ -179,14 +198,13 @@ class _Search:
                 merged.append(component)
         return self._in_sequence(merged, pending, rows)
 
-    def _fusible(self, group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], rows: Rows) -> bool:
-        names = {each.name for each in group}
-        inside = tuple(each for each in pending if set(each.ends) <= names)
+    def _fusible(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> bool:
+        inside = within(pending, {each.name for each in group})
         if _finished(group, rows):
             return not inside
         return self._row(self._problem(group, inside, rows)) is not None
 
-    def _as_written(self, group: tuple[ProgramStatement, ...], rows: Rows) -> Rows:
+    def _as_written(self, group: tuple[ScopStatement, ...], rows: Rows) -> Rows:
         """What is left unordered is ordered as in the text: legal, since every dependence runs
         forward there.
         """
@@ -204,7 +222,7 @@ def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:
     return tuple(relation.align_params(space) for relation in relations)
 
 
-def _hyperplanes(group: tuple[ProgramStatement, ...], rows: Rows) -> dict[str, Matrix]:
+def _hyperplanes(group: tuple[ScopStatement, ...], rows: Rows) -> dict[str, Matrix]:
     """H_S of each statement: its linearly independent rows."""
     result: dict[str, Matrix] = {}
     for each in group:
@@ -216,29 +234,342 @@ def _hyperplanes(group: tuple[ProgramStatement, ...], rows: Rows) -> dict[str, M
     return result
 
 
-def _finished(group: tuple[ProgramStatement, ...], rows: Rows) -> bool:
+def _finished(group: tuple[ScopStatement, ...], rows: Rows) -> bool:
     """Whether H_S has full rank for all of the group."""
     hyperplanes = _hyperplanes(group, rows)
     return all(len(hyperplanes[each.name]) == each.depth for each in group)
 
 
-def _still_tied(
-    group: tuple[ProgramStatement, ...], pending: tuple[Edge, ...], row: Mapping[str, Row]
-) -> tuple[Edge, ...]:
-    """The pairs { s -> t : phi_T(t) = phi_S(s) } of each dependence (Algorithm 4.1, step 14)."""
-    maps = {each.name: affine_map(each, (row[each.name],)) for each in group}
-    left = []
-    for each in pending:
-        source, target = each.ends
-        tied = each.relation.intersect(maps[source].apply_range(maps[target].reverse()))
-        if not tied.is_empty():
-            left.append(replace(each, relation=tied.align_params(each.relation.get_space().params())))
-    return tuple(left)
+def _tied(
+    group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], row: Mapping[str, Row]
+) -> tuple[Dependence, ...]:
+    """The pairs of each dependence that the row leaves (Algorithm 4.1, step 14)."""
+    return tied([StatementSchedule(each, (row[each.name],)) for each in group], pending, (0,))
 
 
-def _circular(problem: RowProblem, solution: Mapping[str, SolvedRow]) -> bool:
+def _circular(problem: RowProblem, row: Mapping[str, Row]) -> bool:
     """Whether statements of one wavefront { i : phi_S(i) = c } have a dependence cycle."""
-    row = {name: Row(each.coefficients, each.constant, 0) for name, each in solution.items()}
-    tied = [each.ends for each in _still_tied(problem.statements, problem.edges, row)]
-    self_dependent = any(source == target for source, target in tied)
-    return self_dependent or len(strongly_connected(problem.statements, tied)) < len(problem.statements)
+    links = [each.ends for each in _tied(problem.statements, problem.edges, row)]
+    self_dependent = any(source == target for source, target in links)
+    return self_dependent or len(strongly_connected(problem.statements, links)) < len(problem.statements)
+
+
+# -- one row
+
+Form = dict[int, int]
+"""A linear form of the unknowns: unknown -> factor; CONSTANT -> its constant."""
+CONSTANT = -1
+"""the last place in a row of factors"""
+SIGNED_MAGNITUDE = 16
+"""The greatest coefficient of a row with negative coefficients."""
+
+
+@dataclass(frozen=True)
+class RowProblem:
+    """A group of statements, the rows H_S that each has so far, and the dependences that order
+    instances, whose relations have the same parameters.
+    """
+
+    statements: tuple[ScopStatement, ...]
+    rows: Mapping[str, Matrix]
+    edges: tuple[Dependence, ...]
+
+
+@dataclass(frozen=True)
+class _Independence:
+    """Constraints on the rows r of the orthogonal complement that express r . h != 0 without a
+    disjunction: sign * r . h >= 0 for each r (where `each`), and its sum over all r, or that of
+    row `only`, is >= 1.
+    """
+
+    sign: int
+    each: bool
+    only: int | None
+    signed: bool
+    bounded: bool = True
+
+
+def find_row(problem: RowProblem, strict: frozenset[int] = frozenset()) -> dict[str, Row] | None:
+    """The lexicographically least row independent of `rows`, or None; `strict` edges satisfy (4.1).
+
+    Statements with as many independent rows as loops may get any legal row. The number of integer
+    programs grows with the depth of the deepest statement, not with the number of statements.
+    """
+    shared: dict[tuple[bool, bool], tuple[list[Form], list[Form]] | None] = {}
+    for way in _ways(problem):
+        layout = _Layout(problem, way.signed)
+        key = (way.signed, way.bounded)
+        if key not in shared:
+            shared[key] = _shared_constraints(problem, layout, strict=strict, bounded=way.bounded)
+        constraints = shared[key]
+        if constraints is None:
+            continue
+        equalities, inequalities = constraints
+        independent = [form for each in problem.statements for form in _independent(each, problem, layout, way)]
+        context = problem.statements[0].domain.get_ctx()
+        values = _lexicographic_minimum(context, layout.count, equalities, inequalities + independent)
+        if values is not None:
+            return layout.read(values)
+    return None
+
+
+def _ways(problem: RowProblem) -> Iterator[_Independence]:
+    yield _Independence(1, each=True, only=None, signed=False)
+    yield _Independence(-1, each=True, only=None, signed=False)
+    most = max((each.depth - len(problem.rows[each.name]) for each in problem.statements), default=0)
+    for only in range(most):
+        for sign in (1, -1):
+            yield _Independence(sign, each=False, only=only, signed=True)
+    yield _Independence(1, each=True, only=None, signed=False, bounded=False)
+
+
+class _Layout:
+    """The numbers of the unknowns."""
+
+    def __init__(self, problem: RowProblem, signed: bool) -> None:
+        self.statements = problem.statements
+        self.signed = signed
+        self.total = 0
+        parameters = problem.edges[0].relation.dim(isl.dim_type.param) if problem.edges else 0
+        self.bounds = tuple(range(1, 1 + parameters))
+        self.slack = 1 + parameters
+        self.negatives = self.slack + 1
+        self.first: dict[str, int] = {}
+        number = self.negatives + 1 if signed else self.negatives
+        for each in problem.statements:
+            self.first[each.name] = number
+            number += each.depth * (2 if signed else 1) + 1
+        self.count = number
+
+    def coefficient(self, statement: ScopStatement, index: int) -> Form:
+        """c_index of the statement as a form."""
+        inner_first = statement.depth - 1 - index
+        if self.signed:
+            number = self.first[statement.name] + 2 * inner_first
+            return {number: 1, number + 1: -1}
+        return {self.first[statement.name] + inner_first: 1}
+
+    def constant(self, statement: ScopStatement) -> int:
+        """The number of c_0 of the statement."""
+        return self.first[statement.name] + statement.depth * (2 if self.signed else 1)
+
+    def read(self, values: list[int]) -> dict[str, Row]:
+        """The rows of a solution."""
+        return {
+            each.name: Row(
+                tuple(_value(self.coefficient(each, index), values) for index in range(each.depth)),
+                values[self.constant(each)],
+                0,
+            )
+            for each in self.statements
+        }
+
+
+def _value(form: Form, values: list[int]) -> int:
+    return sum(factor * values[unknown] for unknown, factor in form.items())
+
+
+def _shared_constraints(
+    problem: RowProblem, layout: _Layout, *, strict: frozenset[int], bounded: bool
+) -> tuple[list[Form], list[Form]] | None:
+    """Equalities and inequalities (form >= 0) except independence; None if one is plainly false."""
+    inequalities: list[Form] = []
+    equalities: list[Form] = [{layout.total: -1, **dict.fromkeys(layout.bounds, 1)}]
+    if layout.signed:
+        negatives: Form = {layout.negatives: -1}
+        for each in problem.statements:
+            for index in range(each.depth):
+                for unknown, factor in layout.coefficient(each, index).items():
+                    inequalities.append({unknown: -1, CONSTANT: SIGNED_MAGNITUDE})
+                    if factor < 0:
+                        negatives[unknown] = 1
+        equalities.append(negatives)
+    by_name = {each.name: each for each in problem.statements}
+    seen: set[frozenset[tuple[int, int]]] = set()
+    for number, edge in enumerate(problem.edges):
+        source, target = (by_name[end] for end in edge.ends)
+        least = 1 if number in strict else 0
+        for row in _cone(edge):
+            difference = _difference(row, source, target, layout)
+            forms = [_legal(difference, row, least)]
+            if bounded:
+                forms.append(_bounding(difference, row, layout))
+            for form in forms:
+                key = frozenset(form.items())
+                if key in seen:
+                    continue
+                seen.add(key)
+                if set(form) <= {CONSTANT}:
+                    value = form.get(CONSTANT, 0)
+                    if value < 0 or (row.equality and value):
+                        return None
+                    continue
+                (equalities if row.equality else inequalities).append(form)
+    return equalities, inequalities
+
+
+def _legal(difference: Form, row: ConeRow, least: int) -> Form:
+    """(3.16), or (4.1) with `least` = 1: the cone's row at phi_T(t) - phi_S(s) - least."""
+    form = dict(difference)
+    _add(form, {CONSTANT: 1}, -least * row.constant)
+    return _cleaned(form)
+
+
+def _bounding(difference: Form, row: ConeRow, layout: _Layout) -> Form:
+    """The cone's row at u . p + w - (phi_T(t) - phi_S(s))."""
+    form = {unknown: -factor for unknown, factor in difference.items()}
+    _add(form, {layout.slack: 1}, row.constant)
+    for unknown, factor in zip(layout.bounds, row.parameters, strict=True):
+        _add(form, {unknown: 1}, factor)
+    return _cleaned(form)
+
+
+def _difference(row: ConeRow, source: ScopStatement, target: ScopStatement, layout: _Layout) -> Form:
+    """The cone's row at phi_T(t) - phi_S(s)."""
+    form: Form = {}
+    for index, factor in enumerate(signed(target, row.target)):
+        if factor:
+            _add(form, layout.coefficient(target, index), factor)
+    for index, factor in enumerate(signed(source, row.source)):
+        if factor:
+            _add(form, layout.coefficient(source, index), -factor)
+    _add(form, {layout.constant(target): 1}, row.constant)
+    _add(form, {layout.constant(source): 1}, -row.constant)
+    return form
+
+
+def _add(form: Form, summand: Form, factor: int) -> None:
+    for unknown, value in summand.items():
+        form[unknown] = form.get(unknown, 0) + factor * value
+
+
+def _cleaned(form: Form) -> Form:
+    return {unknown: factor for unknown, factor in form.items() if factor}
+
+
+def _independent(statement: ScopStatement, problem: RowProblem, layout: _Layout, way: _Independence) -> list[Form]:
+    """r . h constraints of a statement, r a row of its orthogonal complement (step 16)."""
+    complement = orthogonal_complement(problem.rows[statement.name], statement.depth)
+    if not complement:
+        return []
+    products = []
+    for vector in complement:
+        product: Form = {}
+        for index, factor in enumerate(vector):
+            _add(product, layout.coefficient(statement, index), way.sign * factor)
+        products.append(_cleaned(product))
+    forms = list(products) if way.each else []
+    chosen = products if way.only is None else [products[way.only % len(products)]]
+    total: Form = {CONSTANT: -1}
+    for product in chosen:
+        _add(total, product, 1)
+    return [*forms, _cleaned(total)]
+
+
+#: isl's integer programs take long over great factors, which no operation limit counts: those
+#: beyond _GREAT are allowed as long as unknowns x constraints x the greatest factor stays below
+#: _MOST_WORK, about a second. Where there are more than _FEW_UNKNOWNS, less does: Yee's grid of 15
+#: x 17 x 13 has 40, 692 and 15 (loops that are too short to be lifted), took 6 s for its first row,
+#: and its second never ended.
+_GREAT, _MOST_WORK = 64, 2**20
+_GREAT_AMONG_MANY, _MOST_WORK_AMONG_MANY = 8, 2**18
+_MOST_UNKNOWNS = 160
+_FEW_UNKNOWNS = 32
+
+
+def _lexicographic_minimum(
+    context: isl.Context, unknowns: int, equalities: list[Form], inequalities: list[Form]
+) -> list[int] | None:
+    """The least integer point of { x >= 0 : equalities = 0, inequalities >= 0 }, or None where
+    there is none."""
+    if unknowns > _MOST_UNKNOWNS:
+        raise OperationLimitError(f"isl was not asked for hyperplanes with more than {_MOST_UNKNOWNS} unknown factors.")
+    greatest = max((abs(factor) for form in (*equalities, *inequalities) for factor in form.values()), default=0)
+    many = unknowns > _FEW_UNKNOWNS
+    great, most = (_GREAT_AMONG_MANY, _MOST_WORK_AMONG_MANY) if many else (_GREAT, _MOST_WORK)
+    if greatest > great and unknowns * (len(equalities) + len(inequalities)) * greatest > most:
+        raise OperationLimitError(f"isl was not asked for hyperplanes with factors up to {greatest}.")
+    rows = [_matrix_row(form, unknowns, kind) for kind, forms in ((0, equalities), (1, inequalities)) for form in forms]
+    # isl reads PolyLib's matrices; islpy's own copy the whole matrix for every element that is set.
+    text = f"{len(rows)} {unknowns + 2}\n" + "\n".join(rows)
+    constrained = isl.BasicSet.read_from_str(context, text)
+    polyhedron = constrained.intersect(isl.BasicSet.positive_orthant(constrained.get_space()))
+    if polyhedron.is_empty():
+        return None
+    if not many:
+        point = polyhedron.lexmin().sample_point()
+        return [point.get_coordinate_val(isl.dim_type.set, index).to_python() for index in range(unknowns)]
+    # One unknown after another: where there are many, isl's lexmin has been seen to take for ever
+    # and this no time.
+    least = isl.Set.from_basic_set(polyhedron)
+    values = []
+    for unknown in range(unknowns):
+        value = least.dim_min_val(unknown)
+        least = least.fix_val(isl.dim_type.set, unknown, value)
+        values.append(int(value.to_python()))
+    return values
+
+
+def _matrix_row(form: Form, unknowns: int, kind: int) -> str:
+    """A row of PolyLib's constraint matrix: 0 (= 0) or 1 (>= 0), the factors, the constant."""
+    cells = ["0"] * (unknowns + 1)
+    for unknown, factor in form.items():
+        cells[unknown] = str(factor)
+    return f"{kind} {' '.join(cells)}"
+
+
+# -- Farkas' lemma
+
+PIECES = 12
+"""The greatest number of convex pieces of a relation; beyond that, their hull serves."""
+
+
+@dataclass(frozen=True)
+class ConeRow:
+    """constant . c0 + parameters . cp + source . cs + target . ct >= 0, or = 0 where `equality`."""
+
+    equality: bool
+    constant: int
+    parameters: tuple[int, ...]
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+
+
+@once
+def _cone(edge: Dependence) -> tuple[ConeRow, ...]:
+    """The rows of the cone of a dependence { S[s] -> T[t] }, for all convex pieces.
+
+    First drops existential variables, which only enlarges the relation: what holds on the larger
+    one holds on the dependence.
+    """
+    pieces = edge.relation.coalesce().get_basic_maps()
+    if len(pieces) > PIECES:
+        pieces = [edge.relation.remove_divs().simple_hull()]
+    rows: dict[ConeRow, None] = {}
+    for piece in pieces:
+        for row in _piece_rows(piece.remove_divs()):
+            rows.setdefault(row)
+    return tuple(rows)
+
+
+def _piece_rows(piece: isl.BasicMap) -> list[ConeRow]:
+    parameters = piece.dim(isl.dim_type.param)
+    sources = piece.dim(isl.dim_type.in_)
+    dual = piece.wrap().coefficients()
+    rows = []
+    for constraint in dual.get_constraints():
+        values = [
+            constraint.get_coefficient_val(isl.dim_type.set, index).to_python()
+            for index in range(dual.dim(isl.dim_type.set))
+        ]
+        before_target = 1 + parameters + sources
+        rows.append(
+            ConeRow(
+                constraint.is_equality(),
+                values[0],
+                tuple(values[1 : 1 + parameters]),
+                tuple(values[1 + parameters : before_target]),
+                tuple(values[before_target:]),
+            )
+        )
+    return rows

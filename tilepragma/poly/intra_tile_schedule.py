@@ -12,18 +12,23 @@ from collections.abc import Iterable, Mapping
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.adjacency import moves, stays_within, step_by, strided
+from tilepragma.poly.adjacency import Vector, moves, stays_within, step_along, strided
 from tilepragma.poly.bands import Band
-from tilepragma.poly.linear_independence import orthogonal_complement, rank
-from tilepragma.poly.program import Program
-from tilepragma.poly.program_model import ProgramDependence, ProgramStatement
+from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.register_bands import updates_repeatedly
-from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
+from tilepragma.poly.schedule import (
+    Matrix,
+    Row,
+    StatementSchedule,
+    original_schedule,
+    orthogonal_complement,
+    rank,
+    unit,
+)
+from tilepragma.poly.scop import Scop, ScopStatement
 
 Order = Mapping[str, tuple[Row, ...]]
 """The rows in whose lexicographic order each statement's points run; equally many for each."""
-
-Vector = tuple[int, ...]
 
 
 @dataclass(frozen=True, order=True)
@@ -67,14 +72,14 @@ def original_order(part: Band) -> Order:
     return {each.statement.name: each.rows for each in kept.statements}
 
 
-def intra_tile_order(part: Band, dependences: Iterable[ProgramDependence]) -> IntraTileSchedule:
+def intra_tile_order(part: Band, dependences: Iterable[Dependence]) -> IntraTileSchedule:
     """The intra-tile schedule for tiles along any rows."""
     leading = _deepest(part)
     depth = max((each.statement.depth for each in leading), default=0)
     if not depth:
         return IntraTileSchedule(original_order(part))
     moved = [each.statement for each in leading]
-    inside = [each for each in dependences if each.source == each.target]
+    inside = [each for each in dependences if each.ends[0] == each.ends[1]]
     as_written = [unit(depth, depth - 1)] * len(leading)
     levels = {level: [_direction(schedule, level) for schedule in leading] for level in _movable(part)}
     same = next((level for level, directions_at in levels.items() if directions_at == as_written), None)
@@ -90,13 +95,13 @@ def intra_tile_order(part: Band, dependences: Iterable[ProgramDependence]) -> In
     return IntraTileSchedule(order, None if waits else innermost, innermost if waits else None, repeating, best)
 
 
-def steps_as_written(program: Program) -> Steps:
+def steps_as_written(scop: Scop, dependences: Iterable[Dependence]) -> Steps:
     """The steps along the innermost loops of the deepest statements, in the program's order."""
-    depth = max((each.depth for each in program.statements), default=0)
-    deepest = [each for each in program.statements if each.depth == depth]
+    depth = max((each.depth for each in scop.statements), default=0)
+    deepest = [each for each in scop.statements if each.depth == depth]
     if not depth:
         return Steps()
-    inside = [each for each in program.dependences if each.source == each.target]
+    inside = [each for each in dependences if each.ends[0] == each.ends[1]]
     return _steps(deepest, inside, [unit(depth, depth - 1)] * len(deepest))
 
 
@@ -106,7 +111,7 @@ def by_strides(part: Band, levels: Iterable[int]) -> tuple[int, ...]:
     def strides(level: int) -> int:
         directions = [(each, _direction(each, level)) for each in _deepest(part)]
         return sum(
-            len(each.statement.accesses if direction is None else strided(each.statement, direction))
+            len(each.statement.references if direction is None else strided(each.statement, direction))
             for each, direction in directions
         )
 
@@ -119,8 +124,8 @@ def _repeats(leading: list[StatementSchedule], level: int) -> bool:
         coefficients = each.rows[level].coefficients
         if sorted(coefficients) != sorted(unit(each.statement.depth, 0)):
             return False
-        step = step_by(each.statement.domain, coefficients)
-        if not all(stays_within(moves(access.relation, step), 0) for access in each.statement.accesses):
+        step = step_along(each.statement, coefficients)
+        if not all(stays_within(moves(access.relation, step), 0) for access in each.statement.references):
             return False
     return True
 
@@ -158,21 +163,21 @@ def _direction(each: StatementSchedule, level: int) -> Vector | None:
     return direction if along > 0 else tuple(-value for value in direction) if along < 0 else None
 
 
-def _steps(leading: list[ProgramStatement], inside: list[ProgramDependence], directions: list[Vector]) -> Steps:
+def _steps(leading: list[ScopStatement], inside: list[Dependence], directions: list[Vector]) -> Steps:
     """The steps of these statements along these directions."""
     strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
         strides += len(strided(each, direction))
         waiting += any(
-            _is_chained(dependence, each, direction) for dependence in inside if dependence.source == each.name
+            _is_chained(dependence, each, direction) for dependence in inside if dependence.ends[0] == each.name
         )
         reloading += updates_repeatedly(each)
     return Steps(strides, waiting, reloading)
 
 
-def _is_chained(dependence: ProgramDependence, statement: ProgramStatement, direction: Vector) -> bool:
+def _is_chained(dependence: Dependence, statement: ScopStatement, direction: Vector) -> bool:
     """Whether instances depend on { S[i] -> S[i + direction] } throughout, not only on a line."""
-    pairs = dependence.relation & step_by(statement.domain, direction)
+    pairs = dependence.relation & step_along(statement, direction)
     return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)
 
 

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.program_model import ProgramStatement
+from tilepragma.poly.affine import whole_number
+from tilepragma.poly.scop import ScopStatement
 
 LEAST_EXTENT = 24
 """Smaller ends of loops stay numbers: such loops are short, and subscripts have such offsets."""
@@ -56,7 +57,7 @@ class Extents:
         return place, times if number > 0 else -times
 
 
-def extents_of(statements: Iterable[ProgramStatement]) -> Extents:
+def extents_of(statements: Iterable[ScopStatement]) -> Extents:
     """The numeric ends of domains, for all parameters; of close numbers the greatest, so that
     distances stay below it, as those of a loop with a symbolic end do.
     """
@@ -100,8 +101,7 @@ def _lifted_piece(piece: isl.BasicMap, extents: Extents, first: int) -> isl.Basi
         if nearest is not None:
             place, times = nearest
             aff = aff.set_coefficient_val(_PARAM, first + place, times)
-            # Numbers may be beyond 64 bits.
-            aff = aff.add_constant_val(isl.Val.read_from_str(aff.get_ctx(), str(-times * extents.numbers[place])))
+            aff = aff.add_constant_val(whole_number(aff.get_ctx(), -times * extents.numbers[place]))
         make = isl.Constraint.equality_from_aff if constraint.is_equality() else isl.Constraint.inequality_from_aff
         result = result.add_constraint(make(aff))
     return result.unwrap()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.adjacency import Vector, only_move, step_by, strided
-from tilepragma.poly.program_model import ProgramAccess, ProgramStatement
+from tilepragma.poly.adjacency import Vector, only_move, step_along, strided
 from tilepragma.poly.schedule import StatementSchedule, unit
+from tilepragma.poly.scop import Reference, ScopStatement
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def register_rows(
     return None if update is None else _rows_and_columns(update, distributed) or _rows_alone(update, distributed)
 
 
-def updates_repeatedly(statement: ProgramStatement) -> bool:
+def updates_repeatedly(statement: ScopStatement) -> bool:
     """Whether the statement updates elements repeatedly, a plane's or by serial sums, so that it
     may have register tiles.
     """
@@ -72,8 +72,8 @@ def updates_repeatedly(statement: ProgramStatement) -> bool:
 class _Update:
     """A repeated update: the `directions` of iterations, by row, and how the element `moves`."""
 
-    statement: ProgramStatement
-    target: ProgramAccess
+    statement: ScopStatement
+    target: Reference
     directions: dict[int, Vector]
     moves: dict[int, Vector]
 
@@ -89,7 +89,7 @@ class _Update:
 
     def shared(self, level: int) -> int:
         """The number of other accesses that stay along the row."""
-        others = [access for access in self.statement.accesses if access.relation.dim(isl.dim_type.out)]
+        others = [access for access in self.statement.references if access.relation.dim(isl.dim_type.out)]
         others = [access for access in others if not access.relation.is_equal(self.target.relation)]
         return sum(not any(_move(access, self.statement, self.directions[level]) or (1,)) for access in others)
 
@@ -102,7 +102,7 @@ class _Update:
         if len(self.through) != 1:
             return ()
         places = []
-        for place, access in enumerate(self.statement.accesses):
+        for place, access in enumerate(self.statement.references):
             along, across = (
                 _move(access, self.statement, self.directions[direction]) for direction in (column, self.through[0])
             )
@@ -112,23 +112,23 @@ class _Update:
 
     def alike(self, column: int, packed: frozenset[int]) -> bool:
         """Whether all but the updated element and packed accesses are constant along the column."""
-        others = [access for place, access in enumerate(self.statement.accesses) if place not in packed]
+        others = [access for place, access in enumerate(self.statement.references) if place not in packed]
         others = [access for access in others if not access.relation.is_equal(self.target.relation)]
         moves = [
             _move(access, self.statement, self.directions[column])
             for access in others
             if access.relation.dim(isl.dim_type.out)
         ]
-        return not any(move.write for move in others) and all(move is not None and not any(move) for move in moves)
+        return not any(move.writes for move in others) and all(move is not None and not any(move) for move in moves)
 
     def outside(self, *tile: int) -> tuple[int, ...]:
         """The rows outside the tile that move the element."""
         return tuple(level for level in self.moving if level not in tile)
 
 
-def _update(statement: ProgramStatement, directions: dict[int, Vector]) -> _Update | None:
+def _update(statement: ScopStatement, directions: dict[int, Vector]) -> _Update | None:
     """The statement's repeated update; None without one, or where its moves are unknown."""
-    target = _updated(statement.accesses)
+    target = _updated(statement.references)
     if target is None:
         return None
     moves: dict[int, Vector] = {}
@@ -154,20 +154,20 @@ def _rows_and_columns(update: _Update, distributed: int | None) -> RegisterRows 
     outside, packed = update.outside(row, column), update.strides(column)
     if packed and len(update.through) > 1:
         return None
-    if not all(_can_be_packed(update, update.statement.accesses[place], (row, *outside)) for place in packed):
+    if not all(_can_be_packed(update, update.statement.references[place], (row, *outside)) for place in packed):
         return None
     crossing = tuple(
         place
         for place in update.crossing(column)
-        if _can_be_packed(update, update.statement.accesses[place], (row, *outside))
+        if _can_be_packed(update, update.statement.references[place], (row, *outside))
     )
     alike = update.alike(column, frozenset((*packed, *crossing)))
-    return RegisterRows(update.target.array, row, column, update.through, outside, packed, crossing, alike)
+    return RegisterRows(update.target.object.name, row, column, update.through, outside, packed, crossing, alike)
 
 
-def _can_be_packed(update: _Update, access: ProgramAccess, still: tuple[int, ...]) -> bool:
+def _can_be_packed(update: _Update, access: Reference, still: tuple[int, ...]) -> bool:
     """Whether tiles below each other read the same elements: the access stays along these rows."""
-    if access.array == update.target.array or access.write or not access.exact:
+    if access.object == update.target.object or access.writes or not access.certain:
         return False
     steps = [_move(access, update.statement, update.directions[level]) for level in still]
     return all(step is not None and not any(step) for step in steps)
@@ -175,12 +175,12 @@ def _can_be_packed(update: _Update, access: ProgramAccess, still: tuple[int, ...
 
 def _rows_alone(update: _Update, distributed: int | None) -> RegisterRows | None:
     """A few serial floating-point sums at a time, in unit-stride loops that no vectors cross."""
-    if not update.target.floating or update.strides(update.through[-1]):
+    if not update.target.is_floating or update.strides(update.through[-1]):
         return None
     if not all(update.strides(level) for level in update.moving):
         return None
     row = max(update.moving, key=lambda level: (update.shared(level), level != distributed, level))
-    return RegisterRows(update.target.array, row, None, update.through, update.outside(row))
+    return RegisterRows(update.target.object.name, row, None, update.through, update.outside(row))
 
 
 def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
@@ -189,21 +189,21 @@ def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
     return row.constant == 0 and sorted(row.coefficients) == sorted(unit(each.statement.depth, 0))
 
 
-def _updated(accesses: tuple[ProgramAccess, ...]) -> ProgramAccess | None:
+def _updated(accesses: tuple[Reference, ...]) -> Reference | None:
     """The element that the statement reads and writes, of known place."""
-    writes = [access for access in accesses if access.write]
-    if len({write.array for write in writes}) != 1:
+    writes = [access for access in accesses if access.writes]
+    if len({write.object.name for write in writes}) != 1:
         return None
     target, *others = writes
-    if not all(write.exact and write.relation.is_equal(target.relation) for write in (target, *others)):
+    if not all(write.certain and write.relation.is_equal(target.relation) for write in (target, *others)):
         return None
-    read = any(not access.write and access.relation.is_equal(target.relation) for access in accesses)
+    read = any(not access.writes and access.relation.is_equal(target.relation) for access in accesses)
     return target if read and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
 
 
-def _move(access: ProgramAccess, statement: ProgramStatement, direction: Vector) -> Vector | None:
+def _move(access: Reference, statement: ScopStatement, direction: Vector) -> Vector | None:
     """The constant growth of each subscript along the direction; None where it varies."""
-    return only_move(access.relation, step_by(statement.domain, direction))
+    return only_move(access.relation, step_along(statement, direction))
 
 
 def _is_along(move: Vector) -> bool:

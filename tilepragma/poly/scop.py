@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum
+from functools import cached_property
 
 import islpy as isl
 
@@ -17,8 +18,9 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.loop_tree import Loop, Statement
-from tilepragma.ir.polynomial import Polynomial
+from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.row_strides import row_strides
+from tilepragma.ir.types import ScalarType
 from tilepragma.poly.affine import NotAffine
 
 
@@ -40,6 +42,7 @@ class Reference:
     the accessed member of a record, if any; `whole`: the access covers all of it, or all of the
     element, no part of a part, or of a union. `linear` is { S[i] -> A[e] } of a delinearised array
     whose subscript e is affine too: two such accesses meet only where both relations do.
+    `same_part`: all references to the object mean the same part of its elements.
     """
 
     object: DataObject
@@ -50,11 +53,24 @@ class Reference:
     range: SourceRange
     linear: isl.Map | None = None
     whole: bool = True
+    same_part: bool = True
 
     @property
     def writes(self) -> bool:
         """Whether the access may write."""
         return self.kind is not AccessKind.READ
+
+    @property
+    def certain(self) -> bool:
+        """Whether each instance accesses what the relation says, and the relation tells apart what
+        all references to the object access.
+        """
+        return self.exact and self.same_part
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether the element is a floating-point number, whose sums keep their order."""
+        return isinstance(self.object.element, ScalarType) and self.object.element.is_floating
 
     @property
     def is_global(self) -> bool:
@@ -83,6 +99,45 @@ class ScopStatement:
     node: Statement = field(compare=False)
     parts: tuple[ScopStatement, ...] = ()
 
+    @property
+    def depth(self) -> int:
+        """How many loops surround it."""
+        return len(self.loops)
+
+    @property
+    def iterators(self) -> tuple[str, ...]:
+        """The names of the iterators."""
+        return tuple(loop.iterator.name for loop in self.loops)
+
+    @property
+    def signs(self) -> tuple[int, ...]:
+        """For each loop 1 or, where it counts down, -1: ±i grow in the order of execution."""
+        return tuple(-1 if loop.decreasing else 1 for loop in self.loops)
+
+    @cached_property
+    def position(self) -> tuple[int, ...]:
+        """The constants c_0, …, c_n of the schedule. Two statements share their first k loops where
+        their first k constants are equal.
+        """
+        return tuple(
+            int(self.schedule.plain_get_val_if_fixed(isl.dim_type.out, 2 * level).to_python())
+            for level in range(self.depth + 1)
+        )
+
+    @property
+    def elements_read(self) -> int:
+        """How many of its references read elements of arrays."""
+        return sum(not each.writes and each.relation.dim(isl.dim_type.out) > 0 for each in self.references)
+
+    def shared_loops(self, other: ScopStatement) -> int:
+        """How many of the outermost loops are the same loop in the text of both."""
+        count = 0
+        for mine, theirs in zip(self.position[: self.depth], other.position[: other.depth], strict=False):
+            if mine != theirs:
+                break
+            count += 1
+        return count
+
 
 @dataclass(frozen=True)
 class Scop:
@@ -106,6 +161,11 @@ class Scop:
     def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
         """The strides of an array that this Scop or the plan delinearises; empty for others."""
         return row_strides(object_)[:-1] if object_.rows_in is not None else self.layouts.get(object_, ())
+
+
+def step_of(loop: Loop) -> int | None:
+    """The loop's constant step other than 0, else None."""
+    return polynomial(loop.step).constant or None
 
 
 def apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...], ...]:

@@ -8,15 +8,24 @@ The first component of each half is sequential, all others are parallel: wavefro
 tile, wavefronts of tiles between tiles. Where one row of the band orders all that a tile must order
 (Theorem 4.1), Theta_S is that row alone: the wavefronts are balanced. Rows that carry nothing stay
 out of the sum of (3.17), which keeps their parallelism free of synchronisation.
+
+A sequential loop over e_1, Theta_S phi's first component, writes the points of a tile:
+
+    { S[i] -> [outer rows, e_1, rows of the part] }
+
+Points of one e_1 run in parallel, in groups of statements with barriers between (Figure 4.7).
 """
 
 from __future__ import annotations
 
-import islpy as isl
+from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.program_model import ProgramDependence, ordering
-from tilepragma.poly.schedule import Matrix, Row, Schedule, StatementSchedule, affine_map, unit
+from tilepragma.poly.adjacency import Cost, by_transactions, transactions
+from tilepragma.poly.bands import Band
+from tilepragma.poly.concurrent_start import ConcurrentStart
+from tilepragma.poly.dependences import Dependence, within
+from tilepragma.poly.schedule import Matrix, Row, Schedule, StatementSchedule, carries, tied, unit
 from tilepragma.poly.strongly_connected import strongly_connected
 
 
@@ -39,15 +48,6 @@ class BandWavefronts:
     order: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class _Edge:
-    """The pairs { S[i] -> T[i'] } of a dependence that the rows before the band leave to it."""
-
-    source: str
-    target: str
-    relation: isl.Map
-
-
 def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matrix:
     """Theta of (3.17): the sum of the `carrying` rows (from 0; None: all), then the other rows.
 
@@ -60,7 +60,7 @@ def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matr
     return (first, *(unit(rows, index) for index in range(rows) if index != summed[0]))
 
 
-def band_wavefronts(schedule: Schedule, dependences: tuple[ProgramDependence, ...]) -> tuple[BandWavefronts, ...]:
+def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[BandWavefronts, ...]:
     """The wavefronts of each band, for one iteration of the rows before it; outer bands first.
 
     The schedule is one of Algorithm 4.1 for these dependences: its bands are tilable (Theorem 3.3).
@@ -73,79 +73,46 @@ def band_wavefronts(schedule: Schedule, dependences: tuple[ProgramDependence, ..
     return tuple(_wavefronts(schedule, dependences, band) for band in bands)
 
 
-def _wavefronts(schedule: Schedule, dependences: tuple[ProgramDependence, ...], band: int) -> BandWavefronts:
+def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: int) -> BandWavefronts:
     members = tuple(each for each in schedule.statements if any(row.band == band for row in each.rows))
     levels = tuple(level for level, row in enumerate(members[0].rows) if row.band == band)
-    edges = _within(members, dependences, levels[0])
-    carrying = tuple(index for index, level in enumerate(levels) if _ordered_by(members, edges, level))
+    names = {each.statement.name for each in members}
+    edges = tied(members, within(dependences, names), range(levels[0]))
+    carrying = tuple(index for index, level in enumerate(levels) if carries(members, edges, level))
     along = _balancing(members, edges, levels, carrying)
     inter = wavefront_matrix(len(levels), carrying)
     intra = inter if along is None else wavefront_matrix(len(levels), (along,) if carrying else ())
-    tied = _tied(members, edges, tuple(levels[index] for index in carrying) if along is None else (levels[along],))
+    left = tied(members, edges, tuple(levels[index] for index in carrying) if along is None else (levels[along],))
     return BandWavefronts(
         levels,
         tuple(each.statement.name for each in members),
         inter,
         intra,
         bool(carrying),
-        _order(members, tied),
+        _order(members, left),
     )
-
-
-def _within(
-    members: tuple[StatementSchedule, ...], dependences: tuple[ProgramDependence, ...], first: int
-) -> list[_Edge]:
-    """The dependences between members with equal rows before the band."""
-    names = {each.statement.name for each in members}
-    inside = [
-        _Edge(each.source, each.target, each.relation)
-        for each in ordering(dependences)
-        if each.source in names and each.target in names
-    ]
-    return _tied(members, inside, tuple(range(first)))
-
-
-def _tied(members: tuple[StatementSchedule, ...], edges: list[_Edge], levels: tuple[int, ...]) -> list[_Edge]:
-    """{ s -> t : the rows of these levels are equal } of each edge that has such pairs."""
-    chosen = {each.statement.name: _levels_map(each, levels) for each in members}
-    left = []
-    for each in edges:
-        relation = each.relation.intersect(chosen[each.source].apply_range(chosen[each.target].reverse()))
-        if not relation.is_empty():
-            left.append(_Edge(each.source, each.target, relation))
-    return left
-
-
-def _ordered_by(members: tuple[StatementSchedule, ...], edges: list[_Edge], level: int) -> bool:
-    """Whether the row at this level differs for some pair of an edge."""
-    chosen = {each.statement.name: _levels_map(each, (level,)) for each in members}
-    return any(
-        not each.relation.is_subset(chosen[each.source].apply_range(chosen[each.target].reverse())) for each in edges
-    )
-
-
-def _levels_map(each: StatementSchedule, levels: tuple[int, ...]) -> isl.Map:
-    rows: tuple[Row, ...] = tuple(each.rows[level] for level in levels)
-    return affine_map(each.statement, rows)
 
 
 def _balancing(
-    members: tuple[StatementSchedule, ...], edges: list[_Edge], levels: tuple[int, ...], carrying: tuple[int, ...]
+    members: tuple[StatementSchedule, ...],
+    edges: tuple[Dependence, ...],
+    levels: tuple[int, ...],
+    carrying: tuple[int, ...],
 ) -> int | None:
     """The first row of the band that leaves no dependences within its wavefronts, (4.1)."""
     statements = tuple(each.statement for each in members)
     for index in carrying or range(len(levels)):
-        tied = [(each.source, each.target) for each in _tied(members, edges, (levels[index],))]
-        self_dependent = any(source == target for source, target in tied)
-        if not self_dependent and len(strongly_connected(statements, tied)) == len(statements):
+        links = [each.ends for each in tied(members, edges, (levels[index],))]
+        self_dependent = any(source == target for source, target in links)
+        if not self_dependent and len(strongly_connected(statements, links)) == len(statements):
             return index
     return None
 
 
-def _order(members: tuple[StatementSchedule, ...], tied: list[_Edge]) -> tuple[tuple[str, ...], ...]:
+def _order(members: tuple[StatementSchedule, ...], left: tuple[Dependence, ...]) -> tuple[tuple[str, ...], ...]:
     """Statements in groups without dependences inside, by the longest chain of dependences."""
     statements = tuple(each.statement for each in members)
-    links = [(each.source, each.target) for each in tied]
+    links = [each.ends for each in left]
     place: dict[str, int] = {}
     for component in strongly_connected(statements, links):
         names = {each.name for each in component}
@@ -154,3 +121,86 @@ def _order(members: tuple[StatementSchedule, ...], tied: list[_Edge]) -> tuple[t
     return tuple(
         tuple(each.name for each in statements if place[each.name] == number) for number in sorted(set(place.values()))
     )
+
+
+@dataclass(frozen=True)
+class IntraTile:
+    """`part` with e_1 as the row at level `outer`, so that its own rows are one level deeper.
+
+    `summed`: the levels, so numbered, of the rows whose sum e_1 is; empty where e_1 is a row that
+    tiles do not have. `parallel`: the parallel levels, with neighbours in memory along the last.
+    `groups`: names of statements that may run in parallel; groups run in sequence.
+    """
+
+    part: Band
+    summed: tuple[int, ...]
+    parallel: tuple[int, ...]
+    groups: tuple[tuple[str, ...], ...]
+
+    @property
+    def level(self) -> int:
+        """The level of e_1."""
+        return self.part.outer
+
+    def of_group(self, names: tuple[str, ...]) -> Band:
+        """The part with only these statements."""
+        return replace(self.part, statements=tuple(e for e in self.part.statements if e.statement.name in names))
+
+
+def intra_tile(part: Band, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()) -> IntraTile:
+    """The intra-tile wavefronts of the part's band; `private` objects are not in global memory."""
+    names = {each.statement.name for each in part.statements}
+    wavefronts = band_wavefronts(Schedule(part.statements), within(dependences, names))
+    wavefront = next(each for each in wavefronts if each.levels == part.band)
+    first = wavefront.intra[0]
+    stepped = tuple(replace(each, rows=_with_sum(each, part, first)) for each in part.statements)
+    summed = tuple(level + 1 for level, factor in zip(part.band, first, strict=True) if factor)
+    band = tuple(level + 1 for level in part.band)
+    parallel = _parallel_levels(stepped, band, summed, private)
+    carrying = tuple(level + 1 for level in part.carrying)
+    shifted = replace(part, statements=stepped, band=band, carrying=carrying)
+    return IntraTile(shifted, summed, parallel, wavefront.order)
+
+
+def concurrent_tile(
+    start: ConcurrentStart, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()
+) -> IntraTile | None:
+    """The same for concurrent start: e_1 is f, which h' replaces; None where points then wait."""
+    tile = intra_tile(start.skewed, dependences, private)
+    replaced = start.pair[0]
+    if tile.summed != (replaced + 1,):
+        return None
+    statements = tuple(
+        replace(each, rows=(*each.rows[: replaced + 1], started.rows[replaced], *each.rows[replaced + 2 :]))
+        for each, started in zip(tile.part.statements, start.part.statements, strict=True)
+    )
+    return replace(tile, part=replace(tile.part, statements=statements), summed=())
+
+
+def _parallel_levels(
+    stepped: tuple[StatementSchedule, ...], band: tuple[int, ...], summed: tuple[int, ...], private: frozenset[str]
+) -> tuple[int, ...]:
+    """The parallel members: all but one of those in e_1's sum, which the others determine. Leaves
+    out the one without which neighbours' accesses take the fewest transactions.
+    """
+    best: tuple[int, ...] = ()
+    least: Cost | None = None
+    for left_out in summed or band[:1]:
+        parallel = tuple(level for level in band if level != left_out)
+        fixed = tuple(level for level in range(len(stepped[0].rows)) if level not in band or level in parallel)
+        ordered = by_transactions(stepped, parallel, fixed, private)
+        cost = transactions(stepped, ordered[-1], fixed, private) if ordered else ()
+        if least is None or cost < least:
+            best, least = ordered, cost
+    return best
+
+
+def _with_sum(each: StatementSchedule, part: Band, factors: tuple[int, ...]) -> tuple[Row, ...]:
+    """The rows with e_1 = factors . (rows of the band) before the part's rows."""
+    rows = [each.rows[level] for level in part.band]
+    coefficients = tuple(
+        sum(factor * row.coefficients[place] for factor, row in zip(factors, rows, strict=True))
+        for place in range(each.statement.depth)
+    )
+    constant = sum(factor * row.constant for factor, row in zip(factors, rows, strict=True))
+    return (*each.rows[: part.outer], Row(coefficients, constant, rows[0].band), *each.rows[part.outer :])

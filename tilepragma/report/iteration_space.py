@@ -15,10 +15,9 @@ import islpy as isl
 from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.dependences import Dependence
-from tilepragma.poly.extraction import step_of
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.schedule import Row
-from tilepragma.poly.scop import ScopStatement
+from tilepragma.poly.scop import ScopStatement, step_of
 from tilepragma.report.nest_analysis import NestAnalysis, at_sizes, parameter_names
 
 #: By the number of loops: the desired iterations of a loop, the most for a user's sizes, and the

@@ -12,14 +12,19 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Function, Loop, Statement
 from tilepragma.ir.traversal import loops_in
-from tilepragma.poly.dependences import Dependence, carried_at, memory_dependences, value_dependences, with_zero
-from tilepragma.poly.extraction import extract_scop, step_of
+from tilepragma.poly.dependences import (
+    Dependence,
+    DependenceKind,
+    carried_at,
+    memory_dependences,
+    value_dependences,
+    with_zero,
+)
+from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.program import program_of
-from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.schedule import Schedule
-from tilepragma.poly.scop import Scop, ScopStatement
+from tilepragma.poly.scop import Scop, ScopStatement, step_of
 from tilepragma.poly.wavefronts import BandWavefronts, band_wavefronts
 
 
@@ -95,10 +100,9 @@ def analyse_nest(
         needed = _needed(values, owned)
         memory = _ordering(memory_dependences(scop), owned, needed)
         values = _ordering(values, owned, needed)
-        program = program_of(scop, values)
-    schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
+    schedule = tiling_hyperplanes(scop.statements, values, COMMUNICATION_MINIMAL)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding wavefronts"):
-        bands = band_wavefronts(schedule, program.dependences)
+        bands = band_wavefronts(schedule, values)
     return NestAnalysis(nest, scop, memory, values, schedule, bands)
 
 

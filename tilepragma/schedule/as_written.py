@@ -150,10 +150,9 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
 def _steps(region: Region) -> Steps | None:
     from tilepragma.poly.intra_tile_schedule import steps_as_written
     from tilepragma.poly.operation_limit import OperationLimitError
-    from tilepragma.poly.program import program_of
 
     try:
-        return steps_as_written(program_of(region.scop, region.dependences))
+        return steps_as_written(region.scop, region.dependences)
     except OperationLimitError:
         return None
 

@@ -205,7 +205,7 @@ def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, constra
 
 def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> ScalarType:
     """The type of the accumulated elements."""
-    references = _source(loops, planned).references
+    references = _source(planned).references
     element = next(
         reference.object.element for reference in references if reference.object.name == rows.array and reference.writes
     )
@@ -213,9 +213,9 @@ def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> Scal
     return element
 
 
-def _source(loops: BandLoops, planned: PlannedBand) -> ScopStatement:
+def _source(planned: PlannedBand) -> ScopStatement:
     (each,) = planned.part.statements
-    return next(statement for statement in loops.code.scop.statements if statement.name == each.statement.name)
+    return each.statement
 
 
 def _with_origin(
@@ -248,7 +248,7 @@ def _panel(
     (each,) = planned.part.statements
     taken = frozenset(loops.names.taken)
     least = 0
-    if tiling.rows.alike and is_harmless(_source(loops, planned).node):
+    if tiling.rows.alike and is_harmless(_source(planned).node):
         least = 1 if loops.vectors.bits >= WIDE_BITS else LEAST_NARROW
     scan = panel_loops(loops.code, each, tiling.box, tile.rows, tile.known, loops.next_index, taken, least)
     if scan is None:
@@ -274,7 +274,7 @@ def _panel(
 def _packed(loops: BandLoops, planned: PlannedBand, tiling: _Tile, place: int, panel: PanelLoops) -> Panel:
     """The panel of an operand: a row for each value of the reduction row, a tile's columns wide."""
     (each,) = planned.part.statements
-    source = _source(loops, planned)
+    source = _source(planned)
     reference = source.references[place]
     access = next(
         node

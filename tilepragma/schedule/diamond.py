@@ -16,7 +16,7 @@ from tilepragma.ir.directives import TemporalTiles
 from tilepragma.lower.band_loops import PlannedBand
 
 if TYPE_CHECKING:
-    from tilepragma.poly.program_model import ProgramDependence
+    from tilepragma.poly.dependences import Dependence
 
 Parts = tuple[PlannedBand, ...]
 
@@ -28,7 +28,7 @@ little.
 
 
 def ways_to_tile(
-    planned: Parts, on_cores: TemporalTiles, on_devices: TemporalTiles, dependences: tuple[ProgramDependence, ...]
+    planned: Parts, on_cores: TemporalTiles, on_devices: TemporalTiles, dependences: tuple[Dependence, ...]
 ) -> Iterator[tuple[Parts, Parts]]:
     """The bands for cores and for devices, best first, the variant without diamonds last."""
     host = planned
@@ -49,16 +49,16 @@ def ways_to_tile(
     yield planned, planned
 
 
-def _concurrent_start(planned: PlannedBand, dependences: tuple[ProgramDependence, ...]) -> PlannedBand:
+def _concurrent_start(planned: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
     from tilepragma.poly.concurrent_start import concurrent_start
 
     start = concurrent_start(planned.part, dependences, planned.points.along)
     return planned if start is None else replace(planned, part=start.part, concurrent=start)
 
 
-def _in_steps(diamond: PlannedBand, skewed: PlannedBand, dependences: tuple[ProgramDependence, ...]) -> PlannedBand:
+def _in_steps(diamond: PlannedBand, skewed: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
     """The band with diamonds run step by step, if points of one step are independent."""
-    from tilepragma.poly.intra_tile import concurrent_tile
+    from tilepragma.poly.wavefronts import concurrent_tile
 
     start = diamond.concurrent
     return skewed if start is None or concurrent_tile(start, dependences) is None else diamond

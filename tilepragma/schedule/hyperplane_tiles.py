@@ -52,12 +52,11 @@ from tilepragma.schedule.wavefront import inner_tiles, wavefront_node
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
-    from tilepragma.poly.band_strips import BandStrip
+    from tilepragma.poly.band_fusion import MappedBand
     from tilepragma.poly.bands import Band, OuterLoop
+    from tilepragma.poly.dependences import Dependence
     from tilepragma.poly.intra_tile_schedule import Steps
-    from tilepragma.poly.program import Program
     from tilepragma.poly.scop import Scop, ScopStatement
-    from tilepragma.poly.tile_fusion import MappedBand
 
 
 def hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
@@ -87,9 +86,7 @@ def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
         planned = apart.planned()
         directive = region.kernel.directive
         ways = tuple(
-            ways_to_tile(
-                planned, directive.host_temporal or directive.temporal, directive.temporal, apart.program.dependences
-            )
+            ways_to_tile(planned, directive.host_temporal or directive.temporal, directive.temporal, apart.dependences)
         )
     answers = (_answer(region, apart, *way) for way in ways[:-1])
     answer = next((answer for answer in answers if isinstance(answer, ScheduleCandidate)), None)
@@ -152,7 +149,7 @@ def _both_trees(
     """The schedule nodes for host and device, and their tile sizes. Raises UnboundedRowError."""
     from tilepragma.lower.band_ast import BandCode
 
-    code = BandCode(apart.scop, apart.program)
+    code = BandCode(apart.scop, apart.dependences)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     vectors = region.kernel.directive.vectors
     nodes = []
@@ -176,7 +173,7 @@ class _Distribution:
     """One way to distribute the region's statements, and its bands."""
 
     scop: Scop
-    program: Program
+    dependences: tuple[Dependence, ...]
     parts: tuple[Band | OuterLoop, ...]
     tied: MacroStatements
     freed: FreedReductions
@@ -203,8 +200,7 @@ class _Distribution:
         parts = tuple(parts_in(self.parts))
         parts += tuple(single for each in parts for single in each.alone)
         return tuple(
-            PlannedBand(each, place, intra_tile_order(each, self.program.dependences))
-            for place, each in enumerate(parts)
+            PlannedBand(each, place, intra_tile_order(each, self.dependences)) for place, each in enumerate(parts)
         )
 
     def steps(self, planned: tuple[PlannedBand, ...]) -> Steps | None:
@@ -213,7 +209,7 @@ class _Distribution:
 
         if any(len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts):
             return None
-        deepest = max((each.depth for each in self.program.statements), default=0)
+        deepest = max((each.depth for each in self.scop.statements), default=0)
         return sum(
             (
                 band.points.steps
@@ -244,22 +240,19 @@ def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = Fa
     """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
     from tilepragma.poly.bands import parallel_parts
     from tilepragma.poly.dependences import memory_dependences
-    from tilepragma.poly.extraction import extract_scop
-    from tilepragma.poly.instance_sets import Movable
+    from tilepragma.poly.extraction import Movable, extract_scop
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-    from tilepragma.poly.program import program_of
 
     scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable(tied.holds))
     private = private_scalars(region, scop)
     freed = freed_reductions(region, scop, private, any_order=any_order)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
-        ordering = (
+        ordering = tuple(
             dependence
             for dependence in memory_dependences(scop)
             if dependence.source.object not in private and not freed.frees(dependence)
         )
-        program = program_of(scop, tuple(ordering))
-        return _Distribution(scop, program, parallel_parts(program.statements, program.dependences), tied, freed)
+        return _Distribution(scop, ordering, parallel_parts(scop.statements, ordering), tied, freed)
 
 
 @dataclass(frozen=True)
@@ -287,19 +280,19 @@ class _TreeBuilder:
                 nodes.append(self._node(apart.pop(0), around))
         return tuple(nodes)
 
-    def _strips(self, apart: list[Band | OuterLoop], around: Around) -> tuple[BandStrip, ...]:
+    def _strips(self, apart: list[Band | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
         """The leading bands that alternate in strips."""
-        from tilepragma.poly.band_strips import band_strips_of
+        from tilepragma.poly.band_fusion import band_strips_of
 
-        return () if around.rows or self.loops.device else band_strips_of(apart, self.loops.code.program.dependences)
+        return () if around.rows or self.loops.device else band_strips_of(apart, self.loops.code.dependences)
 
     def _fused(self, apart: list[Band | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
         """The leading bands to fuse in one host launch: rows with equal bounds, no strips."""
-        from tilepragma.poly.tile_fusion import fusible_bands
+        from tilepragma.poly.band_fusion import fusible_bands
 
         if not self.sharing:
             return ()
-        fused = fusible_bands(apart, self.loops.code.program.dependences)
+        fused = fusible_bands(apart, self.loops.code.dependences)
         same: list[Bounds] = []
         for place, band in enumerate(fused):
             bounds = self.loops.row_range(band.part.statements, band.level, around.rows)
@@ -308,7 +301,7 @@ class _TreeBuilder:
             same.append(bounds)
         return fused[: len(same)] if len(same) > 1 else ()
 
-    def _in_strips(self, rows: tuple[BandStrip, ...]) -> ScheduleNode:
+    def _in_strips(self, rows: tuple[MappedBand, ...]) -> ScheduleNode:
         """The bands alternating in strips of these rows."""
         first = next(row for row in rows if row.distributed)
         base = base_name(first.part.statements, first.level)
@@ -350,8 +343,8 @@ class _TreeBuilder:
 
     def _on_host(self, part: Band, around: Around, strip: RowStrip | None = None) -> ScheduleNode:
         """Map blocks of the first parallel row, in `strip` if given, cyclically to threads."""
+        from tilepragma.poly.band_fusion import MappedBand
         from tilepragma.poly.intra_tile_schedule import by_strides
-        from tilepragma.poly.tile_fusion import MappedBand
 
         mapped = MappedBand(part, by_strides(part, part.parallel)[0])
         return self._in_blocks((mapped,), around, strip)
@@ -404,8 +397,8 @@ class _TreeBuilder:
     def _on_device(self, part: Band, around: Around) -> ScheduleNode:
         """Map single values of up to three parallel rows to workers and gangs."""
         from tilepragma.lower.band_ast import TileConstraint
+        from tilepragma.poly.adjacency import by_transactions
         from tilepragma.poly.intra_tile_schedule import row_order
-        from tilepragma.poly.thread_mapping import by_transactions
 
         every = range(len(part.statements[0].rows))
         ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.code.scop))

@@ -34,7 +34,7 @@ from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.schedule.strategy import Region
 
 if TYPE_CHECKING:
-    from tilepragma.poly.loop_carried_values import Passing
+    from tilepragma.poly.iterator_values import Passing
 
 #: The most statements after splitting; each split makes three of one.
 _MOST_STATEMENTS = 32
@@ -87,7 +87,7 @@ def _loops(region: Region) -> Iterator[Loop]:
 
 def _split(loop: Loop, region: Region) -> _Split | None:
     """The only value of the loop that its statements access again and again; else None."""
-    from tilepragma.poly.loop_carried_values import passing
+    from tilepragma.poly.iterator_values import passing
 
     splits: list[_Split] = []
     for value in dict.fromkeys(_values(loop, region)):

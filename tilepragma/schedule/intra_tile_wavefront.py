@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tilepragma.lower.band_ast import TileConstraint, TileConstraints
     from tilepragma.lower.context import KnownFacts
     from tilepragma.poly.bands import Band
-    from tilepragma.poly.intra_tile import IntraTile
+    from tilepragma.poly.wavefronts import IntraTile
 
 WORKER_DIMENSIONS = 3
 
@@ -89,9 +89,9 @@ def point_wavefronts(
 
 def fronts_of(loops: BandLoops, planned: PlannedBand) -> IntraTile:
     """The wavefronts of points in a tile of the band; along time under concurrent start."""
-    from tilepragma.poly.intra_tile import concurrent_tile, intra_tile
+    from tilepragma.poly.wavefronts import concurrent_tile, intra_tile
 
-    dependences, private = loops.code.program.dependences, private_names(loops.code.scop)
+    dependences, private = loops.code.dependences, private_names(loops.code.scop)
     if planned.concurrent is None:
         return intra_tile(planned.part, dependences, private)
     schedule = concurrent_tile(planned.concurrent, dependences, private)

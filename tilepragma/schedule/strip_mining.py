@@ -70,7 +70,7 @@ class Strips:
         return (PlannedHostLoop(around, tuple(bounds.step(launch) for launch in launches)),)
 
     def _share(self, loop: Loop, launches: Sequence[PlannedLaunch]) -> bool:
-        from tilepragma.poly.streams import has_shared, streams
+        from tilepragma.poly.band_fusion import has_shared, streams
 
         parts = []
         for launch in launches:

@@ -19,7 +19,7 @@ from tilepragma.lower.band_loops import Around, BandLoops, Bounds, base_name, fl
 from tilepragma.schedule.tree import HostLoopNode
 
 if TYPE_CHECKING:
-    from tilepragma.poly.band_strips import BandStrip
+    from tilepragma.poly.band_fusion import MappedBand
 
 STRIP_BLOCKS = 8
 """Blocks of the first band in a strip: one for each of 8 threads, and they stay in the shared
@@ -48,7 +48,7 @@ class RowStrip:
         lower = first if every.lower == number(0) else maximum((every.lower, first))
         return Bounds(lower, minimum((every.upper, first + number(STRIP_BLOCKS - 1))))
 
-    def around(self, loops: BandLoops, row: BandStrip) -> Around:
+    def around(self, loops: BandLoops, row: MappedBand) -> Around:
         """The context of a band whose strip row is not mapped. Raises OperationLimitError."""
         from tilepragma.lower.band_ast import TileConstraint
 
@@ -57,7 +57,7 @@ class RowStrip:
         return Around((strip,), loops.code.known_tile(row.part.statements, (), strip))
 
 
-def strip_loop(loops: BandLoops, row: BandStrip, size: DataObject) -> tuple[Loop, RowStrip]:
+def strip_loop(loops: BandLoops, row: MappedBand, size: DataObject) -> tuple[Loop, RowStrip]:
     """The host loop over strips of a row. Raises UnboundedRowError, OperationLimitError."""
     every = loops.tile_range(row.part.statements, row.level, size, ())
     iterator = loops.names.scalar(f"{base_name(row.part.statements, row.level)}_strip")

@@ -131,7 +131,7 @@ def _tiled_band(loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...],
     """The tiles as reports show them; their rows are those at `levels`."""
     statements = []
     for each in planned.part.statements:
-        statement, rows = loops.code.user_rows(each)
+        statement, rows = each.statement, each.user_rows
         chosen = [rows[level] for level in levels]
         offsets = tuple(row.constant for row in chosen)
         for part in statement.parts or (statement,):

@@ -55,7 +55,6 @@ from tilepragma.schedule.staged_form import ArrayTiles
 if TYPE_CHECKING:
     from tilepragma.lower.band_ast import TileConstraints
     from tilepragma.poly.schedule import StatementSchedule
-    from tilepragma.poly.scop import ScopStatement
 
 
 #: ptxas doubles a worker's registers for unrolled copies, which halves the number of gangs.
@@ -175,21 +174,20 @@ class _Array:
 
 def _shapes(loops: BandLoops, planned: PlannedBand, tile: TileConstraints) -> tuple[_Shape, ...] | None:
     """The band's statements, if the tile restricts all their rows; None if one has another form."""
-    by_name = {statement.name: statement for statement in loops.code.scop.statements}
     by_level = {constraint.level: constraint for constraint in tile}
     shapes = []
     for each in planned.part.statements:
-        statement = by_name.get(each.statement.name)
-        shape = None if statement is None else _shape(each, statement, by_level)
+        shape = _shape(each, by_level)
         if shape is None:
             return None
         shapes.append(shape)
     return tuple(shapes)
 
 
-def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int, object]) -> _Shape | None:
+def _shape(each: StatementSchedule, tile: Mapping[int, object]) -> _Shape | None:
     from tilepragma.lower.band_ast import TileConstraint
 
+    statement = each.statement
     node = statement.node
     values = [_values(loop) for loop in statement.loops]
     calls = (node for node in walk(node) if isinstance(node, Call) and node.callee is Callee.USER)
@@ -204,7 +202,6 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
     restrictions = [tile.get(level) for level in levels]
     if len(levels) != len(statement.loops):
         return None
-    signs = [-1 if loop.decreasing else 1 for loop in statement.loops]
     bounds = []
     for constraint in restrictions:
         if not isinstance(constraint, TileConstraint):
@@ -213,10 +210,7 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
         bounds.append(
             _Bounds(first, first if constraint.size is None else first + polynomial(constraint.size) - number(1))
         )
-    rows = tuple(
-        tuple(sign * value for sign, value in zip(signs, each.rows[level].coefficients, strict=True))
-        for level in levels
-    )
+    rows = tuple(each.user_rows[level].coefficients for level in levels)
     constants = tuple(each.rows[level].constant for level in levels)
     known = tuple(value for value in values if value is not None)
     return _Shape(node, statement.loops, known, rows, constants, tuple(bounds))
@@ -249,7 +243,7 @@ def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_
 
 
 def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
-    from tilepragma.poly.linear_independence import integral_inverse
+    from tilepragma.poly.schedule import integral_inverse
 
     if object_.storage is not Storage.CONTIGUOUS or not isinstance(object_.element, ScalarType) or object_.volatile:
         return None

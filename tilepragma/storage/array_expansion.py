@@ -36,9 +36,8 @@ from tilepragma.ir.loop_tree import Block, Loop, Statement
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
-from tilepragma.poly.dependence_graph import Carried
+from tilepragma.poly.dependences import Carried, DependenceKind
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import Scop
 from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
 from tilepragma.schedule.macro_statements import written_scalars

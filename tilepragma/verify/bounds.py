@@ -20,9 +20,8 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope
 from tilepragma.ir.types import RecordType
 from tilepragma.poly.affine import Frame, NotAffineError, affine
-from tilepragma.poly.dependences import Dependence
+from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.footprints import overwrites
-from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import AccessKind, Reference, Scop
 from tilepragma.verify.delinearised_rows import beyond_section, half_open
 from tilepragma.verify.flat_indices import in_one_dimension, leaving_rows

@@ -35,9 +35,19 @@ from tilepragma.ir.loop_tree import (
     TileNest,
 )
 from tilepragma.ir.traversal import workers_meet
-from tilepragma.poly.affine import Frame, NotAffineError, affine, constant_value, whole_number
+from tilepragma.poly.affine import (
+    Frame,
+    NotAffineError,
+    Quotient,
+    affine,
+    bounded,
+    constant_value,
+    greatest,
+    least,
+    satisfying,
+    whole_number,
+)
 from tilepragma.poly.extraction import declare
-from tilepragma.poly.extrema import Quotient, bounded, greatest, least, satisfying
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.poly.affine import Frame, NotAffineError
-from tilepragma.poly.dependences import Dependence, together
-from tilepragma.poly.program_model import DependenceKind
+from tilepragma.poly.dependences import Dependence, DependenceKind, together
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 from tilepragma.verify.bounds import HeldArray, lies_between, lies_in_section
 from tilepragma.verify.execution_order import by_two_workers, out_of_order

@@ -134,7 +134,7 @@ def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
     """The final values of iterators must be what the last of their loops leaves."""
     for value in plan.final_values:
         if isinstance(value, LastValue):
-            from tilepragma.poly.live_out_iterators import LoopEnd, is_loop_end
+            from tilepragma.poly.iterator_values import LoopEnd, is_loop_end
             from tilepragma.poly.operation_limit import OperationLimitError
 
             claimed = LoopEnd(value.value, value.condition)

@@ -12,8 +12,7 @@ import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.loop_tree import Declaration
-from tilepragma.poly.dependences import Dependence, carried_at, distances_between, together
-from tilepragma.poly.program_model import DependenceKind
+from tilepragma.poly.dependences import Dependence, DependenceKind, carried_at, distances_between, together
 from tilepragma.poly.scop import Reference
 from tilepragma.poly.tile_legality import Violation
 from tilepragma.verify.execution_order import Broken, out_of_order, text_orders

@@ -24,7 +24,7 @@ from tilepragma.lower.tile_bounds import (
     tile_range,
 )
 from tilepragma.lower.tile_wavefronts import Wavefronts
-from tilepragma.poly.instance_sets import Movable
+from tilepragma.poly.extraction import Movable
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import Scop
 

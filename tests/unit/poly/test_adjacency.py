@@ -20,9 +20,8 @@ from tilepragma.poly.adjacency import (
     worker_step,
 )
 from tilepragma.poly.dependences import memory_dependences
-from tilepragma.poly.program import Program, program_of
-from tilepragma.poly.program_model import ProgramAccess, ProgramStatement
 from tilepragma.poly.schedule import Row, affine_map
+from tilepragma.poly.scop import Reference, Scop, ScopStatement
 
 SQUARE = "0 <= i < N and 0 <= j < N"
 OF_I, OF_J = Row((1, 0), 0, 0), Row((0, 1), 0, 0)
@@ -30,25 +29,24 @@ MV = statement("Q", "i, j", SQUARE, (0, 0, 0), "x[i]", "a[i, j]", "y[j]", "x[i]"
 TMV = statement("T", "i, j", SQUARE, (0, 0, 0), "x[i]", "a[j, i]", "y[j]", "x[i]")
 
 
-def access(of: ProgramStatement, array: str) -> ProgramAccess:
-    return next(one for one in of.accesses if one.array == array)
+def access(of: ScopStatement, array: str) -> Reference:
+    return next(each for each in of.references if each.object.name == array)
 
 
-def dispelled(program: Program, time: Row) -> bool:
+def dispelled(program: Scop, time: Row) -> bool:
     """Whether theta_t(y) - theta_s(x) > 0 for all dependences of the deepest statement on itself."""
     deepest = max(program.statements, key=lambda each: each.depth)
     times = affine_map(deepest, (time,))
-    own = [each for each in program.dependences if each.source == each.target == deepest.name]
+    own = [each for each in memory_dependences(program) if each.ends == (deepest.name, deepest.name)]
     assert own
     return all(times.lex_lt_map(times).intersect(each.relation).is_equal(each.relation) for each in own)
 
 
-def kernel(subscripts: str) -> Program:
-    made = scop(
+def kernel(subscripts: str) -> Scop:
+    return scop(
         "int n, float a[n][n], float x[n], float y[n]",
         f"for (int i = 0; i < n; i++) {{ x[i] = 0; for (int j = 0; j < n; j++) x[i] += a{subscripts} * y[j]; }}",
     )
-    return program_of(made, memory_dependences(made))
 
 
 # -- section 4.3
@@ -107,7 +105,7 @@ def test_blocks_of_workers_nullify_the_constraint() -> None:
 )
 def test_patterns(subscripts: str, along_i: Pattern, along_j: Pattern) -> None:
     made = statement("S", "i, j", SQUARE, (0, 0, 0), f"A[{subscripts}]")
-    relation = made.accesses[0].relation
+    relation = made.references[0].relation
     assert pattern(relation, step_by(made.domain, (1, 0))) == along_i
     assert pattern(relation, step_by(made.domain, (0, 1))) == along_j
 
@@ -116,12 +114,12 @@ def test_scalars_and_statements_without_neighbours_are_one_element_for_all() -> 
     made = statement("S", "i, j", f"{SQUARE} and i = 3", (0, 0, 0), "A[i, j]")
     scalar = isl.Map("[T, N] -> { S[i, j] -> s[] }")
     assert pattern(scalar, step_by(made.domain, (0, 1))) == Pattern(Reach.BROADCAST)
-    assert pattern(made.accesses[0].relation, step_by(made.domain, (1, 0))) == Pattern(Reach.BROADCAST)
+    assert pattern(made.references[0].relation, step_by(made.domain, (1, 0))) == Pattern(Reach.BROADCAST)
 
 
 def test_the_next_worker_has_the_next_iteration_of_a_loop_with_a_step() -> None:
     made = statement("S", "i, j", f"{SQUARE} and i mod 3 = 1", (0, 0, 0), "A[i]", "A[j]", "B[i, j]")
-    of_i, of_j, of_both = (one.relation for one in made.accesses)
+    of_i, of_j, of_both = (one.relation for one in made.references)
     assert pattern(of_i, step_by(made.domain, (1, 0))) == Pattern(Reach.STRIDED, (3,))
     assert pattern(of_j, step_by(made.domain, (0, 1))) == Pattern(Reach.COALESCED)
     assert pattern(of_both, step_by(made.domain, (1, 0))) == Pattern(Reach.STRIDED, (3, 0))
@@ -138,7 +136,7 @@ def test_transactions_of_a_warp() -> None:
     apart = {0: 1, 1: 4, 2: 8, 3: 12, 8: 32, 100: 32, -2: 8}
     for stride, count in apart.items():
         made = statement("S", "i", "0 <= i < N", (0, 0), f"A[{stride}i + 5]")
-        assert pattern(made.accesses[0].relation, step_by(made.domain, (1,))).transactions == count
+        assert pattern(made.references[0].relation, step_by(made.domain, (1,))).transactions == count
     assert Pattern(Reach.STRIDED, (1, 0)).transactions == Pattern(Reach.SCATTERED).transactions == 32
 
 
@@ -147,7 +145,7 @@ def test_workers_along_skewed_rows() -> None:
     # i - 1 in the step t + 1.
     made = statement("S", "t, i", "0 <= t < T and 0 < i < N", (0, 0, 0), "A[i]", "B[t, i]")
     time, skewed = Row((1, 0), 0, 0), Row((1, 1), 0, 0)
-    of_a, of_b = (one.relation for one in made.accesses)
+    of_a, of_b = (one.relation for one in made.references)
     assert pattern(of_a, worker_step(made, (time,), skewed)) == Pattern(Reach.COALESCED)
     assert pattern(of_b, worker_step(made, (time,), skewed)) == Pattern(Reach.COALESCED)
     assert pattern(of_b, worker_step(made, (skewed,), time)) == Pattern(Reach.STRIDED, (1, -1))
@@ -160,7 +158,7 @@ def test_imperfect_nests_and_arrays_indexed_by_hand() -> None:
         "int n, int m, float *a, float *x",
         "for (int i = 0; i < n; i++) { x[2 * i] = 0; for (int j = 0; j < m; j++) x[2 * i] += a[i * m + j]; }",
     )
-    outer, inner = program_of(made, ()).statements
+    outer, inner = made.statements
     assert pattern(access(outer, "x").relation, step_by(outer.domain, (1,))) == Pattern(Reach.STRIDED, (2,))
     assert pattern(access(inner, "a").relation, step_by(inner.domain, (1, 0))) == Pattern(Reach.STRIDED, (1, 0))
     assert pattern(access(inner, "a").relation, step_by(inner.domain, (0, 1))) == Pattern(Reach.COALESCED)
@@ -182,7 +180,7 @@ def test_patterns_are_those_of_enumerated_instances(seed: int) -> None:
         return tuple(f[0] * i + f[1] * j + o for f, o in zip(factors, offsets, strict=True))
 
     for direction in ((1, 0), (0, 1), (1, -1)):
-        found = pattern(made.accesses[0].relation, step_by(made.domain, direction))
+        found = pattern(made.references[0].relation, step_by(made.domain, direction))
         moves = set()
         for i, j in itertools.product(range(extents[0]), range(extents[1])):
             then = (i + direction[0], j + direction[1])
@@ -210,10 +208,10 @@ def test_the_constraints_hold_where_workers_touch_neighbours(seed: int) -> None:
     time, place = Row(tuple(theta), 0, 0), Row(tuple(pi), 0, 0)
     step = worker_step(made, (time,), place)
     assert step is not None
-    along = pattern(made.accesses[0].relation, step)
-    forward = step.apply_domain(made.accesses[0].relation).apply_range(made.accesses[0].relation)
+    along = pattern(made.references[0].relation, step)
+    forward = step.apply_domain(made.references[0].relation).apply_range(made.references[0].relation)
     ahead = not forward.is_empty() and forward.deltas().is_equal(isl.Set("{ A[0, 1] }"))
-    assert is_coalesced(made.accesses[0], made, (time,), place) == (along.reach is Reach.COALESCED and ahead)
+    assert is_coalesced(made.references[0], made, (time,), place) == (along.reach is Reach.COALESCED and ahead)
 
 
 def test_where_nobody_steps_nothing_moves_in_one_way() -> None:

@@ -11,12 +11,11 @@ from tests.support.c_functions import HYPERPLANES, CFunction, c_function
 from tests.support.scops import scop
 from tests.thesis.schedule_legality import untilable
 from tilepragma.poly.bands import SEARCH, Band, BandKind, OuterLoop, parallel_parts, parts_in
-from tilepragma.poly.dependences import memory_dependences
-from tilepragma.poly.intra_tile import intra_tile
+from tilepragma.poly.dependences import Dependence, memory_dependences, within
 from tilepragma.poly.intra_tile_schedule import intra_tile_order
-from tilepragma.poly.program import Program, program_of
-from tilepragma.poly.program_model import ProgramDependence
 from tilepragma.poly.schedule import Schedule
+from tilepragma.poly.scop import Scop
+from tilepragma.poly.wavefronts import intra_tile
 
 GAUSS_SEIDEL, LU, PATHS = (c_function(HYPERPLANES, name) for name in ("sor1d", "lu", "shortest_paths"))
 COLUMN_SUMS = """
@@ -46,17 +45,17 @@ COLOURS = """
 """
 
 
-def program(nest: str | CFunction) -> Program:
+def program(nest: str | CFunction) -> Scop:
     if isinstance(nest, CFunction):
         made = scop(nest.parameters, nest.body)
     else:
         made = scop("int n, int m, double a[n][n], double b[n][n], double c[n][n]", nest)
-    return program_of(made, memory_dependences(made))
+    return made
 
 
 def parts(nest: str | CFunction) -> tuple[Band | OuterLoop, ...]:
     found = program(nest)
-    return parallel_parts(found.statements, found.dependences)
+    return parallel_parts(found.statements, memory_dependences(found))
 
 
 def only(nest: str | CFunction) -> Band:
@@ -65,12 +64,12 @@ def only(nest: str | CFunction) -> Band:
     return found
 
 
-def with_dependences(nest: str | CFunction) -> tuple[Band, tuple[ProgramDependence, ...]]:
+def with_dependences(nest: str | CFunction) -> tuple[Band, tuple[Dependence, ...]]:
     """The only part, and the dependences of its program."""
     made = program(nest)
-    (found,) = parallel_parts(made.statements, made.dependences)
+    (found,) = parallel_parts(made.statements, memory_dependences(made))
     assert isinstance(found, Band)
-    return found, made.dependences
+    return found, memory_dependences(made)
 
 
 def test_gauss_seidel_is_a_wavefront_of_the_skewed_band() -> None:
@@ -122,9 +121,9 @@ def test_time_and_the_colour_skewed_by_it_make_no_wavefronts() -> None:
 @pytest.mark.parametrize("nest", [GAUSS_SEIDEL, LU, COLUMN_SUMS, TWO_NESTS])
 def test_bands_are_tilable(nest: str | CFunction) -> None:
     made = program(nest)
-    for part in parts_in(parallel_parts(made.statements, made.dependences)):
+    for part in parts_in(parallel_parts(made.statements, memory_dependences(made))):
         names = {each.statement.name for each in part.statements}
-        inside = tuple(each for each in made.dependences if {each.source, each.target} <= names)
+        inside = within(memory_dependences(made), names)
         assert untilable(Schedule(part.statements), inside) == ()
 
 
@@ -145,8 +144,8 @@ def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
 
 def test_waiting_for_one_column_is_no_chain() -> None:
     made = program(PATHS)
-    (part,) = parts_in(parallel_parts(made.statements, made.dependences))
-    found = intra_tile_order(part, made.dependences)
+    (part,) = parts_in(parallel_parts(made.statements, memory_dependences(made)))
+    found = intra_tile_order(part, memory_dependences(made))
     assert (found.along, found.chained) == (2, None)
 
 
@@ -169,5 +168,5 @@ def test_a_search_that_gives_up_ends() -> None:
     # What is left in the order of the text has the rows that were stepped through already; it is
     # not stepped through again.
     found = program("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[0][0] += a[i][j];")
-    given_up = parallel_parts(found.statements, found.dependences, replace(SEARCH, operations=1))
+    given_up = parallel_parts(found.statements, memory_dependences(found), replace(SEARCH, operations=1))
     assert {each.kind for each in parts_in(given_up)} == {BandKind.SERIAL}

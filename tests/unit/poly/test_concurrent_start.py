@@ -13,10 +13,10 @@ from tests.thesis.schedule_legality import untilable, violations
 from tilepragma.poly.bands import Band, BandKind, parallel_parts
 from tilepragma.poly.concurrent_start import ConcurrentStart, concurrent_start
 from tilepragma.poly.dependences import memory_dependences
-from tilepragma.poly.intra_tile import concurrent_tile
 from tilepragma.poly.intra_tile_schedule import intra_tile_order
-from tilepragma.poly.program import Program, program_of
 from tilepragma.poly.schedule import Schedule, affine_map
+from tilepragma.poly.scop import Scop
+from tilepragma.poly.wavefronts import concurrent_tile
 
 FIELDS = """
     for (int t = 0; t < m; t++) {
@@ -46,7 +46,7 @@ WAITING_ALONG_J = """
 SYSTOLIC = "for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) a[i][j] = a[i - 1][j] + a[i][j - 1];"
 
 
-def jacobi(dimensions: int, order: int, *, box: bool) -> Program:
+def jacobi(dimensions: int, order: int, *, box: bool) -> Scop:
     """Two half steps over arrays a and b."""
     names = "ijk"[:dimensions]
     offsets = list(itertools.product(range(-order, order + 1), repeat=dimensions))
@@ -62,24 +62,22 @@ def jacobi(dimensions: int, order: int, *, box: bool) -> Program:
 
     shape = "[n]" * dimensions
     body = f"for (int t = 0; t < m; t++) {{ {half('b', 'a')} {half('a', 'b')} }}"
-    made = scop(f"int n, int m, double a{shape}, double b{shape}", body)
-    return program_of(made, memory_dependences(made))
+    return scop(f"int n, int m, double a{shape}, double b{shape}", body)
 
 
-def program(nest: str) -> Program:
-    made = scop("int n, int m, double a[n][n], double b[n][n], double c[n][n]", nest)
-    return program_of(made, memory_dependences(made))
+def program(nest: str) -> Scop:
+    return scop("int n, int m, double a[n][n], double b[n][n], double c[n][n]", nest)
 
 
-def start(made: Program) -> tuple[Band, ConcurrentStart | None]:
+def start(made: Scop) -> tuple[Band, ConcurrentStart | None]:
     """The only part as Algorithm 4.1 leaves it, and what begins together; that is legal and permutable."""
-    (part,) = parallel_parts(made.statements, made.dependences)
+    (part,) = parallel_parts(made.statements, memory_dependences(made))
     assert isinstance(part, Band)
     assert part.kind is BandKind.WAVEFRONT
-    found = concurrent_start(part, made.dependences, intra_tile_order(part, made.dependences).along)
+    found = concurrent_start(part, memory_dependences(made), intra_tile_order(part, memory_dependences(made)).along)
     if found is not None:
-        assert untilable(Schedule(found.part.statements), made.dependences) == ()
-        assert violations(Schedule(found.part.statements), made.dependences) == ()
+        assert untilable(Schedule(found.part.statements), memory_dependences(made)) == ()
+        assert violations(Schedule(found.part.statements), memory_dependences(made)) == ()
     return part, found
 
 
@@ -130,7 +128,7 @@ def test_the_sum_of_the_pair_is_parallel_to_time() -> None:
 def test_what_waits_within_a_time_step_does_not(name: str) -> None:
     function = c_function(HYPERPLANES, name)
     made = scop(function.parameters, function.body)
-    _, found = start(program_of(made, memory_dependences(made)))
+    _, found = start(made)
     assert found is None
 
 
@@ -143,7 +141,7 @@ def test_workers_go_through_a_diamond_by_time() -> None:
     made = jacobi(2, 1, box=False)
     _, found = start(made)
     assert found is not None
-    inside = concurrent_tile(found, made.dependences)
+    inside = concurrent_tile(found, memory_dependences(made))
     assert inside is not None
     assert inside.summed == ()
     assert [each.rows[inside.level].coefficients for each in inside.part.statements] == [(1, 0, 0)] * 2
@@ -158,4 +156,4 @@ def test_rows_that_wait_along_another_dimension_have_no_fronts_of_time() -> None
     made = program(WAITING_ALONG_J)
     _, found = start(made)
     assert found is not None
-    assert concurrent_tile(found, made.dependences) is None
+    assert concurrent_tile(found, memory_dependences(made)) is None

@@ -8,7 +8,7 @@ from tests.support.scops import kernel_of
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, expression
-from tilepragma.poly.constant_rows import Leaving, Rows, constant_rows
+from tilepragma.poly.delinearise import Leaving, Rows, constant_rows
 from tilepragma.poly.extraction import array_subscripts
 
 

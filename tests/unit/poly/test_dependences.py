@@ -14,7 +14,6 @@ from tilepragma.poly.dependences import (
     memory_dependences,
     value_dependences,
 )
-from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import Scop
 
 FIGURE_3_4 = "for (int j = 1; j <= J; j++) for (int i = 1; i <= I; i++) A[i] = 0.5 * (A[i] + A[i+1]);"
@@ -107,13 +106,6 @@ def test_loops_are_classified(body: str, wanted: dict[str, set[str]]) -> None:
 def test_distances_count_iterations_in_execution_order(body: str, wanted: str) -> None:
     texts = {distance_text(one.distances) for one in memory_dependences(scop("int n, double *a", body))}
     assert wanted in texts
-
-
-def test_input_dependences_are_found_on_request() -> None:
-    made = scop("int n, double *a, double *b", "for (int i = 0; i < n; i++) b[i] = a[i] + a[i+1];")
-    found = value_dependences(made, (DependenceKind.INPUT,))
-    assert {distance_text(one.distances) for one in found} == {"(1)"}
-    assert memory_dependences(made) == ()
 
 
 def test_members_of_records_are_apart_and_those_of_unions_are_not() -> None:

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.scops import scop
-from tilepragma.poly.dependences import memory_dependences, value_dependences
-from tilepragma.poly.program_model import DependenceKind
+from tilepragma.poly.dependences import DependenceKind, memory_dependences, value_dependences
 
 Row = tuple[int, int, int]
 

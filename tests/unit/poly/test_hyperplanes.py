@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import islpy as isl
 import pytest
@@ -11,6 +12,7 @@ from tests.support.band_orders import matrix, offsets, shown
 from tests.support.simulated_runs import run, run_as_written
 from tests.support.stencil_programs import (
     BENCHMARKS,
+    distance,
     figure_3_4,
     figure_3_5,
     figure_3_7,
@@ -22,9 +24,10 @@ from tests.support.stencil_programs import (
 )
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.schedule_legality import balanced, untilable, violations
+from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.program_model import DependenceKind, ProgramDependence, ProgramStatement
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule, original_schedule
+from tilepragma.poly.scop import ScopStatement
 
 FLOW, ANTI, OUTPUT = DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT
 
@@ -32,14 +35,14 @@ FLOW, ANTI, OUTPUT = DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OU
 BALANCED = HyperplaneOptions()
 
 
-def given(statement: ProgramStatement, *rows: tuple[int, ...], band: int = 0) -> Schedule:
+def given(statement: ScopStatement, *rows: tuple[int, ...], band: int = 0) -> Schedule:
     """A schedule of one statement by its matrix."""
     return Schedule((StatementSchedule(statement, tuple(Row(row, 0, band) for row in rows)),))
 
 
 def proven(
-    statements: tuple[ProgramStatement, ...], options: HyperplaneOptions = BALANCED
-) -> tuple[Schedule, tuple[ProgramDependence, ...]]:
+    statements: tuple[ScopStatement, ...], options: HyperplaneOptions = BALANCED
+) -> tuple[Schedule, tuple[Dependence, ...]]:
     dependences = value_based_dependences(statements)
     schedule = tiling_hyperplanes(statements, dependences, options)
     assert violations(schedule, dependences) == ()
@@ -57,8 +60,8 @@ def test_table_3_1() -> None:
         (OUTPUT, (1, 0), "1 <= js <= J - 1 and 1 <= it <= I and js + 1 = jt and is = it"),
     }
     assert len(found) == len(table)
-    for kind, distance, polyhedron in table:
-        (match,) = [each for each in found if (each.kind, each.distance) == (kind, distance)]
+    for kind, vector, polyhedron in table:
+        (match,) = [each for each in found if (each.kind, distance(each)) == (kind, vector)]
         text = polyhedron.replace("is", "si")
         assert match.relation.is_equal(isl.Map(f"[J, I] -> {{ S[js, si] -> S[jt, it] : {text} }}"))
 
@@ -87,7 +90,7 @@ def test_hyperplanes_of_figure_4_4() -> None:
 
 def test_eight_dependences_of_figure_4_5() -> None:
     found = value_based_dependences(figure_4_4())
-    assert sorted((each.source, each.target, each.distance) for each in found) == [
+    assert sorted((*each.ends, distance(each)) for each in found) == [
         ("S0", "S0", (1, 0)),
         ("S0", "S1", (0, -1)),
         ("S0", "S1", (0, 0)),
@@ -108,7 +111,7 @@ def test_fusion_of_figure_3_5() -> None:
 def test_figure_3_7_is_not_skewed() -> None:
     (only,) = figure_3_7()
     dependences = value_based_dependences((only,))
-    assert {each.distance for each in dependences} == {(0, 1)}
+    assert {distance(each) for each in dependences} == {(0, 1)}
     schedule, _ = proven((only,), COMMUNICATION_MINIMAL)
     assert matrix(schedule.of("S")) == ((1, 0), (0, 1))
 
@@ -116,7 +119,7 @@ def test_figure_3_7_is_not_skewed() -> None:
 def test_figure_3_8_is_not_tilable_as_written() -> None:
     (only,) = figure_3_8()
     dependences = value_based_dependences((only,))
-    assert {each.distance for each in dependences} == {(1, 1), (1, 0), (1, -1)}
+    assert {distance(each) for each in dependences} == {(1, 1), (1, 0), (1, -1)}
     assert untilable(given(only, (1, 0), (0, 1)), dependences) != ()
 
 
@@ -124,7 +127,7 @@ def test_skew_of_figures_3_10_and_3_11() -> None:
     (only,) = figure_3_10()
     dependences = value_based_dependences((only,))
     skewed = given(only, (1, 1), (0, 1))
-    assert {each.distance for each in dependences} == {(0, 1), (1, 0), (1, 1)}
+    assert {distance(each) for each in dependences} == {(0, 1), (1, 0), (1, 1)}
     assert violations(skewed, dependences) == ()
     image = isl.Map("[N] -> { S[j, i] -> [j + i, i] : 1 <= j, i <= N }").range()
     scanned = isl.Set("[N] -> { [e1, e2] : 2 <= e1 <= N + N and 1 <= e2 <= N and e1 - N <= e2 <= e1 - 1 }")
@@ -138,10 +141,10 @@ def test_figure_3_13_legal_and_illegal_tiling() -> None:
     """
     (only,) = figure_3_4()
     dependences = value_based_dependences((only,))
-    (wrong,) = {each.dependence.distance for each in untilable(given(only, (1, 0), (0, 1)), dependences)}
+    (wrong,) = {distance(each.dependence) for each in untilable(given(only, (1, 0), (0, 1)), dependences)}
     assert wrong == (1, -1)
     assert untilable(given(only, (1, 0), (1, 1)), dependences) == ()
-    assert {each.dependence.distance for each in untilable(given(only, (1, 1), (0, 1)), dependences)} == {(1, -1)}
+    assert {distance(each.dependence) for each in untilable(given(only, (1, 1), (0, 1)), dependences)} == {(1, -1)}
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -168,7 +171,7 @@ def test_a_wrong_schedule_is_seen_by_the_proof_and_by_the_run() -> None:
     (only,) = figure_3_4()
     wrong = given(only, (1, 0), (0, -1))
     sizes = {"J": 3, "I": 4}
-    assert {each.dependence.distance for each in violations(wrong, value_based_dependences((only,)))} == {(0, 1)}
+    assert {distance(each.dependence) for each in violations(wrong, value_based_dependences((only,)))} == {(0, 1)}
     assert run((only,), {"S": wrong.of("S").map}, sizes) != run_as_written((only,), sizes)
 
 
@@ -193,10 +196,9 @@ def test_a_row_with_negative_coefficients_is_found() -> None:
     reads = ("A[j - 1, i + 3]", "A[j, i + 1]")
     backwards = statement("S", "j, m", "0 <= j < N and -N < m <= 0", (0, 0, 0), "A[j, m]", "A[j - 1, m + 1]")
     assert matrix(proven((backwards,))[0].of("S")) == ((1, 0), (1, 1))
-    dependence = ProgramDependence(
-        FLOW, "A", "S", "S", isl.Map("[N] -> { S[j, i] -> S[j, i - 1] : 0 <= j, i < N; S[j, i] -> S[j + 1, i - 3] }")
-    )
     only = statement("S", "j, i", "0 <= j, i < N", (0, 0, 0), "A[j, i]", *reads)
+    given_relation = isl.Map("[N] -> { S[j, i] -> S[j, i - 1] : 0 <= j, i < N; S[j, i] -> S[j + 1, i - 3] }")
+    dependence = replace(value_based_dependences((only,))[0], relation=given_relation)
     schedule = tiling_hyperplanes((only,), (dependence,))
     assert violations(schedule, (dependence,)) == ()
     assert untilable(schedule, (dependence,)) == ()
@@ -222,7 +224,7 @@ def test_at_isls_limit_the_order_of_the_text_is_kept() -> None:
 
 
 def test_the_search_grows_polynomially_with_the_statements() -> None:
-    def chain(length: int) -> tuple[ProgramStatement, ...]:
+    def chain(length: int) -> tuple[ScopStatement, ...]:
         return tuple(
             statement(
                 f"S{n}", "t, i, j", nest("t, i, j"), (0, n, 0, 0), f"A{n}[i, j]", f"A{(n - 1) % length}[i - 1, j]",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
+from tests.support.stencil_programs import scop_statement
 from tilepragma.poly.lifted_extents import Extents, extents_of, lifted
-from tilepragma.poly.program_model import ProgramStatement
+from tilepragma.poly.scop import ScopStatement
 
 
-def statement(domain: str) -> ProgramStatement:
+def statement(domain: str) -> ScopStatement:
     found = isl.Set(domain)
-    return ProgramStatement("S", found, tuple("ij")[: found.dim(isl.dim_type.set)], (0,))
+    iterators = "ij"[: found.dim(isl.dim_type.set)]
+    return scop_statement("S", found, iterators, (0,) * (1 + len(iterators)), ())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.support.scops import scop
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import Block, ForLoop, If, Loop, Statement
 from tilepragma.ir.loop_tree_text import expression_text, statement_text
-from tilepragma.poly.instance_sets import Movable
+from tilepragma.poly.extraction import Movable
 from tilepragma.poly.scop import AccessKind, Scop, ScopStatement
 
 ANY = "int n, double A[n][n], double b[n], int key[n]"

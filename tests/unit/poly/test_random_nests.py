@@ -12,19 +12,20 @@ from tests.support.stencil_programs import statement
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.false_dependences import eliminate_false_dependences
 from tests.thesis.schedule_legality import untilable, violated_orders, violations
+from tilepragma.poly.dependences import within
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.program_model import ProgramStatement
+from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.wavefronts import band_wavefronts
 
 SIZES = {"N": 5}
 RANKS = {"A": 2, "B": 1}
 
 
-def random_program(seed: int) -> tuple[ProgramStatement, ...]:
+def random_program(seed: int) -> tuple[ScopStatement, ...]:
     """One to three statements of one to three loops, triangular bounds, in one nest or several, on two arrays."""
     chance = random.Random(seed)
     fused = chance.random() < 0.6
-    result: list[ProgramStatement] = []
+    result: list[ScopStatement] = []
     for number in range(chance.randint(1, 3)):
         depth = chance.randint(1, 3)
         iterators = "ijk"[:depth]
@@ -67,8 +68,7 @@ def test_random_nests(seed: int) -> None:
         members = [each for each in schedule.statements if each.statement.name in found.statements]
         sizes = (2, 3, 2)[: len(found.levels)]
         times = {each.statement.name: execution_map(each, found, sizes) for each in members}
-        inside = tuple(each for each in dependences if each.source in times and each.target in times)
-        assert violated_orders(times, inside) == ()
+        assert violated_orders(times, within(dependences, times)) == ()
         if len(members) == len(statements):
             before, rows = found.levels[0], len(found.levels)
             parallel = (*range(before + 1, before + rows), *range(before + rows + 2, before + 2 * rows + 1))

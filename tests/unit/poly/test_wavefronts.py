@@ -20,8 +20,8 @@ from tests.support.stencil_programs import (
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.schedule_legality import violated_orders
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
-from tilepragma.poly.program_model import ProgramStatement
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule
+from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.wavefronts import (
     BandWavefronts,
     band_wavefronts,
@@ -29,7 +29,7 @@ from tilepragma.poly.wavefronts import (
 )
 
 
-def rectangles() -> tuple[ProgramStatement, Schedule]:
+def rectangles() -> tuple[ScopStatement, Schedule]:
     (only,) = figure_3_10()
     rows = (Row((1, 0), 0, 0), Row((0, 1), 0, 0))
     return only, Schedule((StatementSchedule(only, rows),))

@@ -10,64 +10,53 @@ import pytest
 from tests.support.band_orders import matrix, offsets
 from tests.support.c_functions import HYPERPLANES, c_function
 from tests.support.scops import scop
+from tests.support.stencil_programs import distance
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.false_dependences import eliminate_false_dependences
 from tests.thesis.schedule_legality import untilable, violations
-from tilepragma.poly import dependences as found_dependences
 from tilepragma.poly.dependences import value_dependences
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
-from tilepragma.poly.program import Program, program_of
 from tilepragma.poly.schedule import Schedule
+from tilepragma.poly.scop import Scop
 from tilepragma.poly.wavefronts import band_wavefronts
 
 
-def times_in_the_scop(program: Program, schedule: Schedule) -> dict[str, isl.Map]:
-    """Phi_S of each statement, { S[i] -> [rows] }, with the Scop's iterators."""
-    return {each.statement.name: program.in_the_scop(each.statement.name, each.map) for each in schedule.statements}
-
-
-def planned(parameters: str, body: str) -> tuple[Program, Schedule, tuple[found_dependences.Dependence, ...]]:
+def planned(parameters: str, body: str) -> tuple[Scop, Schedule]:
     made = scop(parameters, body)
     found = value_dependences(made)
-    program = program_of(made, found)
-    schedule = tiling_hyperplanes(program.statements, program.dependences)
-    assert violations(schedule, program.dependences) == ()
-    assert untilable(schedule, program.dependences) == ()
-    times = times_in_the_scop(program, schedule)
-    for each in found:
-        wrong = times[each.source_statement.name].lex_ge_map(times[each.sink_statement.name])
-        assert wrong.intersect(each.relation).is_empty()
-    return program, schedule, found
+    schedule = tiling_hyperplanes(made.statements, found)
+    assert violations(schedule, found) == ()
+    assert untilable(schedule, found) == ()
+    return made, schedule
 
 
 FIGURE_3_4 = "for (int j = 1; j <= J; j++) for (int i = 1; i <= I; i++) A[i] = 0.5 * (A[i] + A[i + 1]);"
 
 
 def test_figure_3_4_from_c() -> None:
-    program, schedule, _ = planned("int J, int I, double A[I + 2]", FIGURE_3_4)
+    program, schedule = planned("int J, int I, double A[I + 2]", FIGURE_3_4)
     (only,) = schedule.statements
     assert matrix(only) == ((2, 1), (1, 1))
-    minimal = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
+    minimal = tiling_hyperplanes(program.statements, value_dependences(program), COMMUNICATION_MINIMAL)
     assert matrix(minimal.statements[0]) == ((1, 0), (1, 1))
     found = eliminate_false_dependences(program.statements, value_based_dependences(program.statements))
-    assert [each.distance for each in found.hindering] == [(0, 1)]
+    assert [distance(each) for each in found.hindering] == [(0, 1)]
     assert [offsets(each) for each in found.after.statements] == [(0, 0), (0, 1)]
 
 
 def test_a_decreasing_loop_is_reversed_and_back() -> None:
     body = "for (int j = 1; j <= J; j++) for (int i = I; i >= 1; i--) A[i] = 0.5 * (A[i] + A[i - 1]);"
-    program, schedule, _ = planned("int J, int I, double A[I + 2]", body)
+    _, schedule = planned("int J, int I, double A[I + 2]", body)
     (only,) = schedule.statements
     assert matrix(only) == ((2, 1), (1, 1)), "the mirror image of Figure 3.4"
-    times = times_in_the_scop(program, schedule)
-    (shown,) = times.values()
-    mirrored = isl.Map(f"[I, J] -> {{ {only.statement.name}[j, i] -> [2j - i, j - i] }}", context=shown.get_ctx())
-    assert shown.is_equal(mirrored)
+    context = only.statement.domain.get_ctx()
+    mirrored = isl.Map(f"[I, J] -> {{ {only.statement.name}[j, i] -> [2j - i, j - i] }}", context=context)
+    assert only.map.is_equal(mirrored)
 
 
 def test_what_may_not_happen_is_not_copied() -> None:
     body = "for (int j = 1; j <= J; j++) for (int i = 1; i <= I; i++) if (B[i] > 0) A[i] = 0.5 * (A[i] + A[i + 1]);"
-    program, _, _ = planned("int J, int I, double A[I + 2], double B[I + 2]", body)
+    program, _ = planned("int J, int I, double A[I + 2], double B[I + 2]", body)
     found = eliminate_false_dependences(program.statements, value_based_dependences(program.statements))
     assert found.copies == ()
     assert all("is known exactly" in each.reason for each in found.kept)
@@ -101,13 +90,12 @@ KERNELS = {
 
 
 def test_parallelism_without_synchronisation_is_not_skewed_away() -> None:
-    made = scop(*KERNELS["gemm"])
-    program = program_of(made, value_dependences(made))
-    schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
+    program = scop(*KERNELS["gemm"])
+    schedule = tiling_hyperplanes(program.statements, value_dependences(program), COMMUNICATION_MINIMAL)
     scaling, product = schedule.statements
     assert matrix(scaling)[:2] == ((1, 0), (0, 1))
     assert matrix(product) == ((1, 0, 0), (0, 0, 1), (0, 1, 0)), "i, j, k, where the text has i, k, j"
-    (found,) = band_wavefronts(schedule, program.dependences)
+    (found,) = band_wavefronts(schedule, value_dependences(program))
     assert found.inter[0] == (0, 0, 1), "k alone is sequential"
 
 

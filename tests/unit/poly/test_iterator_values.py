@@ -13,7 +13,7 @@ from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.poly.live_out_iterators import is_loop_end, loop_end
+from tilepragma.poly.iterator_values import is_loop_end, loop_end
 
 PYTHON = {"&&": "and", "||": "or", "/": "//"}
 

@@ -1,0 +1,154 @@
+"""If-conversion: control flow that tiles can hold.
+
+Conditions that depend on data move around loops to the statements inside:
+
+    if (mask[i]) for (j …) S;       becomes       for (j …) if (mask[i]) S;
+
+A loop under such a condition cannot be tiled. A condition moves where nothing in the loop changes
+what it reads, and the loop's header can be evaluated whether it holds or not.
+
+Of an iteration's `continue`: the body of a distributed loop becomes `do { … } while (0)`, which
+`continue` leaves. The tiles then decide what runs next: another tile's loop, a guard, or no loop.
+Elsewhere `if (c) continue; rest` becomes `if (!c) rest`: dependences appear under the condition,
+and no loop ends early.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.expressions import Assignment, Binary, Call, Increment, integer, negated
+from tilepragma.ir.loop_tree import Block, Continue, Declaration, Function, If, Kernel, Loop, Statement, While
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.user_tiles.mapping import is_called_independent, top_loops, user_clauses
+from tilepragma.user_tiles.tile_nests import chain_from
+
+
+def with_sunk_conditions(kernel: Kernel) -> Kernel:
+    """The kernel with such conditions moved into the loops; the same object where none moves."""
+    changed = _sunk(kernel.body, kernel.functions)
+    return kernel if changed == kernel.body else dataclasses.replace(kernel, body=changed)
+
+
+def _sunk(block: Block, functions: tuple[Function, ...]) -> Block:
+    statements: list[Statement] = []
+    for statement in block.statements:
+        statements += _inside(statement, functions)
+    inner = (with_blocks(statement, lambda block: _sunk(block, functions)) for statement in statements)
+    return dataclasses.replace(block, statements=tuple(inner))
+
+
+def _inside(statement: Statement, functions: tuple[Function, ...]) -> tuple[Statement, ...]:
+    """The statements under a condition: loops move outside, the condition inside."""
+    if not isinstance(statement, If) or statement.otherwise is not None:
+        return (statement,)
+    parts = tuple(_flat(statement.then))
+    loops = [part for part in parts if isinstance(part, Loop)]
+    if not loops or not _is_invariant(statement, functions) or not all(map(_may_enter, loops)):
+        return (statement,)
+    return tuple(_guarded(part, statement) for part in parts)
+
+
+def _flat(block: Block) -> Iterator[Statement]:
+    for statement in block.statements:
+        if isinstance(statement, Block) and not any(isinstance(part, Declaration) for part in statement.statements):
+            yield from _flat(statement)
+        else:
+            yield statement
+
+
+def _guarded(statement: Statement, by: If) -> Statement:
+    if isinstance(statement, Loop):
+        guarded = If(by.condition, statement.body, None, by.range)
+        return dataclasses.replace(statement, body=Block((guarded,), statement.body.range))
+    return If(by.condition, Block((statement,), by.range), None, by.range)
+
+
+def _is_invariant(statement: If, functions: tuple[Function, ...]) -> bool:
+    """Whether the condition reads arrays, has no effect, and stays the same under it."""
+    if any(isinstance(part, (Assignment, Increment, Call)) for part in walk(statement.condition)):
+        return False
+    if any(isinstance(part, Declaration) for part in _flat(statement.then)):
+        return False
+    written = {use.object for use in uses(statement.then, functions) if use.writes}
+    read = {use.object for use in uses(statement.condition)}
+    return any(object_.rank for object_ in read) and not read & written
+
+
+def _may_enter(loop: Loop) -> bool:
+    """Whether the header can be evaluated under any condition, and the body guarded."""
+    if leaves_early(loop.body) or loop.directive is not None:
+        return False
+    bounds = (loop.lower, loop.upper, loop.step)
+    risky = any(isinstance(part, Binary) and part.operator in ("/", "%") for bound in bounds for part in walk(bound))
+    return not risky and not any(use.object.rank for bound in bounds for use in uses(bound))
+
+
+def with_closed_iterations(kernel: Kernel) -> Kernel:
+    """The kernel with closed bodies of tiled and independent loops; not around tiled loops."""
+    marked = frozenset((*user_clauses(kernel.body), *_called_independent(kernel)))
+    if not any(loop.index in marked and leaves_early(loop.body) for loop in loops_in(kernel.body)):
+        return kernel
+    return dataclasses.replace(kernel, body=_closed_block(kernel.body, marked))
+
+
+def _called_independent(kernel: Kernel) -> Iterator[int]:
+    for statement in kernel.body.statements:
+        for nest in top_loops(statement):
+            yield from (loop.index for loop in chain_from(nest) if is_called_independent(loop, kernel.directive))
+
+
+def _closed_block(block: Block, marked: frozenset[int]) -> Block:
+    return dataclasses.replace(block, statements=tuple(_closed_statement(s, marked) for s in block.statements))
+
+
+def _closed_statement(statement: Statement, marked: frozenset[int]) -> Statement:
+    changed = with_blocks(statement, lambda block: _closed_block(block, marked))
+    if not isinstance(changed, Loop) or changed.index not in marked:
+        return changed
+    if not leaves_early(changed.body) or user_clauses(changed.body):
+        return changed
+    once = While(integer(0), changed.body, True, changed.body.range)
+    return dataclasses.replace(changed, body=Block((once,), changed.body.range))
+
+
+def with_conditions_for_continues(kernel: Kernel) -> Kernel:
+    """The kernel with what follows `if (c) continue;` under the opposite condition."""
+    if not any(isinstance(node, Continue) for node in walk(kernel.body)):
+        return kernel
+    return dataclasses.replace(kernel, body=_conditioned(kernel.body))
+
+
+def _conditioned(block: Block) -> Block:
+    return dataclasses.replace(block, statements=tuple(map(_conditioned_loop, block.statements)))
+
+
+def _conditioned_loop(statement: Statement) -> Statement:
+    changed = with_blocks(statement, _conditioned)
+    if not isinstance(changed, Loop) or not leaves_early(changed.body):
+        return changed
+    body = Block(_after_continues(changed.body.statements), changed.body.range)
+    return dataclasses.replace(changed, body=body)
+
+
+def _after_continues(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The statements, with what follows the first `continue` under the opposite condition."""
+    for place, statement in enumerate(statements):
+        if not isinstance(statement, If) or not _ends_with_continue(statement):
+            continue
+        before = Block(statement.then.statements[:-1], statement.then.range)
+        rest = _after_continues(statements[place + 1 :])
+        otherwise = (*(statement.otherwise.statements if statement.otherwise is not None else ()),)
+        after = Block((*otherwise, Block(rest, statement.range)) if otherwise else rest, statement.range)
+        if before.statements:
+            nested = If(statement.condition, before, after if after.statements else None, statement.range)
+        else:
+            nested = If(negated(statement.condition), after, None, statement.range)
+        return (*statements[:place], nested)
+    return statements
+
+
+def _ends_with_continue(statement: If) -> bool:
+    return bool(statement.then.statements) and isinstance(statement.then.statements[-1], Continue)
