@@ -13,12 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.footprint_boxes import Reals
 from tilepragma.cost.host_nest_work import NestCounter, launch_nest
 from tilepragma.cost.launch_work import LaunchWork, plan_work
 from tilepragma.cost.load_balance import slowest_part
 from tilepragma.cost.model_work import Organisation, slowest_share
-from tilepragma.cost.parameter_batch import Numbers
+from tilepragma.cost.parameter_batch import Numbers, Reals
 from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
 from tilepragma.cost.tile_traffic import is_double, is_of_memory
 from tilepragma.ir.accesses import Use, uses

@@ -6,10 +6,9 @@ import numpy as np
 
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter
-from tilepragma.cost.footprint_boxes import Reals
 from tilepragma.cost.launch_counts import entries_of
 from tilepragma.cost.launch_work import LaunchWork
-from tilepragma.cost.parameter_batch import Numbers
+from tilepragma.cost.parameter_batch import Numbers, Reals
 from tilepragma.cost.tile_work import MappedNest, mapped_nest
 
 #: Sampled launches of each case, iterations of the mapped loop, and iterations of each loop inside;

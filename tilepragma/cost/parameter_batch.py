@@ -30,6 +30,7 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.traversal import walk
 
 Numbers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
 
 #: A leaf, identified by the source positions of its statements.
 Leaf = tuple[object, ...]

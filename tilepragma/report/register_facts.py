@@ -56,7 +56,7 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
 
 def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, known: bool) -> str:
     from tilepragma.cost.gang_memory import array_tiles_fit, default_array_tile_bytes, gang_bytes, register_use
-    from tilepragma.model.occupancy import BlockUse, occupancy
+    from tilepragma.model.occupancy import occupancy
 
     use = register_use(plan, launch, gpu)
     first, second, third = workers
@@ -64,7 +64,7 @@ def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, kno
     shared_bytes = gang_bytes(launch, workers, gpu) + (
         default_array_tile_bytes(plan, launch) if array_tiles_fit(plan, launch) else 0
     )
-    occupied = occupancy(gpu, BlockUse(threads, use.registers, shared_bytes))
+    occupied = occupancy(gpu, threads, use.registers, shared_bytes)
     spilled = f"{use.spilled} bytes spilled" if use.spilled else "none spilled"
     gangs = f"gangs of {threads}" if known else f"gangs of {threads} at most"
     share = f"{occupied.share:.0%} of its warps"

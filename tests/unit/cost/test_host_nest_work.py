@@ -11,10 +11,11 @@ import pytest
 from tests.support.plan_runs import StepsRun
 from tests.support.source_plans import plan
 from tests.unit.cost.test_launch_work import planned
-from tilepragma.cost.footprint_boxes import Groups, Reals
+from tilepragma.cost.footprint_boxes import Groups
 from tilepragma.cost.host_nest_work import NestCounter, launch_nest
 from tilepragma.cost.host_prediction import JOINING, TILE_SECONDS, predicted_terms
 from tilepragma.cost.launch_work import plan_work
+from tilepragma.cost.parameter_batch import Reals
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import Target
