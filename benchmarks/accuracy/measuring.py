@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.accuracy.results import Measured, Sample
 from benchmarks.accuracy.subjects import CalibrationTarget, SubjectError
 from tilepragma.cost.host_prediction import predicted_terms
-from tilepragma.cost.launch_work import Uncounted
 from tilepragma.ir.directives import Target
+from tilepragma.ir.evaluation import UncountableError
 from tilepragma.model.device import Processor
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.dispatch_table import sizes_on_hosts
@@ -49,10 +49,11 @@ def random_layouts(subject: CalibrationTarget, count: int, random: Random) -> li
 def terms_of(subject: CalibrationTarget, layouts: Iterable[TileSizes], processor: Processor) -> Terms:
     """The work of layouts, and what it is estimated to take. Raises SubjectError where the model has no ground."""
     columns = np.array(list(layouts), dtype=np.int64).T
-    found = predicted_terms(subject.plan, subject.scalars, dict(zip(subject.names, columns, strict=True)), processor)
-    if isinstance(found, Uncounted):
-        raise SubjectError(f"the model says nothing: {found.reason}")
-    return found
+    sizes = dict(zip(subject.names, columns, strict=True))
+    try:
+        return predicted_terms(subject.plan, subject.scalars, sizes, processor)
+    except UncountableError as reason:
+        raise SubjectError(f"the model says nothing: {reason}") from None
 
 
 def named_layouts(subject: CalibrationTarget, processor: Processor, chooser: Processor | None) -> dict[str, TileSizes]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from tests.support.plan_runs import LaunchRun
 from tilepragma.cost.launch_work import LaunchWork
+from tilepragma.cost.tile_traffic import GangTile, counted_traffic
 from tilepragma.cost.tile_work import Fronts
-from tilepragma.cost.traffic_polynomials import tile_traffic
 
 
 def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
@@ -43,10 +43,9 @@ def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
 
 def _traffic(launch: LaunchWork, case: int) -> dict[tuple[str, bool], int]:
     """Elements of each array that the tile reads and writes."""
-    traffic = tile_traffic(launch.place, launch.tile, {})
-    assert traffic.error == 0
-    elements = {(array.array.name, False): int(array.read[case]) for array in traffic.arrays}
-    elements |= {(array.array.name, True): int(array.written[case]) for array in traffic.arrays}
+    traffic = counted_traffic(GangTile(launch.place, launch.tile.order, {}))
+    elements = {(array.array.name, False): int(array.read[case]) for array in traffic}
+    elements |= {(array.array.name, True): int(array.written[case]) for array in traffic}
     return {key: value for key, value in elements.items() if value}
 
 

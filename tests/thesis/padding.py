@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.model.bank_conflicts import Banks, Reference, element_conflicts
+from tilepragma.model.bank_conflicts import Banks, element_conflicts
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,17 @@ class AccessCost:
 
 
 @dataclass(frozen=True)
-class Often(Reference):
-    """A reference made `times` times for each time that the others are."""
+class Often:
+    """An access to a staged array: from a thread to the next it goes `within` elements along a row
+    and `rows` rows on. It is made `times` times for each time that the others are.
+    """
 
+    within: int
+    rows: int
     times: int = 1
 
 
-def stride(one: Reference, pitch: int) -> int:
+def stride(one: Often, pitch: int) -> int:
     """The elements between neighbours' where rows are `pitch` elements apart."""
     return one.within + one.rows * pitch
 

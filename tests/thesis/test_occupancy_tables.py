@@ -9,7 +9,7 @@ import pytest
 from tests.thesis.occupancy_tables import table_5_1, table_6_3
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
-from tilepragma.model.occupancy import BlockUse, occupancy
+from tilepragma.model.occupancy import occupancy
 
 
 def c1060() -> Gpu:
@@ -103,5 +103,5 @@ def test_units_make_fewer_blocks_than_table_5_1() -> None:
     """The table is the optimist's: what it lets run is never less than what does."""
     device = c1060()
     for threads, registers, shared in itertools.product((32, 96, 160, 512), (1, 10, 21, 40), (16, 1000, 5000)):
-        real = occupancy(device, BlockUse(threads, registers, shared)).blocks
+        real = occupancy(device, threads, registers, shared).blocks
         assert real <= table_5_1(device, threads, registers * threads, shared).blocks

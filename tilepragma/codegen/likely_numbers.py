@@ -12,7 +12,7 @@ from tilepragma.codegen.entry_points import DeviceProgram
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_index
 from tilepragma.codegen.numbering import launch_numbers
-from tilepragma.cost.register_counts import likely_workers
+from tilepragma.cost.gang_workers import likely_workers
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Tile, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan, Launch

@@ -20,11 +20,11 @@ from tilepragma.cost.parameter_batch import (
     Numbers,
     ParameterBatch,
     add,
-    chosen,
     declared_along,
     is_leaf,
     places,
     ragged,
+    samples,
     summed,
 )
 from tilepragma.ir.evaluation import TooManyError, Values
@@ -112,24 +112,19 @@ class Counter:
         if self.samples is None:
             yield from ((index, child, 1) for index, child in self.iterations(loop, batch))
             return
-        lower, step = (batch.evaluation.value(bound) for bound in (loop.lower, loop.step))
         every = batch.all(trips)
-        taken = np.minimum(every, self.samples)
-        for index, place in ragged(taken):
-            first, beyond = place * every[index] // taken[index], (place + 1) * every[index] // taken[index]
-            value = chosen(lower, index) + chosen(step, index) * ((first + beyond - 1) // 2)
-            yield index, batch.at(index, {loop.iterator.name: value}), beyond - first
+        for index, place in ragged(np.minimum(every, self.samples)):
+            middle, repeats = samples(every, self.samples, place, index)
+            yield index, batch.iterations(loop, index, middle), repeats
 
     def iterations(self, loop: Loop, batch: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
         """All iterations in order, in chunks: their cases and batch. Raises UncountableError."""
         trips = batch.all(batch.evaluation.trips(loop))
-        lower, step = (batch.evaluation.value(bound) for bound in (loop.lower, loop.step))
         self.spent += int(trips.sum())
         if self.spent > self.budget:
             raise TooManyError(f"there are more than {self.budget} iterations to go through")
         for index, place in ragged(trips):
-            value = chosen(lower, index) + chosen(step, index) * place
-            yield index, batch.at(index, {loop.iterator.name: value})
+            yield index, batch.iterations(loop, index, place)
 
     def decisive(self, loops: tuple[Loop, ...], body: Block) -> frozenset[str]:
         """The names that decide how often leaves of the loops run."""
@@ -138,13 +133,13 @@ class Counter:
             self._decisive[key] = body, _decisive(body)
         names = set(self._decisive[key][1])
         for loop in loops:
-            names |= _names(_bounds(loop))
+            names |= _names((loop.lower, loop.upper, loop.step))
         return frozenset(names)
 
 
 def branches(node: If, batch: ParameterBatch) -> Iterator[tuple[Block, Numbers]]:
     """The branches that some cases take, with these cases. Raises UncountableError."""
-    holds = np.broadcast_to(batch.evaluation.holds(node.condition), (batch.count,))
+    holds = batch.holds(node.condition)
     for part, taken in ((node.then, holds), (node.otherwise, ~holds)):
         index = np.flatnonzero(taken)
         if part is not None and len(index):
@@ -172,16 +167,12 @@ def _decisive(body: Block) -> frozenset[str]:
     parts: list[Expression] = []
     for node in walk(body):
         if isinstance(node, TileNest):
-            parts += (bound for tiled in node.loops for bound in _bounds(tiled.loop))
+            parts += (bound for tiled in node.loops for bound in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
         elif isinstance(node, Loop):
-            parts += _bounds(node)
+            parts += (node.lower, node.upper, node.step)
         elif isinstance(node, If) and _is_plain(node.condition):
             parts.append(node.condition)
     return names_behind(parts, body)
-
-
-def _bounds(loop: Loop) -> tuple[Expression, ...]:
-    return loop.lower, loop.upper, loop.step
 
 
 def _names(parts: Iterable[Any]) -> set[str]:

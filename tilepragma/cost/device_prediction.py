@@ -20,19 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.block_shapes import gang_workers
+from tilepragma.cost.gang_memory import array_tile_bytes, register_use
+from tilepragma.cost.gang_workers import gang_workers
 from tilepragma.cost.host_nest_work import operators_in
-from tilepragma.cost.host_prediction import is_double
 from tilepragma.cost.launch_counts import ENTRIES, entries_of
-from tilepragma.cost.launch_work import LaunchWork, Uncounted, plan_work
+from tilepragma.cost.launch_work import LaunchWork, plan_work
 from tilepragma.cost.memory_transactions import Step, array_tile_conflicts, neighbour_steps, wasted
 from tilepragma.cost.model_work import LaunchModel, Organisation, launch_model, roofline_demand
 from tilepragma.cost.operation_counts import operations_in
 from tilepragma.cost.parameter_batch import ParameterBatch
-from tilepragma.cost.register_counts import register_use
-from tilepragma.cost.tile_bytes import array_tile_bytes
+from tilepragma.cost.tile_traffic import is_double
 from tilepragma.cost.tile_work import Fronts
-from tilepragma.cost.traffic_polynomials import estimated_traffic
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import Binary, Call, Callee
@@ -67,29 +65,22 @@ BARRIER_CYCLES, WARP_CYCLES = 20.0, 2.0
 OPERATOR, ADDRESS, LINKS, CONDITION_LINKS = 1.0, 5.0, 2.0, 6.0
 
 
-def predicted_on_gpu(
-    plan: KernelPlan, scalars: Mapping[str, int], sizes: Mapping[str, Values], gpu: Gpu
-) -> Terms | Uncounted:
+def predicted_on_gpu(plan: KernelPlan, scalars: Mapping[str, int], sizes: Mapping[str, Values], gpu: Gpu) -> Terms:
     """The time of a plan's device form for these scalars and tile sizes: terms with these NAMES, a
-    row for each layout.
+    row for each layout. Raises UncountableError.
 
     Infinite where a gang's memory or workers exceed a block of the GPU, and where the
     representative tile has no point.
     """
     work = plan_work(plan, scalars, sizes, GPU)
-    if isinstance(work, Uncounted):
-        return work
     arrays = array_bytes(plan, scalars)
     if arrays is None:
-        return Uncounted("the length of a section is not known")
-    seconds = np.zeros((work.cases, len(NAMES)))
-    try:
-        for launch in work.launches:
-            workers = gang_workers(launch.place, plan.counts, scalars, gpu.threads_per_block)
-            registers = register_use(plan, launch.place.launch, gpu).registers
-            seconds += _LaunchTerms(launch, gpu, arrays, workers, registers).seconds()
-    except UncountableError as reason:
-        return Uncounted(str(reason))
+        raise UncountableError("the length of a section is not known")
+    seconds = np.zeros((work[0].cases, len(NAMES)))
+    for launch in work:
+        workers = gang_workers(launch.place, plan.counts, scalars, gpu.threads_per_block)
+        registers = register_use(plan, launch.place.launch, gpu).registers
+        seconds += _LaunchTerms(launch, gpu, arrays, workers, registers).seconds()
     return Terms(NAMES, seconds)
 
 
@@ -131,7 +122,7 @@ class _LaunchTerms:
         """The launch in the thesis's model."""
         most = (int(self.workers[0].max()), int(self.workers[1].max()), int(self.workers[2].max()))
         organisation = Organisation(self.gpu.multiprocessors, self.gpu.warp if self._has_workers else 1, most)
-        model = launch_model(self.work, organisation, on_host=False, traffic_of=estimated_traffic)
+        model = launch_model(self.work, organisation)
         if copies_ahead(self.work.place.launch):
             model = _with_copies_that_fit(model, self.gpu.shared_per_block)
         if self.work.place.launch.staged_scratchpads:
@@ -278,8 +269,6 @@ class _LaunchTerms:
         nearest, *others = self.gpu.memories
         gpu = self.gpu if self.cached else replace(self.gpu, memories=(replace(nearest, size=1), *others))
         demand = roofline_demand(self.model, gpu, self.arrays, self.resident)
-        if demand is None:
-            raise UncountableError(f"what a tile of {self.work.name} moves is not known")
         if self._keeps_sums:
             # Sums stay in registers, and a read beside them serves several points.
             demand = replace(demand, traffic=(np.zeros_like(demand.traffic[0]), *demand.traffic[1:]))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.parameter_batch import Numbers, ParameterBatch
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, Reals
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError
@@ -24,8 +24,6 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.plan.array_bytes import element_bytes
-
-Reals = npt.NDArray[np.float64]
 
 #: Ends of an empty box: doubling it does not overflow.
 _NOWHERE = 2**62 - 1
@@ -98,38 +96,27 @@ class Groups:
         return result
 
 
-@dataclass(frozen=True, eq=False)
-class Box:
-    """The ends of a box along each dimension of an array, a column for each case. Rows of `ends`:
-    the lower ends, then the negated upper ends. A box is empty if a lower end is above its upper
-    end.
-    """
+#: The ends of a box along each dimension of an array, a column for each case: the lower ends, then
+#: the negated upper ends, so that the least ends are those of a hull. A box is empty if a lower end
+#: is above its upper end.
+Box = Numbers
 
-    ends: Numbers
 
-    @staticmethod
-    def of(origin: Numbers, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
-        """The box from `low` to `high`, both relative to the subscripts."""
-        rank, count = origin.shape
-        ends = np.empty((2 * rank, count), dtype=np.int64)
-        np.add(origin, np.array(low)[:, None], out=ends[:rank])
-        np.subtract(-np.array(high)[:, None], origin, out=ends[rank:])
-        return Box(ends)
+def _box(origin: Numbers, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
+    """The box from `low` to `high`, both relative to the subscripts."""
+    rank, count = origin.shape
+    ends = np.empty((2 * rank, count), dtype=np.int64)
+    np.add(origin, np.array(low)[:, None], out=ends[:rank])
+    np.subtract(-np.array(high)[:, None], origin, out=ends[rank:])
+    return ends
 
-    def around(self, box: Box) -> Box:
-        """The hull of both boxes."""
-        return Box(np.minimum(self.ends, box.ends))
 
-    def gathered(self, groups: Groups) -> Box:
-        """For each case the hull of its members' boxes."""
-        return Box(groups.least(self.ends, _NOWHERE))
-
-    def bytes(self, element: int, line: int) -> Reals:
-        """Bytes of the box's rows in whole cache lines, for any alignment of the rows."""
-        rank = len(self.ends) // 2
-        lengths = np.maximum(1 - self.ends[:rank] - self.ends[rank:], 0).astype(np.float64)
-        row = np.where(lengths[-1] > 0, lengths[-1] * element + (line - element), 0.0)
-        return np.asarray(np.prod(lengths[:-1], axis=0) * row)
+def _bytes(box: Box, element: int, line: int) -> Reals:
+    """Bytes of the box's rows in whole cache lines, for any alignment of the rows."""
+    rank = len(box) // 2
+    lengths = np.maximum(1 - box[:rank] - box[rank:], 0).astype(np.float64)
+    row = np.where(lengths[-1] > 0, lengths[-1] * element + (line - element), 0.0)
+    return np.asarray(np.prod(lengths[:-1], axis=0) * row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,25 +137,26 @@ class Footprint:
                 origin = np.array([batch.all(batch.evaluation.value(expression(linear))) for linear in group.linear])
             except UncountableError:
                 continue
-            box = boxes[group, False] = Box.of(origin, group.low, group.high)
+            box = boxes[group, False] = _box(origin, group.low, group.high)
             if group.written is not None:
-                boxes[group, True] = box if group.written == (group.low, group.high) else Box.of(origin, *group.written)
+                boxes[group, True] = box if group.written == (group.low, group.high) else _box(origin, *group.written)
         return Footprint(boxes)
 
     def around(self, footprint: Footprint) -> Footprint:
         """The hulls of both footprints."""
         boxes = dict(self.boxes)
         for key, box in footprint.boxes.items():
-            boxes[key] = boxes[key].around(box) if key in boxes else box
+            boxes[key] = np.minimum(boxes[key], box) if key in boxes else box
         return Footprint(boxes)
 
     def at(self, index: Numbers) -> Footprint:
         """The cases at `index`."""
-        return Footprint({key: Box(box.ends[:, index]) for key, box in self.boxes.items()})
+        return Footprint({key: box[:, index] for key, box in self.boxes.items()})
 
     def gathered(self, groups: Groups) -> Footprint:
         """For each case the footprint of its members."""
-        gathered = {id(box): box.gathered(groups) for box in {id(box): box for box in self.boxes.values()}.values()}
+        distinct = {id(box): box for box in self.boxes.values()}
+        gathered = {key: groups.least(box, _NOWHERE) for key, box in distinct.items()}
         return Footprint({key: gathered[id(box)] for key, box in self.boxes.items()})
 
     def held(self, line: int, count: int) -> Reals:
@@ -188,11 +176,11 @@ class Footprint:
                 arrays.setdefault(group.array, []).append(box)
         for array, (hull, *others) in arrays.items():
             size = element_bytes(array)
-            separate = hull.bytes(size, line)
+            separate = _bytes(hull, size, line)
             if not others:
                 yield separate
                 continue
             for box in others:
-                hull = hull.around(box)
-                separate = separate + box.bytes(size, line)
-            yield np.minimum(hull.bytes(size, line), separate)
+                hull = np.minimum(hull, box)
+                separate = separate + _bytes(box, size, line)
+            yield np.minimum(_bytes(hull, size, line), separate)

@@ -22,16 +22,15 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter, branches
-from tilepragma.cost.footprint_boxes import Footprint, Groups, Reals, References, references
+from tilepragma.cost.footprint_boxes import Footprint, Groups, References, references
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of
 from tilepragma.cost.launch_work import LaunchWork
-from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen, declared_along, is_leaf
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, Reals, declared_along, is_leaf
 from tilepragma.cost.statement_counts import distinct_cases
 from tilepragma.cost.tile_work import MappedNest, mapped_nest
 from tilepragma.ir.expressions import Access, Cast, Expression, IntegerLiteral
 from tilepragma.ir.loop_tree import Barrier, Block, If, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import HostLoop
 
 #: The sampled launches, as fractions of all launches.
 _PLACES = ((1, 6), (1, 2), (5, 6))
@@ -170,7 +169,7 @@ class NestCounter:
 
     def _padded(self, node: If, batch: ParameterBatch) -> NestWork:
         """Registers compute the padding where the condition does not hold; no code tests it."""
-        holds = np.broadcast_to(batch.evaluation.holds(node.condition), (batch.count,))
+        holds = batch.holds(node.condition)
         inside, beside = (self._where(np.flatnonzero(taken), node.then, batch) for taken in (holds, ~holds))
         return replace(inside, padding=inside.padding + beside.points + beside.padding)
 
@@ -188,15 +187,13 @@ class NestCounter:
     def _loop(self, loop: Loop, batch: ParameterBatch) -> NestWork:
         trips = batch.all(batch.evaluation.trips(loop))
         index, place, weights = self._looked_at(loop, trips)
-        lower, step = (batch.evaluation.value(bound) for bound in (loop.lower, loop.step))
-        inside = batch.at(index, {loop.iterator.name: chosen(lower, index) + chosen(step, index) * place})
-        iteration = self._block(loop.body, inside)
+        iteration = self._block(loop.body, batch.iterations(loop, index, place))
         groups = Groups(index, batch.count)
         work = iteration.gathered(groups, weights)
         control = work.control + operators_in((loop.lower, loop.upper))
-        if iteration.rows.any() or _is_unrolled(loop):
-            return self._held(replace(work, control=control), (iteration, groups))
-        return self._held(replace(work, rows=(trips > 0).astype(np.float64), control=control), (iteration, groups))
+        is_row = not iteration.rows.any() and not _is_unrolled(loop)
+        rows = (trips > 0).astype(np.float64) if is_row else work.rows
+        return self._held(replace(work, rows=rows, control=control), (iteration, groups))
 
     def _looked_at(self, loop: Loop, trips: Numbers) -> tuple[Numbers, Numbers, Reals]:
         """Sampled iterations of the loop: case, iteration, and the number that it represents."""
@@ -249,11 +246,7 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
 
 def _distinct_launches(place: Place) -> tuple[Place, Numbers]:
     """The launch in the distinct cases of the names it mentions, and each case's distinct case."""
-    bounds = (step.loop if isinstance(step, HostLoop) else step.condition for step in place.around)
-    mentioned = {
-        node.object.name for part in (place.launch.body, *bounds) for node in walk(part) if isinstance(node, Access)
-    }
-    values = {name: value for name in sorted(mentioned) if (value := place.batch.get(name)) is not None}
+    values = {name: value for name in sorted(place.names) if (value := place.batch.get(name)) is not None}
     cases, distinct, index = distinct_cases(values)
     return replace(place, batch=ParameterBatch(cases, distinct)), np.broadcast_to(index, (place.batch.count,))
 

@@ -13,26 +13,24 @@ from dataclasses import replace
 import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.footprint_boxes import Reals
 from tilepragma.cost.host_nest_work import NestCounter, launch_nest
-from tilepragma.cost.launch_work import LaunchWork, Uncounted, plan_work
+from tilepragma.cost.launch_work import LaunchWork, plan_work
 from tilepragma.cost.load_balance import slowest_part
 from tilepragma.cost.model_work import Organisation, slowest_share
-from tilepragma.cost.parameter_batch import Numbers
+from tilepragma.cost.parameter_batch import Numbers, Reals
 from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
-from tilepragma.cost.tile_traffic import is_of_memory
+from tilepragma.cost.tile_traffic import is_double, is_of_memory
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.ir.expressions import access_to
 from tilepragma.ir.loop_tree import Loop, PackedPanels, Statement
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import ScalarType
 from tilepragma.model.device import Processor
 from tilepragma.model.execution_time import cost_at
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.array_bytes import array_bytes
-from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.shared_constants import BREAK_EVEN, MOST_WAVES
 from tilepragma.plan.targets import CORES
 
@@ -64,26 +62,16 @@ def predicted_terms(
     sizes: Mapping[str, Values],
     processor: Processor,
     source: SourceCounts | None = None,
-) -> Terms | Uncounted:
+) -> Terms:
     """The work of a plan on a host's cores where its scalars and tile sizes have these values (see
-    `plan_work`), and its estimated prices.
+    `plan_work`), and its estimated prices. Raises UncountableError.
     """
     work = plan_work(plan, scalars, sizes, CORES, source=source)
-    if isinstance(work, Uncounted):
-        return work
-    held = _held(plan, scalars)
-    if held is None:
-        return Uncounted("the length of a section is not known")
-    whole, once = held
-    try:
-        usable = _rates(plan, processor)
-        launches = [_LaunchTerms(launch, usable, whole, once, work.cases) for launch in work.launches]
-        seconds = sum(
-            (launch.seconds() for launch in launches), np.zeros((work.cases, 5 + len(processor.memories) - 1))
-        )
-    except UncountableError as reason:
-        return Uncounted(str(reason))
-    return Terms(_names(processor), np.asarray(seconds))
+    whole, once = _held(plan, scalars)
+    usable = _rates(plan, processor)
+    seconds = sum(_LaunchTerms(launch, usable, whole, once).seconds() for launch in work)
+    names = ("points", "waiting", "rows", "control", "launches", *(memory.name for memory in processor.memories[1:]))
+    return Terms(names, np.asarray(seconds))
 
 
 def _rates(plan: KernelPlan, processor: Processor) -> Processor:
@@ -93,23 +81,21 @@ def _rates(plan: KernelPlan, processor: Processor) -> Processor:
     return replace(processor, float_rate=processor.float_rate / 2, double_rate=processor.double_rate / 2)
 
 
-def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Numbers, Numbers] | None:
-    """Bytes of all arrays in each case, and bytes moved if each moves once; None if unknown."""
+def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Numbers, Numbers]:
+    """Bytes of all arrays in each case, and bytes moved if each moves once. Raises
+    UncountableError.
+    """
     cases, distinct, index = distinct_cases(scalars)
     sizes = []
     for values in each_case(cases, distinct):
         arrays = array_bytes(plan, values)
         if arrays is None:
-            return None
+            raise UncountableError("the length of a section is not known")
         sizes.append(
             (sum(array.bytes for array in arrays), sum(array.bytes * (array.reads + array.writes) for array in arrays))
         )
     whole, once = np.array(sizes, dtype=np.int64)[index].T
     return whole, once
-
-
-def _names(processor: Processor) -> tuple[str, ...]:
-    return "points", "waiting", "rows", "control", "launches", *(memory.name for memory in processor.memories[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +106,6 @@ class _LaunchTerms:
     processor: Processor
     whole: Numbers
     once: Numbers
-    cases: int
 
     def seconds(self) -> Reals:
         """Seconds of each kind of work, a row for each case."""
@@ -149,9 +134,9 @@ class _LaunchTerms:
         last = len(processor.memories) - 2
         for level, (nearer, memory, moved) in enumerate(levels):
             every = moved
-            kept = np.minimum(every, self.once) if nearer.sharers < processor.cores else np.zeros(self.cases)
+            kept = np.minimum(every, self.once) if nearer.sharers < processor.cores else np.zeros(work.cases)
             every = np.where(self.whole <= nearer.size * USABLE, kept, every)
-            shared = share * processor.cores if memory.sharers < processor.cores else np.ones(self.cases)
+            shared = share * processor.cores if memory.sharers < processor.cores else np.ones(work.cases)
             seen = 1.0 if level == last else SEEN[min(level, len(SEEN) - 1)]
             columns.append(every * shared * seen / (memory.bandwidth or float("inf")))
         return np.stack(np.broadcast_arrays(*columns), axis=1)
@@ -223,12 +208,6 @@ class _LaunchTerms:
         in_registers = any(isinstance(node, PackedPanels) for node in walk(self.work.place.launch.body))
         loading = 0.0 if in_registers or not nearest else accessed / nearest
         return max(operations / rate, loading) * processor.cores, 0.0
-
-
-def is_double(launch: Launch) -> bool:
-    """Whether the launch uses array elements of double precision."""
-    elements = (use.object.element for use in uses(launch.body) if is_of_memory(use))
-    return any(isinstance(element, ScalarType) and not element.is_integer and element.bits > 32 for element in elements)
 
 
 def _waits(body: Statement) -> bool:

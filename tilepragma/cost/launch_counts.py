@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter
-from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, samples
+from tilepragma.ir.expressions import Access
 from tilepragma.ir.loop_tree import Block, If, Loop
+from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 
 #: The most iterations of a host loop that are enumerated; evenly spread samples stand for a longer
@@ -26,6 +29,13 @@ class Place:
     launch: Launch
     around: tuple[HostLoop | HostCondition, ...]
     batch: ParameterBatch
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that the launch or the steps around it mention."""
+        steps = (step.loop if isinstance(step, HostLoop) else step.condition for step in self.around)
+        parts = (self.launch.body, *steps)
+        return frozenset(node.object.name for part in parts for node in walk(part) if isinstance(node, Access))
 
 
 def places_of(
@@ -69,30 +79,26 @@ def entries_of(place: Place, most: int | None) -> Entries:
     cases = place.batch.count
     entries = Entries(place.batch, np.arange(cases), np.ones(cases, dtype=np.int64))
     for depth, step in enumerate(place.around):
-        evaluation = entries.batch.evaluation
         if isinstance(step, HostCondition):
-            holds = np.broadcast_to(evaluation.holds(step.condition), (entries.batch.count,))
-            entries = Entries(entries.batch, entries.case, entries.repeats * holds, entries.exact)
+            entries = replace(entries, repeats=entries.repeats * entries.batch.holds(step.condition))
             continue
-        trips = entries.batch.all(evaluation.trips(step.loop))
+        trips = entries.batch.all(entries.batch.evaluation.trips(step.loop))
         if step.loop.iterator.name in _deciding(place, depth + 1):
             entries = _sampled(step.loop, entries, trips, most)
         else:
             inside = entries.batch.inside({step.loop.iterator.name: step.loop.lower})
-            entries = Entries(inside, entries.case, entries.repeats * trips, entries.exact)
+            entries = replace(entries, batch=inside, repeats=entries.repeats * trips)
     return entries
 
 
 def _sampled(loop: Loop, entries: Entries, trips: Numbers, most: int | None) -> Entries:
     """The iterations of a host loop: at most `most` for each entry, at least one."""
-    taken = np.maximum(trips if most is None else np.minimum(trips, most), 1)
-    index, place = members(taken)
-    first, beyond = place * trips[index] // taken[index], (place + 1) * trips[index] // taken[index]
-    lower, step = (chosen(entries.batch.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
-    middle = np.maximum(first + beyond - 1, 0) // 2
-    batch = entries.batch.at(index, {loop.iterator.name: lower + step * middle})
-    exact = entries.exact and (most is None or bool(np.all(trips <= most)))
-    return Entries(batch, entries.case[index], entries.repeats[index] * (beyond - first), exact)
+    limit = int(trips.max()) if most is None else most
+    index, place = members(np.maximum(np.minimum(trips, limit), 1))
+    middle, repeats = samples(trips, limit, place, index)
+    exact = entries.exact and bool(np.all(trips <= limit))
+    batch = entries.batch.iterations(loop, index, middle)
+    return Entries(batch, entries.case[index], entries.repeats[index] * repeats, exact)
 
 
 def _deciding(place: Place, depth: int) -> frozenset[str]:

@@ -28,13 +28,6 @@ from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 RUN_BUDGET = 2**22
 
 
-@dataclass(frozen=True)
-class Uncounted:
-    """Why a plan's work cannot be counted; a sentence without its full stop."""
-
-    reason: str
-
-
 @dataclass(frozen=True, eq=False)
 class MappedLoop:
     """A loop mapped along one `dimension`, with its iterations (`trips`) in each entry of the
@@ -79,6 +72,11 @@ class LaunchWork:
         """The launch's name."""
         return self.place.launch.name
 
+    @property
+    def cases(self) -> int:
+        """The number of cases."""
+        return len(self.starts)
+
     def tiles(self, workers: tuple[Values, ...] = (1, 1, 1)) -> Numbers:
         """Tiles of each entry, empty ones too, for the `workers` of a gang by dimension."""
         case = np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, len(self.repeats))))
@@ -94,14 +92,6 @@ class LaunchWork:
         return np.add.reduceat(self.repeats, self.starts)
 
 
-@dataclass(frozen=True, eq=False)
-class PlanWork:
-    """The launches of a plan in textual order; `cases` is how many cases of the sizes there are."""
-
-    cases: int
-    launches: tuple[LaunchWork, ...]
-
-
 def plan_work(
     plan: KernelPlan,
     scalars: Mapping[str, Values],
@@ -109,28 +99,22 @@ def plan_work(
     target: Target,
     entries: int = ENTRIES,
     source: SourceCounts | None = None,
-) -> PlanWork | Uncounted:
-    """The work of a plan for these scalars and tile sizes, by name. Arrays have one value a case.
+) -> tuple[LaunchWork, ...]:
+    """The work of a plan's launches, in textual order, for these scalars and tile sizes, by name.
+    Arrays have one value a case. Raises UncountableError.
 
     Missing sizes take the launch's defaults. `entries`: see ENTRIES. `source`: `SourceCounts.of`
     these scalars, if it is available.
     """
     if plan.as_written is not None:
-        return Uncounted(f"it runs the original loops: {plan.as_written}")
+        raise UncountableError(f"it runs the original loops: {plan.as_written}")
     on_host = target.is_host
-    try:
-        values: dict[str, Values] = {**_default_sizes(plan, scalars, sizes, on_host), **scalars, **sizes}
-    except UncountableError as reason:
-        return Uncounted(str(reason))
+    values: dict[str, Values] = {**_default_sizes(plan, scalars, sizes, on_host), **scalars, **sizes}
     cases = max((value.size for value in values.values() if not isinstance(value, int)), default=1)
     batch = ParameterBatch(cases, values)
     steps = plan.host_steps if on_host else plan.device_steps
-    try:
-        known = SourceCounts.of(plan, scalars) if source is None else source
-        launches = tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, batch))
-    except UncountableError as reason:
-        return Uncounted(str(reason))
-    return PlanWork(cases, launches)
+    known = SourceCounts.of(plan, scalars) if source is None else source
+    return tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, batch))
 
 
 def _default_sizes(

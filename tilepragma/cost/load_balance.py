@@ -6,10 +6,9 @@ import numpy as np
 
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter
-from tilepragma.cost.footprint_boxes import Reals
 from tilepragma.cost.launch_counts import entries_of
 from tilepragma.cost.launch_work import LaunchWork
-from tilepragma.cost.parameter_batch import Numbers, chosen
+from tilepragma.cost.parameter_batch import Numbers, Reals
 from tilepragma.cost.tile_work import MappedNest, mapped_nest
 
 #: Sampled launches of each case, iterations of the mapped loop, and iterations of each loop inside;
@@ -64,9 +63,7 @@ def _points(nest: MappedNest, trips: Numbers, taken: Numbers) -> Reals:
     loop = nest.loops[0].loop
     index, number = members(taken)
     place = number * (trips[index] - 1) // np.maximum(taken[index] - 1, 1)
-    lower, step = (chosen(nest.batch.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
-    inside = nest.batch.at(index, {loop.iterator.name: lower + step * place})
-    counts = Counter(samples=_SAMPLES).count(nest.body, inside)
+    counts = Counter(samples=_SAMPLES).count(nest.body, nest.batch.iterations(loop, index, place))
     points = np.zeros((len(taken), _PLACES))
     points[index, number] = sum(
         (np.broadcast_to(count, (len(index),)) for count in counts.values()), np.zeros(len(index))

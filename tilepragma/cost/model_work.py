@@ -8,26 +8,18 @@ points evenly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.launch_counts import Place
+from tilepragma.cost.gang_memory import shared_bytes
 from tilepragma.cost.launch_work import LaunchWork
 from tilepragma.cost.parameter_batch import summed
-from tilepragma.cost.tile_traffic import ArrayTraffic, TileTraffic
-from tilepragma.cost.tile_work import TileWork
-from tilepragma.cost.traffic_polynomials import tile_traffic
-from tilepragma.ir.evaluation import UncountableError, Values
-from tilepragma.ir.expressions import DataObject, IntegerLiteral
-from tilepragma.ir.loop_tree import Axis, Staged, StagedSide
-from tilepragma.model.device import Device, Gpu
+from tilepragma.cost.tile_traffic import ArrayTraffic, GangTile, tile_traffic
+from tilepragma.ir.evaluation import UncountableError
+from tilepragma.model.device import Gpu
 from tilepragma.model.execution_time import HALF_A_TILE, Integers, Numbers, TileWavefronts, Work, sums
-from tilepragma.model.roofline import Demand, lanes_of, level_traffic, row_bytes, units_of
-from tilepragma.plan.array_bytes import ArrayBytes, element_bytes
-from tilepragma.plan.kernel_plan import Launch
-from tilepragma.plan.summary import copies_ahead, staged_arrays
+from tilepragma.model.roofline import Demand, level_traffic, row_bytes
+from tilepragma.plan.array_bytes import ArrayBytes
 
 
 @dataclass(frozen=True)
@@ -50,30 +42,28 @@ class LaunchModel:
 
     work: Work
     tiles: Numbers
-    traffic: TileTraffic | None
+    traffic: tuple[ArrayTraffic, ...] | None
     counted: LaunchWork
 
 
-#: Computes a tile's traffic from a launch, its tile, and the workers of a gang by dimension. Raises
-#: UncountableError.
-Traffic = Callable[[Place, TileWork, Mapping[int, Values]], TileTraffic]
-
-
-def launch_model(
-    work: LaunchWork, organisation: Organisation, on_host: bool, traffic_of: Traffic = tile_traffic
-) -> LaunchModel:
-    """One launch."""
-    cases = len(work.starts)
+def launch_model(work: LaunchWork, organisation: Organisation) -> LaunchModel:
+    """One launch on a device."""
     points, warps, steps = _tile(work, _mean(work, organisation), organisation)
     full_tiles, rounds = _balance(work, points, organisation)
-    traffic = _traffic(work, organisation, traffic_of)
+    transfers = np.zeros(work.cases, dtype=np.int64)
+    try:
+        workers = {loop.dimension: organisation.workers[loop.dimension] for loop in work.loops if loop.workers}
+        traffic = tile_traffic(GangTile(work.place, work.tile.order, workers))
+        transfers = sum((array.read + array.written for array in traffic), transfers)
+    except UncountableError:
+        traffic = None
     return LaunchModel(
         Work(
             steps=steps,
             warps=warps,
             points=np.asarray(np.rint(points), dtype=np.int64),
-            transfers=np.zeros(cases, dtype=np.int64) if traffic is None else traffic.elements,
-            shared=np.full(cases, 0 if on_host else shared_bytes(work.place.launch, organisation.workers)),
+            transfers=transfers,
+            shared=np.full(work.cases, shared_bytes(work.place.launch, organisation.workers)),
             wavefronts=work.launches,
             rounds=rounds,
         ),
@@ -116,43 +106,41 @@ def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> t
 
 
 def roofline_demand(
-    model: LaunchModel, device: Device, arrays: tuple[ArrayBytes, ...], resident: Numbers | float = 1.0
-) -> Demand | None:
-    """What a launch demands of a device's arithmetic and memories; None if a tile's traffic is
-    unknown.
+    model: LaunchModel, gpu: Gpu, arrays: tuple[ArrayBytes, ...], resident: Numbers | float = 1.0
+) -> Demand:
+    """What a launch demands of a GPU's arithmetic and memories. Raises UncountableError if a tile's
+    traffic is unknown.
 
     The levels are nested tiles, each of which moves its own rows in whole transactions, then all of
     the `arrays` that they touch. A unit runs `resident` tiles in parallel.
     """
     if model.traffic is None:
-        return None
-    transaction = device.transaction if isinstance(device, Gpu) else device.line
-    moved = sum(_moved(array, transaction) for array in model.traffic.arrays) + np.zeros_like(model.tiles)
-    footprint = sum(array.touched * array.bytes for array in model.traffic.arrays) + np.zeros_like(model.tiles)
+        raise UncountableError(f"what a tile of {model.counted.place.launch.name} moves is not known")
+    moved = sum(_moved(array, gpu.transaction) for array in model.traffic) + np.zeros_like(model.tiles)
+    footprint = sum(array.touched * array.bytes for array in model.traffic) + np.zeros_like(model.tiles)
     # Staged data enters shared memory part by part, each part once.
     footprint = np.where(model.work.shared > 0, np.minimum(footprint, model.work.shared), footprint)
-    touched = {array.array.stored for array in model.traffic.arrays}
+    touched = {array.array.stored for array in model.traffic}
     touched_arrays = [array for array in arrays if array.array.stored in touched]
     whole = np.full_like(model.tiles, sum(array.bytes for array in touched_arrays))
     once = np.full_like(model.tiles, sum(array.bytes * (array.reads + array.writes) for array in touched_arrays))
     work, counted = model.work, model.counted
     served = counted.accesses.astype(np.float64)
-    levels = level_traffic(device.memories, served, (footprint * resident,), (model.tiles * moved,))
-    lanes = lanes_of(device, max((array.bytes for array in model.traffic.arrays), default=1))
+    levels = level_traffic(gpu.memories, served, footprint * resident, model.tiles * moved)
     return Demand(
         operations=counted.operations.astype(np.float64),
-        traffic=_kept(device, levels, whole, once),
+        traffic=_kept(gpu, levels, whole, once),
         tiles=model.tiles,
         rounds=work.rounds,
-        filled=np.asarray(np.minimum(work.points / np.maximum(work.warps * lanes, 1), 1.0), dtype=np.float64),
+        filled=np.asarray(np.minimum(work.points / np.maximum(work.warps * gpu.warp, 1), 1.0), dtype=np.float64),
     )
 
 
-def _kept(device: Device, levels: tuple[Numbers, ...], whole: Numbers, once: Numbers) -> tuple[Numbers, ...]:
+def _kept(gpu: Gpu, levels: tuple[Numbers, ...], whole: Numbers, once: Numbers) -> tuple[Numbers, ...]:
     """The bytes from each memory: at most `once` beyond a shared level that holds the `whole`."""
     traffic = [levels[0]]
-    for nearer, level in zip(device.memories, levels[1:], strict=False):
-        fits = (nearer.sharers >= units_of(device)) & (whole <= (nearer.size or np.inf))
+    for nearer, level in zip(gpu.memories, levels[1:], strict=False):
+        fits = (nearer.sharers >= gpu.multiprocessors) & (whole <= (nearer.size or np.inf))
         traffic.append(np.minimum(np.where(fits, np.minimum(level, once), level), traffic[-1]))
     return tuple(traffic)
 
@@ -171,7 +159,7 @@ def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefr
     wavefront, so that all points are covered. If that is not between 0 and 1, all tiles have the
     mean share.
     """
-    case = np.repeat(np.arange(len(work.starts)), np.diff(np.append(work.starts, len(tiles))))
+    case = np.repeat(np.arange(work.cases), np.diff(np.append(work.starts, len(tiles))))
     halves = (share >= HALF_A_TILE) & (share <= 1)
     part = np.where(halves, (share - HALF_A_TILE) / (1 - HALF_A_TILE), 0.0)
     full = np.rint(part[case] * tiles).astype(np.int64)
@@ -180,64 +168,15 @@ def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefr
 
 def _tile(work: LaunchWork, mean: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Integers]:
     """Points, warps and wavefronts of a tile."""
-    cases = len(work.starts)
     fronts = work.tile.fronts
     if fronts and work.tile.points is not None:
-        warps = sum(summed(front.case, -(-front.points // organisation.lanes), cases) for front in fronts)
+        warps = sum(summed(front.case, -(-front.points // organisation.lanes), work.cases) for front in fronts)
         steps = sum(front.steps for front in fronts)
         return work.tile.points.astype(np.float64), np.asarray(warps, dtype=np.float64), np.asarray(steps)
-    none = np.zeros(cases, dtype=np.int64)
+    none = np.zeros(work.cases, dtype=np.int64)
     taken = [organisation.workers[loop.dimension] for loop in work.loops if loop.workers]
     if not taken:
         points = mean if work.tile.points is None else work.tile.points.astype(np.float64)
         return points, points / organisation.lanes, none
     threads = int(np.prod(taken))
     return mean, mean / threads * -(-threads // organisation.lanes), none
-
-
-def _traffic(work: LaunchWork, organisation: Organisation, traffic_of: Traffic) -> TileTraffic | None:
-    workers: dict[int, Values] = {
-        loop.dimension: organisation.workers[loop.dimension] for loop in work.loops if loop.workers
-    }
-    try:
-        return traffic_of(work.place, work.tile, workers)
-    except UncountableError:
-        return None
-
-
-def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
-    """Shared memory bytes of scratchpads and staged array tiles, for these workers of a gang."""
-    scratchpads = sum(
-        _bytes(scratchpad.object, [_length(scratchpad.object, place) for place in range(scratchpad.object.rank)])
-        for scratchpad in launch.scratchpads
-    )
-    boxes = sum(staged_bytes(array, workers) for array in staged_arrays(launch))
-    return scratchpads + boxes * (2 if copies_ahead(launch) else 1)
-
-
-def staged_bytes(staged: Staged, workers: tuple[int, int, int]) -> int:
-    """Bytes of an array tile, for these workers of a gang."""
-    lengths = [_side(side, workers) for side in staged.sides]
-    if staged.odd is not None and lengths[-1] % 2 != staged.odd:
-        lengths[-1] += 1
-    return _bytes(staged.object, lengths)
-
-
-def _side(side: StagedSide, workers: tuple[int, int, int]) -> int:
-    extents = (
-        (
-            abs(term.coefficient),
-            term.points * workers[term.extent.dimension] if isinstance(term.extent, Axis) else term.extent,
-        )
-        for term in side.terms
-    )
-    return side.width + 1 + sum(factor * (extent - 1) for factor, extent in extents)
-
-
-def _length(object_: DataObject, place: int) -> int:
-    length = object_.lengths[place]
-    return length.value if isinstance(length, IntegerLiteral) else 1
-
-
-def _bytes(object_: DataObject, lengths: list[int]) -> int:
-    return int(np.prod(lengths)) * element_bytes(object_)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen, declared_along, ragged, summed
+from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, declared_along, ragged, summed
 from tilepragma.cost.tile_work import MappedNest
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Binary, Expression
@@ -62,10 +62,8 @@ def _iterations(loops: list[Loop], batch: ParameterBatch) -> Iterator[tuple[Numb
         yield np.arange(batch.count), batch
         return
     loop, *others = loops
-    lower, step = batch.evaluation.value(loop.lower), batch.evaluation.value(loop.step)
     for index, place in ragged(batch.all(batch.evaluation.trips(loop))):
-        value = chosen(lower, index) + chosen(step, index) * place
-        for case, inner in _iterations(others, batch.at(index, {loop.iterator.name: value})):
+        for case, inner in _iterations(others, batch.iterations(loop, index, place)):
             yield index[case], inner
 
 

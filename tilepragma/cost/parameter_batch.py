@@ -30,6 +30,7 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.traversal import walk
 
 Numbers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
 
 #: A leaf, identified by the source positions of its statements.
 Leaf = tuple[object, ...]
@@ -88,9 +89,18 @@ class ParameterBatch:
         """The cases at `index`, with further values."""
         return ParameterBatch(len(index), values, self, index)
 
+    def iterations(self, loop: Loop, index: Numbers, number: Numbers) -> ParameterBatch:
+        """The iterations of a loop with these numbers from 0, in the cases at `index`."""
+        lower, step = (chosen(self.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
+        return self.at(index, {loop.iterator.name: lower + step * number})
+
     def all(self, values: Values) -> Numbers:
         """A value for each case."""
         return np.broadcast_to(np.asarray(values, dtype=np.int64), (self.count,))
+
+    def holds(self, condition: Expression) -> npt.NDArray[np.bool_]:
+        """Whether the condition holds, for each case. Raises UncountableError."""
+        return np.broadcast_to(self.evaluation.holds(condition), (self.count,))
 
 
 def in_parts(batch: ParameterBatch, compute: Callable[[ParameterBatch], Values]) -> Numbers:
@@ -105,6 +115,15 @@ def in_parts(batch: ParameterBatch, compute: Callable[[ParameterBatch], Values])
 def chosen(values: Values, index: Numbers) -> Values:
     """The values of the cases at `index`."""
     return values if isinstance(values, int) or values.ndim == 0 else values[index]
+
+
+def samples(trips: Numbers, most: int, number: Numbers, index: Numbers) -> tuple[Numbers, Numbers]:
+    """The `number`-th of at most `most` even parts of so many iterations, in the cases at `index`:
+    the iteration in its middle, and how many it stands for.
+    """
+    every, taken = trips[index], np.maximum(np.minimum(trips, most), 1)[index]
+    first, beyond = number * every // taken, (number + 1) * every // taken
+    return np.maximum(first + beyond - 1, 0) // 2, beyond - first
 
 
 def summed(case: Numbers, values: Values, count: int) -> Numbers:

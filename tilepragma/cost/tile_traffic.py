@@ -4,30 +4,54 @@ once (ICS'08 4.6: unions of footprints).
     loads  = sum over arrays of | union of the images of the tile's points under its reads  |
     stores = sum over arrays of | union of the images of the tile's points under its writes |
 
-Tiles are small: the images are enumerated, and shared elements counted once.
+For many tile sizes the numbers of elements are polynomials in the sizes, at most of the array's
+rank, while the order of the sizes' lengths stays the same. Small tiles determine the polynomials:
+their images are enumerated, and shared elements counted once. Where small tiles cannot be
+enumerated, boxes of subscripts give an upper bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import field
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from functools import reduce
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of
 from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen, declared_along, is_leaf
-from tilepragma.cost.tile_work import MappedNest, TileParts, axis_of, mapped_nest
+from tilepragma.cost.tile_work import MappedNest, TileParts, axis_of, tiled_nest
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.evaluation import UncountableError, Values
-from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
+from tilepragma.ir.evaluation import UncountableError, Values, maximum, minimum
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Conditional,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    Unary,
+    access_to,
+)
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop, PackedPanels, Statement, TileNest
+from tilepragma.ir.traversal import statements_of
+from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import element_bytes
+from tilepragma.plan.kernel_plan import Launch
 
 #: The most iterations enumerated over all cases.
 BUDGET = 2**21
+#: Extents of the small tiles, and small tiles for each unknown.
+_SMALL, _EACH = (2, 7), 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +69,10 @@ class ArrayTraffic:
     read_rows: Numbers
     written_rows: Numbers
 
-
-@dataclass(frozen=True, eq=False)
-class TileTraffic:
-    """The traffic of the representative tile of a launch. `error`: the relative error of the total
-    in the compared cases; 0 if all were counted, None if none could be compared.
-    """
-
-    arrays: tuple[ArrayTraffic, ...]
-    error: float | None
-
-    @property
-    def elements(self) -> Numbers:
-        """N_mem: elements moved in and out."""
-        return np.asarray(sum(array.read + array.written for array in self.arrays), dtype=np.int64)
+    def changed(self, change: Callable[[Numbers], Numbers]) -> ArrayTraffic:
+        """The traffic with all numbers changed."""
+        numbers = (self.read, self.written, self.touched, self.read_rows, self.written_rows)
+        return ArrayTraffic(self.array, self.bytes, *map(change, numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +91,92 @@ class GangTile:
         return self.place.batch.count
 
 
+def tile_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
+    """An estimate: by polynomials, else by boxes. Raises UncountableError."""
+    try:
+        return _by_polynomials(tile)
+    except UncountableError:
+        return boxed_traffic(tile)
+
+
+#: The accesses of a tile to each array, by whether they write.
+_Part = TypeVar("_Part")
+_Touched = dict[tuple[DataObject, bool], list[tuple[_Part, ...]]]
+
+
+def is_of_memory(use: Use) -> bool:
+    """Whether the use is an array element in the device's memory."""
+    kept = use.object.scope in (Scope.EXTERNAL, Scope.REGION, Scope.TEMPORARY)
+    return kept and use.object.storage is not Storage.SCALAR and len(use.subscripts) == use.object.rank
+
+
+def is_double(launch: Launch) -> bool:
+    """Whether the launch uses array elements of double precision."""
+    elements = (use.object.element for use in uses(launch.body) if is_of_memory(use))
+    return any(isinstance(element, ScalarType) and not element.is_integer and element.bits > 32 for element in elements)
+
+
+def _touch(touched: _Touched[_Part], use: Use, part: tuple[_Part, ...]) -> None:
+    for writes, done in ((False, use.reads), (True, use.writes)):
+        if done:
+            touched.setdefault((use.object, writes), []).append(part)
+
+
+def _traffic(
+    touched: _Touched[_Part], size: Callable[[Sequence[tuple[_Part, ...]]], Numbers]
+) -> Iterator[ArrayTraffic]:
+    """The traffic of each array; `size` counts the elements of a union."""
+    for array in dict.fromkeys(array for array, _ in touched):
+        read, written = (touched.get((array, writes), []) for writes in (False, True))
+        rows = ([part[:-1] for part in parts] for parts in (read, written))
+        yield ArrayTraffic(array, element_bytes(array), *map(size, (read, written, [*read, *written], *rows)))
+
+
+# -- Polynomials
+
+
+def _by_polynomials(tile: GangTile) -> tuple[ArrayTraffic, ...]:
+    """Traffic by polynomials in the values that vary between cases: scalars that the launch
+    mentions, and workers. They come from small tiles. Raises UncountableError.
+    """
+    place = tile.place
+    scalars = {name: value for name in sorted(place.names) if isinstance(value := place.batch.get(name), np.ndarray)}
+    workers = {dimension: value for dimension, value in tile.workers.items() if isinstance(value, np.ndarray)}
+    rows = [place.batch.all(value) for value in (*scalars.values(), *workers.values())]
+    varied = np.array(rows, dtype=np.int64).reshape(len(rows), tile.cases)
+
+    def counted(values: Numbers) -> tuple[ArrayTraffic, ...]:
+        """The traffic of tiles with these varying values, a column for each."""
+        moved = place.batch.at(np.zeros(values.shape[1], dtype=np.int64), dict(zip(scalars, values, strict=False)))
+        of_gang = {**tile.workers, **dict(zip(workers, values[len(scalars) :], strict=True))}
+        return counted_traffic(replace(tile, place=replace(place, batch=moved), workers=of_gang))
+
+    if not rows:
+        same = counted(np.zeros((0, 1), dtype=np.int64))
+        return tuple(array.changed(lambda values: np.repeat(values, tile.cases)) for array in same)
+    degree = max((use.object.rank for use in uses(place.launch.body) if is_of_memory(use)), default=1)
+    powers = [p for p in itertools.product(range(degree + 1), repeat=len(rows)) if sum(p) <= degree]
+    generator = np.random.default_rng(len(powers))
+    small = generator.integers(*_SMALL, (len(rows), _EACH * len(powers)), endpoint=True)
+    terms, wanted = _terms(small, powers), _terms(varied, powers)
+
+    def extended(values: Numbers) -> Numbers:
+        """The polynomial with these values for the small tiles, evaluated for the wanted ones."""
+        factors = np.linalg.lstsq(terms, values.astype(np.float64), rcond=None)[0]
+        return np.maximum(np.rint(wanted @ factors), 0).astype(np.int64)
+
+    return tuple(array.changed(extended) for array in counted(small))
+
+
+def _terms(values: Numbers, powers: list[tuple[int, ...]]) -> npt.NDArray[np.float64]:
+    """The monomials of each column of `values`, a row of terms for each column."""
+    numbers = values.astype(np.float64)
+    return np.stack([np.prod(numbers ** np.array(exponents)[:, None], axis=0) for exponents in powers], axis=1)
+
+
+# -- Enumerated images
+
+
 def counted_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
     """The traffic of each array over all points of the tiles. Raises UncountableError."""
     entries = entries_of(tile.place, ENTRIES)
@@ -84,51 +184,42 @@ def counted_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
     images = _Images(launch.body)
     left = np.arange(tile.cases)
     for of_launches, of_tiles in tile.order:
-        nest = mapped_nest(launch, entries.at_part(*of_launches).at(left))
-        if nest is None:
-            raise UncountableError(f"{launch.name} has no tiles")
+        nest = tiled_nest(launch, entries.at_part(*of_launches).at(left))
         workers = {dimension: chosen(value, left) for dimension, value in tile.workers.items()}
-        left = np.setdiff1d(left, images.visit(_Gang(nest, nest.at_part(*of_tiles), workers), left))
+        left = np.setdiff1d(left, images.visit(nest, of_tiles, workers, left))
         if not len(left):
             break
-    return images.traffic(tile.cases)
+    return tuple(_traffic(images.touched, lambda parts: _distinct(parts, tile.cases)))
 
 
-@dataclass(frozen=True)
-class _Gang:
-    """A gang's tile: `batch` is at its first iteration, and its workers take further ones."""
-
-    nest: MappedNest
-    batch: ParameterBatch
-    workers: Mapping[int, Values]
-
-    def iterations(self, wanted: frozenset[str]) -> tuple[ParameterBatch, Numbers]:
-        """The iterations of mapped loops with such iterators, each with its case."""
-        batch, case = self.batch, np.arange(self.batch.count)
-        for tiled in self.nest.loops:
-            dimension, with_workers, points = axis_of(tiled)
-            name = tiled.loop.iterator.name
-            if not with_workers or name not in wanted:
-                continue
-            evaluation = batch.evaluation
-            first, step = evaluation.value(access_to(tiled.loop.iterator)), evaluation.value(tiled.loop.step)
-            beyond = evaluation.value(tiled.loop.lower) + step * evaluation.trips(tiled.loop)
-            extent = np.minimum(
-                batch.all(chosen(self.workers.get(dimension, 1), case) * points), (beyond - first) // step
-            )
-            lengths = np.maximum(extent, 0)
-            if lengths.sum() > BUDGET:
-                raise UncountableError(f"more than {BUDGET} iterations to enumerate")
-            index, place = members(lengths)
-            batch = batch.at(index, {name: chosen(first, index) + chosen(step, index) * place})
-            case = case[index]
-        return batch, case
+def _of_gang(
+    nest: MappedNest, batch: ParameterBatch, workers: Mapping[int, Values], wanted: frozenset[str]
+) -> tuple[ParameterBatch, Numbers]:
+    """The iterations of mapped loops with `wanted` iterators that a gang's workers take from the
+    first one on, which is in the batch; each with its case.
+    """
+    case = np.arange(batch.count)
+    for tiled in nest.loops:
+        dimension, with_workers, points = axis_of(tiled)
+        name = tiled.loop.iterator.name
+        if not with_workers or name not in wanted:
+            continue
+        evaluation = batch.evaluation
+        first, step = evaluation.value(access_to(tiled.loop.iterator)), evaluation.value(tiled.loop.step)
+        beyond = evaluation.value(tiled.loop.lower) + step * evaluation.trips(tiled.loop)
+        extent = np.minimum(batch.all(chosen(workers.get(dimension, 1), case) * points), (beyond - first) // step)
+        lengths = np.maximum(extent, 0)
+        if lengths.sum() > BUDGET:
+            raise UncountableError(f"more than {BUDGET} iterations to enumerate")
+        index, place = members(lengths)
+        batch = batch.at(index, {name: chosen(first, index) + chosen(step, index) * place})
+        case = case[index]
+    return batch, case
 
 
 @dataclass
 class _Images:
-    """The elements that points under `body` touch: for each array and direction (read or write) the
-    case and the subscripts.
+    """The elements that points under `body` touch: the case and the subscripts.
 
     Accesses whose subscripts use the same names share one enumeration, over the loops that these
     names or conditions depend on.
@@ -136,17 +227,19 @@ class _Images:
 
     body: Block
     counter: Counter = field(default_factory=lambda: Counter(budget=BUDGET))
-    touched: dict[tuple[DataObject, bool], list[tuple[Numbers, ...]]] = field(default_factory=dict)
+    touched: _Touched[Numbers] = field(default_factory=dict)
     known: dict[int, tuple[Use, ...]] = field(default_factory=dict)
     names: dict[tuple[Expression, ...], frozenset[str]] = field(default_factory=dict)
 
-    def visit(self, gang: _Gang, cases: Numbers) -> Numbers:
+    def visit(
+        self, nest: MappedNest, of_tiles: tuple[int, int], workers: Mapping[int, Values], cases: Numbers
+    ) -> Numbers:
         """Collects the points of tiles of these cases, and returns the cases that have some."""
+        first = nest.at_part(*of_tiles)
         cases_with_points = [np.zeros(0, dtype=np.int64)]
         for wanted in dict.fromkeys(self._wanted(use) for use in uses(self.body) if is_of_memory(use)):
-            every = wanted | self.counter.decisive((), gang.nest.body)
-            batch, index = gang.iterations(every)
-            cases_with_points += self._visit(gang.nest.body, batch, cases[index], wanted)
+            batch, index = _of_gang(nest, first, workers, wanted | self.counter.decisive((), nest.body))
+            cases_with_points += self._visit(nest.body, batch, cases[index], wanted)
         return np.unique(np.concatenate(cases_with_points))
 
     def _wanted(self, use: Use) -> frozenset[str]:
@@ -194,37 +287,12 @@ class _Images:
         if id(statement) not in self.known:
             self.known[id(statement)] = tuple(use for use in uses(statement) if is_of_memory(use))
         for use in self.known[id(statement)]:
-            if self._wanted(use) != wanted:
-                continue
-            values = tuple(batch.all(batch.evaluation.value(subscript)) for subscript in use.subscripts)
-            for writes, done in ((False, use.reads), (True, use.writes)):
-                if done:
-                    self.touched.setdefault((use.object, writes), []).append((case, *values))
-
-    def traffic(self, cases: int) -> tuple[ArrayTraffic, ...]:
-        """How many elements of each array are touched in each case."""
-        return tuple(self._of_array(array, cases) for array in dict.fromkeys(array for array, _ in self.touched))
-
-    def _of_array(self, array: DataObject, cases: int) -> ArrayTraffic:
-        read, written = (self.touched.get((array, writes), []) for writes in (False, True))
-        return ArrayTraffic(
-            array,
-            element_bytes(array),
-            read=_distinct(read, cases),
-            written=_distinct(written, cases),
-            touched=_distinct([*read, *written], cases),
-            read_rows=_distinct([columns[:-1] for columns in read], cases),
-            written_rows=_distinct([columns[:-1] for columns in written], cases),
-        )
+            if self._wanted(use) == wanted:
+                values = (batch.all(batch.evaluation.value(subscript)) for subscript in use.subscripts)
+                _touch(self.touched, use, (case, *values))
 
 
-def is_of_memory(use: Use) -> bool:
-    """Whether the use is an array element in the device's memory."""
-    kept = use.object.scope in (Scope.EXTERNAL, Scope.REGION, Scope.TEMPORARY)
-    return kept and use.object.storage is not Storage.SCALAR and len(use.subscripts) == use.object.rank
-
-
-def _distinct(parts: list[tuple[Numbers, ...]], cases: int) -> Numbers:
+def _distinct(parts: Sequence[tuple[Numbers, ...]], cases: int) -> Numbers:
     """The number of distinct subscripts in each case."""
     if not parts:
         return np.zeros(cases, dtype=np.int64)
@@ -237,3 +305,210 @@ def _distinct(parts: list[tuple[Numbers, ...]], cases: int) -> Numbers:
         place = place * (column.max() - least + 1) + column - least
     _, first = np.unique(place, return_index=True)
     return np.bincount(columns[0][first], minlength=cases)
+
+
+# -- Boxes
+
+
+@dataclass(frozen=True, eq=False)
+class _Range:
+    """All values from `low` to `high`, in each case."""
+
+    low: Values
+    high: Values
+
+    def around(self, range_: _Range) -> _Range:
+        return _Range(minimum(self.low, range_.low), maximum(self.high, range_.high))
+
+    def plus(self, range_: _Range) -> _Range:
+        return _Range(self.low + range_.low, self.high + range_.high)
+
+    def negative(self) -> _Range:
+        return _Range(-self.high, -self.low)
+
+    def times(self, range_: _Range) -> _Range:
+        corners = [left * right for left in (self.low, self.high) for right in (range_.low, range_.high)]
+        return _Range(reduce(minimum, corners), reduce(maximum, corners))
+
+
+def boxed_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
+    """The traffic of each array, at most. Raises UncountableError.
+
+    Every iterator of a tile has a range, computed from the ranges of the iterators around it; a
+    subscript's range follows by interval arithmetic. An array has at most the elements of the hull
+    of its accesses, and at most the sum over its accesses' boxes.
+    """
+    of_launches, of_tiles = tile.order[0]
+    nest = tiled_nest(tile.place.launch, entries_of(tile.place, ENTRIES).at_part(*of_launches))
+    batch = nest.at_part(*of_tiles)
+    boxes: _Touched[_Range] = {}
+    _visit(nest.body, _Ranges(batch, _ranges_of_gang(nest, batch, tile.workers)), boxes)
+    return tuple(_traffic(boxes, lambda parts: _elements(parts, tile.cases)))
+
+
+def _ranges_of_gang(nest: MappedNest, batch: ParameterBatch, workers: Mapping[int, Values]) -> dict[str, _Range | None]:
+    """The iterators that the workers of a gang take together."""
+    ranges: dict[str, _Range | None] = {}
+    for tiled in nest.loops:
+        dimension, with_workers, points = axis_of(tiled)
+        if with_workers:
+            evaluation, name = batch.evaluation, tiled.loop.iterator.name
+            first, step = batch.get(name), evaluation.value(tiled.loop.step)
+            assert first is not None
+            last = evaluation.value(tiled.loop.lower) + step * (evaluation.trips(tiled.loop) - 1)
+            extent = first + step * (workers.get(dimension, 1) * points - 1)
+            reached = minimum(extent, last) if not tiled.loop.decreasing else maximum(extent, last)
+            ranges[name] = _Range(minimum(first, reached), maximum(first, reached))
+    return ranges
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """What is known of names inside a tile; of others the cases know the values."""
+
+    batch: ParameterBatch
+    known: dict[str, _Range | None]
+
+    def with_range(self, name: str, range_: _Range | None) -> _Ranges:
+        return _Ranges(self.batch, {**self.known, name: range_})
+
+    def of(self, node: Expression) -> _Range:
+        """Raises UncountableError."""
+        match node:
+            case Access(subscripts=(), path=()) if node.object.name in self.known:
+                range_ = self.known[node.object.name]
+                if range_ is None:
+                    raise UncountableError(f"'{node.object.host}' depends on data")
+                return range_
+            case Cast(type=ScalarType(is_integer=True)):
+                return self.of(node.operand)
+            case Unary(operator="-"):
+                return self.of(node.operand).negative()
+            case Binary(operator="+"):
+                return self.of(node.left).plus(self.of(node.right))
+            case Binary(operator="-"):
+                return self.of(node.left).plus(self.of(node.right).negative())
+            case Binary(operator="*"):
+                return self.of(node.left).times(self.of(node.right))
+            case Conditional():
+                return self.of(node.then).around(self.of(node.otherwise))
+            case Call(arguments=(_, _)):
+                return self._helper(node)
+        value = self.batch.evaluation.value(node)
+        return _Range(value, value)
+
+    def _helper(self, node: Call) -> _Range:
+        left, right = (self.of(argument) for argument in node.arguments)
+        if node.function == "tilek_minimum":
+            return _Range(minimum(left.low, right.low), minimum(left.high, right.high))
+        if node.function == "tilek_maximum":
+            return _Range(maximum(left.low, right.low), maximum(left.high, right.high))
+        up = right.low - 1 if node.function == "tilek_ceiling_quotient" else 0
+        if np.any(np.asarray(right.low != right.high)) or np.any(np.asarray(right.low <= 0)):
+            raise UncountableError("a tile's bound is divided by what differs inside the tile")
+        return _Range((left.low + up) // right.low, (left.high + up) // right.low)
+
+    def of_loop(self, loop: Loop) -> _Range:
+        """The values of a loop's iterator."""
+        lower, upper = self.of(loop.lower), self.of(loop.upper)
+        inside = 0 if len(loop.comparison) == 2 and loop.comparison != "!=" else 1
+        if loop.decreasing:
+            return _Range(upper.low + inside, lower.high)
+        return _Range(lower.low, upper.high - inside)
+
+    def never(self, condition: Expression) -> bool:
+        """Whether the condition is false in the tile of every case."""
+        match condition:
+            case Binary(operator="&&"):
+                return self.never(condition.left) or self.never(condition.right)
+            case Binary(operator="||"):
+                return self.never(condition.left) and self.never(condition.right)
+            case Binary(operator=("<" | "<=" | ">" | ">=") as operator):
+                least, most = condition.left, condition.right
+                if operator in (">", ">="):
+                    least, most = most, least
+                try:
+                    return bool(np.all(self.of(least).low + (len(operator) == 1) > self.of(most).high))
+                except UncountableError:
+                    return False
+        return False
+
+    def where(self, condition: Expression) -> _Ranges:
+        """With the ranges narrowed by the condition's inequalities."""
+        match condition:
+            case Binary(operator="&&"):
+                return self.where(condition.left).where(condition.right)
+            case Binary(operator=("<" | "<=" | ">" | ">=") as operator):
+                least, most = condition.left, condition.right
+                if operator in (">", ">="):
+                    least, most = most, least
+                strict = int(len(operator) == 1)
+                return self._limited(least, most, strict, below=True)._limited(most, least, strict, below=False)
+        return self
+
+    def _limited(self, node: Expression, limit: Expression, strict: int, *, below: bool) -> _Ranges:
+        while isinstance(node, Cast):
+            node = node.operand
+        range_ = self.known.get(node.object.name) if isinstance(node, Access) and not node.subscripts else None
+        if range_ is None or not isinstance(node, Access):
+            return self
+        try:
+            bound = self.of(limit)
+        except UncountableError:
+            return self
+        if below:
+            return self.with_range(node.object.name, _Range(range_.low, minimum(range_.high, bound.high - strict)))
+        return self.with_range(node.object.name, _Range(maximum(range_.low, bound.low + strict), range_.high))
+
+
+def _visit(node: Statement, ranges: _Ranges, boxes: _Touched[_Range]) -> None:
+    """Collects the boxes of accesses."""
+    if isinstance(node, Block):
+        for statement in node.statements:
+            if any(isinstance(part, Block) for part in (statement, *statements_of(statement))):
+                _visit(statement, ranges, boxes)
+            else:
+                for use in uses(statement):
+                    if is_of_memory(use):
+                        _touch(boxes, use, tuple(ranges.of(subscript) for subscript in use.subscripts))
+            if isinstance(statement, Declaration):
+                ranges = _declared(statement, ranges)
+    elif isinstance(node, If):
+        if not ranges.never(node.condition):
+            _visit(node.then, ranges.where(node.condition), boxes)
+        if node.otherwise is not None:
+            _visit(node.otherwise, ranges, boxes)
+    elif isinstance(node, (Loop, TileNest)):
+        for loop in (node,) if isinstance(node, Loop) else (tiled.loop for tiled in node.loops):
+            ranges = ranges.with_range(loop.iterator.name, ranges.of_loop(loop))
+        _visit(node.body, ranges, boxes)
+    elif isinstance(node, PackedPanels):
+        _visit(node.body, ranges, boxes)
+
+
+def _declared(declaration: Declaration, ranges: _Ranges) -> _Ranges:
+    for declarator in declaration.declarators:
+        range_: _Range | None = None
+        if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
+            try:
+                range_ = ranges.of(declarator.initializer)
+            except UncountableError:
+                range_ = None
+        ranges = ranges.with_range(declarator.object.name, range_)
+    return ranges
+
+
+def _elements(boxes: Sequence[tuple[_Range, ...]], cases: int) -> Numbers:
+    """An upper bound of the elements in the union of boxes."""
+    if not boxes:
+        return np.zeros(cases, dtype=np.int64)
+    hull = [reduce(_Range.around, sides) for sides in zip(*boxes, strict=True)]
+    every = np.sum([_size(box, cases) for box in boxes], axis=0)
+    return np.asarray(np.minimum(_size(hull, cases), every), dtype=np.int64)
+
+
+def _size(box: Sequence[_Range], cases: int) -> Numbers:
+    size = np.ones(cases, dtype=np.int64)
+    for side in box:
+        size = size * np.maximum(side.high - side.low + 1, 0)
+    return size

@@ -78,6 +78,14 @@ def mapped_nest(launch: Launch, batch: ParameterBatch) -> MappedNest | None:
     return MappedNest(loops, body, around)
 
 
+def tiled_nest(launch: Launch, batch: ParameterBatch) -> MappedNest:
+    """Like `mapped_nest`. Raises UncountableError also if one instance does everything."""
+    nest = mapped_nest(launch, batch)
+    if nest is None:
+        raise UncountableError(f"{launch.name} has no tiles")
+    return nest
+
+
 def _is_outermost(nest: TileNest) -> bool:
     return any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in nest.order)
 
@@ -170,9 +178,7 @@ def representative_tile(launch: Launch, entries: Entries) -> TileWork:
 
 
 def _at_parts(launch: Launch, entries: Entries, parts: TileParts, cases: Numbers, fronts: _TileFronts) -> Numbers:
-    nest = mapped_nest(launch, entries.at_part(*parts[0]).at(cases))
-    if nest is None:
-        raise UncountableError(f"{launch.name} has no tiles")
+    nest = tiled_nest(launch, entries.at_part(*parts[0]).at(cases))
     return fronts.add(nest, nest.at_part(*parts[1]), cases)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
 from math import gcd
 
 from tilepragma.base.frozen_values import dataclass
@@ -38,47 +37,25 @@ def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
     return max(Counter(word % banks.number for word in words).values())
 
 
-@dataclass(frozen=True)
-class Reference:
-    """An access to a staged array: from a thread to the next it goes `within` elements along a row
-    and `rows` rows on.
+def odd_rows(within: int, rows: int) -> bool | None:
+    """Whether the distance between rows of a staged array, in elements, should be odd; None if that
+    does not matter. From a thread to the next an access goes `within` elements along a row and
+    `rows` rows on.
+
+    That is Algorithm 2 for one reference if a row's length is known at launch only: padding can
+    make it odd or even. Elements are no narrower than banks, whose number is a power of two, and
+    different threads access different elements. Let 2^j be the largest power of two that divides w
+    = `within` and r = `rows`: it divides every stride w + r p, and one of w / 2^j and r / 2^j is
+    odd. Their sum with p is odd, with the fewest possible conflicts gcd(2^j, banks), if p is odd
+    (only the second is), even (both are), or anything (only the first is).
     """
-
-    within: int
-    rows: int
-
-
-class Parity(Enum):
-    """The parity of the distance between rows of a staged array, in elements."""
-
-    ANY = "any"
-    ODD = "odd"
-    EVEN = "even"
-
-    @property
-    def odd(self) -> bool | None:
-        """Whether the distance is odd; None if that does not matter."""
-        return None if self is Parity.ANY else self is Parity.ODD
-
-    def pitch(self, row: int) -> int:
-        """The least such distance for rows of `row` elements."""
-        return row if self is Parity.ANY else row + (row % 2 != (self is Parity.ODD))
+    if rows == 0:
+        return None
+    common = gcd(within, rows)
+    power = common & -common
+    return None if rows // power % 2 == 0 else within // power % 2 == 0
 
 
-def best_parity(reference: Reference) -> Parity:
-    """Algorithm 2 for one reference if a row's length is known at launch only: padding can make it
-    odd or even.
-
-    Elements are no narrower than banks, whose number is a power of two, and different threads
-    access different elements. Let 2^j be the largest power of two that divides w = `within` and r =
-    `rows`: it divides every stride w + r p, and one of w / 2^j and r / 2^j is odd. Their sum with p
-    is odd, with the fewest possible conflicts gcd(2^j, banks), if p is odd (only the second is),
-    even (both are), or anything (only the first is).
-    """
-    if reference.rows == 0:
-        return Parity.ANY
-    common = gcd(reference.within, reference.rows)
-    odd = common & -common
-    if reference.rows // odd % 2 == 0:
-        return Parity.ANY
-    return Parity.EVEN if reference.within // odd % 2 else Parity.ODD
+def padded_row(row: int, odd: bool | None) -> int:
+    """The least such distance for rows of `row` elements."""
+    return row if odd is None else row + (row % 2 != odd)

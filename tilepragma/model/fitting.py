@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.model.device import Device, Gpu
+from tilepragma.model.device import Gpu
 from tilepragma.model.execution_time import Coefficients, Numbers
-from tilepragma.model.roofline import units_of
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ LATEST = 4.0
 SHARED_LATENCY = 24.0
 
 
-def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Coefficients:
-    """Alpha, beta and gamma by what a device can issue, move and hide.
+def estimate(gpu: Gpu, mix: Mix, resident_warps: float | Numbers) -> Coefficients:
+    """Alpha, beta and gamma by what a GPU can issue, move and hide.
 
     alpha is the time that a unit needs to issue a warp's instructions: floating ones at the rate of
     the data sheet (which counts a fused multiply-add as two operations), others at that of single
@@ -57,28 +56,19 @@ def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Coeff
     corrects what was measured, and nothing was. gamma is an element's share of the last memory's
     bandwidth, all units loading at once; 0 where nobody has measured that.
     """
-    units = units_of(device)
-    lanes = device.warp if isinstance(device, Gpu) else max(1, device.vector // mix.element)
-    single = lanes / (device.float_rate / (2 * device.clock * units))
-    floating = lanes / (device.double_rate / (2 * device.clock * units)) if mix.double else single
-    issue = floating * (mix.operations + SPECIAL * mix.special) + single * mix.others + _access(device, mix, lanes)
-    cycles: float | Numbers = issue
-    if isinstance(device, Gpu):
-        chain = mix.instructions if mix.chain is None else mix.chain
-        major = device.compute_capability[0] if device.compute_capability else None
-        latency = LATENCY.get(major, LATEST) if major is not None else LATEST
-        part = mix.accesses / np.maximum(mix.instructions, np.finfo(np.float64).tiny)
-        waiting = chain * (latency * (1 - part) + SHARED_LATENCY * part)
-        cycles = np.maximum(issue, waiting / np.maximum(resident_warps, 1.0))
-    bandwidth = device.memories[-1].bandwidth if device.memories else None
+    units = gpu.multiprocessors
+    single = gpu.warp / (gpu.float_rate / (2 * gpu.clock * units))
+    floating = gpu.warp / (gpu.double_rate / (2 * gpu.clock * units)) if mix.double else single
+    # Each of the banks serves a word a cycle.
+    words = max(1.0, mix.element / gpu.bank_width)
+    accesses = mix.accesses * mix.conflicts * gpu.warp * words / gpu.banks
+    issue = floating * (mix.operations + SPECIAL * mix.special) + single * mix.others + accesses
+    chain = mix.instructions if mix.chain is None else mix.chain
+    latency = LATENCY.get(gpu.compute_capability[0], LATEST) if gpu.compute_capability else LATEST
+    part = mix.accesses / np.maximum(mix.instructions, np.finfo(np.float64).tiny)
+    waiting = chain * (latency * (1 - part) + SHARED_LATENCY * part)
+    cycles = np.maximum(issue, waiting / np.maximum(resident_warps, 1.0))
+    bandwidth = gpu.memories[-1].bandwidth
     gamma = mix.element * units / bandwidth if bandwidth else 0.0
-    alpha = np.asarray(cycles / device.clock, dtype=np.float64)
+    alpha = np.asarray(cycles / gpu.clock, dtype=np.float64)
     return Coefficients(float(alpha) if alpha.ndim == 0 else alpha, 0.0, gamma)
-
-
-def _access(device: Device, mix: Mix, lanes: int) -> float | Numbers:
-    """Cycles of a warp's accesses: a GPU's banks serve a word each, a core loads two vectors."""
-    if isinstance(device, Gpu):
-        words = max(1.0, mix.element / device.bank_width)
-        return mix.accesses * mix.conflicts * lanes * words / device.banks
-    return mix.accesses * mix.conflicts / 2

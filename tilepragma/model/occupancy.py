@@ -7,6 +7,7 @@ those of the header of CUDA 7.0, the last that knew them, for 1.x and 2.x.
 from __future__ import annotations
 
 from enum import Enum
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,21 +32,6 @@ class Limit(Enum):
     SHARED = "shared memory"
     BLOCKS = "blocks"
     BARRIERS = "barriers"
-
-
-@dataclass(frozen=True)
-class BlockUse:
-    """A block's resources: threads, registers of a thread, bytes of shared memory that its kernel
-    declares (`shared`) and its launch adds (`dynamic`), named barriers. `dynamic_limit`: the limit
-    set by cuFuncSetAttribute, None without one.
-    """
-
-    threads: int
-    registers: int
-    shared: int = 0
-    dynamic: int = 0
-    dynamic_limit: int | None = None
-    barriers: int = 1
 
 
 @dataclass(frozen=True)
@@ -74,48 +60,40 @@ class Occupancy:
         return f"limited by {words}" if self.blocks else f"no block has room: {words}"
 
 
-def occupancy(gpu: Gpu, use: BlockUse, carve_out: int | None = None) -> Occupancy:
-    """The blocks resident on a multiprocessor. `carve_out`: the kernel's preferred share of shared
-    memory in percent (None: all). Raises ValueError for impossible numbers.
+def occupancy(gpu: Gpu, threads: int, registers: int, shared: int) -> Occupancy:
+    """The resident blocks on a multiprocessor for so many threads, registers of a thread, and bytes
+    of shared memory that a kernel declares. Raises ValueError for impossible numbers.
     """
-    if use.threads < 1 or min(use.registers, use.shared, use.dynamic, use.barriers, use.dynamic_limit or 0) < 0:
-        raise ValueError(f"no block has {use}")
-    if carve_out is not None and not 0 <= carve_out <= 100:
-        raise ValueError(f"a carve-out is a number of percent, not {carve_out}")
-    threads, registers = np.asarray(use.threads), np.asarray(use.registers)
-    by_registers, given_registers = _by_registers(gpu, threads, registers)
-    by_shared, given_shared = _by_shared(gpu, use, carve_out)
-    by = {
-        Limit.WARPS: int(_by_warps(gpu, threads)),
-        Limit.REGISTERS: int(by_registers),
-        Limit.SHARED: by_shared,
-        Limit.BLOCKS: gpu.blocks_per_multiprocessor,
-        Limit.BARRIERS: _by_barriers(gpu, use.barriers),
-    }
+    if threads < 1 or min(registers, shared) < 0:
+        raise ValueError(f"no block has {threads} threads, {registers} registers and {shared} bytes")
+    numbers = (np.asarray(threads), np.asarray(registers), np.asarray(shared))
+    by = {limit: int(allowed) for limit, allowed in _limits(gpu, *numbers, gpu.shared_per_block).items()}
     blocks = min(by.values())
-    warps = blocks * -(-use.threads // gpu.warp)
-    return Occupancy(
-        blocks, warps, warps * gpu.warp / gpu.threads_per_multiprocessor, by, int(given_registers), given_shared
-    )
+    warps = blocks * -(-threads // gpu.warp)
+    share = warps * gpu.warp / gpu.threads_per_multiprocessor
+    given = int(_by_registers(gpu, *numbers[:2])[1])
+    return Occupancy(blocks, warps, share, by, given, int(_given_shared(gpu, numbers[2])))
 
 
 def resident_blocks(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: ArrayLike) -> Numbers:
     """The resident blocks of many layouts: `occupancy` of corresponding arrays, for shared memory
-    that kernels declare or request, without preferred carve-outs or named barriers.
+    that kernels declare or request.
     """
-    threads, registers, shared = np.broadcast_arrays(
-        *(np.asarray(values, np.int64) for values in (threads, registers, shared))
-    )
-    given = _given_shared(gpu, shared)
-    most = max(gpu.shared_per_block, gpu.shared_opt_in) + _reserved_beside(gpu)
-    by_shared = np.where(
-        given > most, 0, np.where(given > 0, gpu.shared_per_multiprocessor // np.maximum(given, 1), UNLIMITED)
-    )
-    by_registers, _ = _by_registers(gpu, threads, registers)
-    blocks = np.minimum(
-        np.minimum(_by_warps(gpu, threads), by_registers), np.minimum(by_shared, gpu.blocks_per_multiprocessor)
-    )
-    return np.asarray(np.minimum(blocks, _by_barriers(gpu, 1)), np.int64)
+    numbers = (np.asarray(values, np.int64) for values in (threads, registers, shared))
+    of_threads, of_registers, of_shared = np.broadcast_arrays(*numbers)
+    limits = _limits(gpu, of_threads, of_registers, of_shared, max(gpu.shared_per_block, gpu.shared_opt_in))
+    return np.asarray(reduce(np.minimum, limits.values()), np.int64)
+
+
+def _limits(gpu: Gpu, threads: Numbers, registers: Numbers, shared: Numbers, most: int) -> dict[Limit, Numbers]:
+    """The blocks that each limit allows; a block has at most so many bytes of shared memory."""
+    return {
+        Limit.WARPS: _by_warps(gpu, threads),
+        Limit.REGISTERS: _by_registers(gpu, threads, registers)[0],
+        Limit.SHARED: _by_shared(gpu, _given_shared(gpu, shared), most),
+        Limit.BLOCKS: np.asarray(gpu.blocks_per_multiprocessor),
+        Limit.BARRIERS: np.asarray(_by_barriers(gpu)),
+    }
 
 
 def _up(value: Numbers, unit: int | Numbers) -> Numbers:
@@ -168,32 +146,16 @@ def _reserved_beside(gpu: Gpu) -> int:
     return 0 if gpu.compute_capability is None or gpu.compute_capability[0] < 8 else gpu.shared_reserved
 
 
-def _by_shared(gpu: Gpu, use: BlockUse, carve_out: int | None) -> tuple[int, int]:
-    """The blocks that shared memory allows, and the bytes allocated to a block."""
-    given = int(_given_shared(gpu, np.asarray(use.shared + use.dynamic)))
-    most = gpu.shared_per_block
-    if use.dynamic_limit is not None and use.shared + gpu.shared_reserved + use.dynamic_limit > most:
-        most = max(most, gpu.shared_opt_in)
-    beyond = use.dynamic_limit is not None and use.dynamic > use.dynamic_limit
-    if beyond or given > most + _reserved_beside(gpu):
-        return 0, given
-    if given == 0:
-        return UNLIMITED, given
-    preferred = gpu.shared_per_multiprocessor if carve_out is None else carve_out * gpu.shared_per_multiprocessor // 100
-    room = _carved_out(gpu, preferred)
-    return (room if room >= given else _carved_out(gpu, given)) // given, given
+def _by_shared(gpu: Gpu, given: Numbers, most: int) -> Numbers:
+    fits = np.where(given > 0, gpu.shared_per_multiprocessor // np.maximum(given, 1), UNLIMITED)
+    return np.where(given > most + _reserved_beside(gpu), 0, fits)
 
 
-def _carved_out(gpu: Gpu, preferred: int) -> int:
-    """The least carve-out of at least `preferred` bytes; 0 if 0 are preferred."""
-    if preferred == 0 and gpu.shared_carve_outs:
-        return 0
-    return next((out for out in gpu.shared_carve_outs if out >= preferred), gpu.shared_per_multiprocessor)
-
-
-def _by_barriers(gpu: Gpu, used: int) -> int:
-    """From compute capability 9.0 on: two named barriers a block, one on small chips."""
-    if used == 0 or gpu.compute_capability is None or gpu.compute_capability < (9, 0):
+def _by_barriers(gpu: Gpu) -> int:
+    """From compute capability 9.0 on: two named barriers a block, one on small chips, of which a
+    kernel uses one.
+    """
+    if gpu.compute_capability is None or gpu.compute_capability < (9, 0):
         return UNLIMITED
     few = gpu.compute_capability == (10, 1) or gpu.compute_capability[0] == 12
-    return gpu.blocks_per_multiprocessor * (1 if few else 2) // used
+    return gpu.blocks_per_multiprocessor * (1 if few else 2)

@@ -2,9 +2,8 @@
 and bytes by the bandwidth of each level.
 
 It complements the thesis's model for nests of independent iterations, and for any kernel that moves
-more than it computes. The form is the same for GPUs and processors: multiprocessors or cores are
-units, warps or vectors have lanes, shared memory or caches are the nearer levels. Arrays have an
-entry a layout; times are in seconds.
+more than it computes. Multiprocessors are units, warps have lanes, shared memory and caches are the
+nearer levels. Arrays have an entry a layout; times are in seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.model.device import Device, Gpu, Memory
+from tilepragma.model.device import Gpu, Memory
 from tilepragma.model.execution_time import Integers, Numbers
 
 
@@ -36,7 +35,7 @@ class Demand:
     filled: Numbers
 
 
-def roofline(demand: Demand, device: Device, double: bool) -> Numbers:
+def roofline(demand: Demand, gpu: Gpu, double: bool) -> Numbers:
     """Seconds that each resource is busy for a kernel of double or of single precision: a row for
     arithmetic, then one for each memory, which is 0 where nobody has measured its bandwidth.
 
@@ -45,10 +44,10 @@ def roofline(demand: Demand, device: Device, double: bool) -> Numbers:
     unit among its sharers: the nearest in proportion to busy units, the last as soon as one is
     busy.
     """
-    busy = demand.tiles / (units_of(device) * np.maximum(demand.rounds, np.finfo(np.float64).tiny))
-    rate = device.double_rate if double else device.float_rate
+    busy = demand.tiles / (gpu.multiprocessors * np.maximum(demand.rounds, np.finfo(np.float64).tiny))
+    rate = gpu.double_rate if double else gpu.float_rate
     parts = [_time(demand.operations, rate * busy * demand.filled)]
-    for memory, moved in zip(device.memories, demand.traffic, strict=True):
+    for memory, moved in zip(gpu.memories, demand.traffic, strict=True):
         if memory.bandwidth is None:
             parts.append(np.zeros_like(parts[0]))
         else:
@@ -63,19 +62,8 @@ def _time(amount: Numbers, rate: Numbers) -> Numbers:
     return np.divide(amount, rate, out=np.where(some, np.inf, 0.0), where=some & (rate > 0))
 
 
-def units_of(device: Device) -> int:
-    """P: multiprocessors of a GPU, cores of a processor."""
-    return device.multiprocessors if isinstance(device, Gpu) else device.cores
-
-
-def lanes_of(device: Device, element: int) -> int:
-    """Points that run in step: threads of a warp, elements of that many bytes in a vector."""
-    return device.warp if isinstance(device, Gpu) else max(1, device.vector // element)
-
-
 def row_bytes(length: Integers, rows: Integers, element: int, transaction: int) -> Numbers:
-    """Bytes moved for rows of neighbouring elements at any alignment, in whole transactions (a
-    GPU's, or cache lines).
+    """Bytes moved for rows of neighbouring elements at any alignment, in whole transactions.
 
     A row of x bytes that begins at each multiple of the element's size e in a transaction of b
     bytes equally often touches (x + b - e) / b of them on average. Elements wider than a
@@ -98,21 +86,17 @@ def scattered_bytes(stride: Integers, lanes: int | Integers, element: int, trans
 
 
 def level_traffic(
-    memories: Sequence[Memory], accesses: Numbers, footprints: Sequence[Numbers], traffics: Sequence[Numbers]
+    memories: Sequence[Memory], accesses: Numbers, footprint: Numbers, moved: Numbers
 ) -> tuple[Numbers, ...]:
     """Bytes from each of the memories through caches, nearest first: the nearest serves all
     `accesses`.
 
-    A kernel has nested blockings: a block of level k touches `footprints[k]` bytes, and all blocks
-    together move `traffics[k]` if each block fetches its data once. A further memory serves the
-    least traffic of the levels whose blocks fit into the memory before it, one for each unit that
-    shares it; if none fits, what that memory serves itself.
+    A tile touches `footprint` bytes, and all tiles together move `moved` bytes if each fetches its
+    data once. A further memory serves these if a tile for each unit that shares the memory before
+    it fits there; else what that memory serves itself.
     """
     served = [np.asarray(accesses, dtype=np.float64)]
     for nearer in memories[:-1]:
-        least = served[-1]
-        for footprint, traffic in zip(footprints, traffics, strict=True):
-            fits = footprint * nearer.sharers <= (nearer.size or np.inf)
-            least = np.where(fits, np.minimum(least, traffic), least)
-        served.append(least)
+        fits = footprint * nearer.sharers <= (nearer.size or np.inf)
+        served.append(np.where(fits, np.minimum(served[-1], moved), served[-1]))
     return tuple(served)

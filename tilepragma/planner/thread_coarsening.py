@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.host_prediction import is_double
-from tilepragma.cost.model_work import shared_bytes, staged_bytes
+from tilepragma.cost.gang_memory import gang_bytes, register_use, shared_bytes, staged_bytes
+from tilepragma.cost.gang_workers import gang_workers_by_dimension, likely_workers
 from tilepragma.cost.operation_counts import operations_in
-from tilepragma.cost.register_counts import gang_bytes, gang_workers_by_dimension, likely_workers, register_use
+from tilepragma.cost.tile_traffic import is_double
 from tilepragma.ir.loop_tree import ExpressionStatement, Loop, Stage
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Gpu

@@ -29,7 +29,7 @@ def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
 
 def _left(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
     """The arrays that each worker fetches for itself."""
-    from tilepragma.cost.tile_bytes import array_tiles_fit
+    from tilepragma.cost.gang_memory import array_tiles_fit
 
     staged = {array.object for array in staged_arrays(launch)}
     staged |= {scratchpad.array for scratchpad in launch.staged_scratchpads} if array_tiles_fit(plan, launch) else set()

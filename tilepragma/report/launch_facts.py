@@ -84,7 +84,7 @@ def _with_device_facts(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterato
 
 def _scratchpad_line(plan: KernelPlan, launch: Launch) -> str:
     """What a gang keeps in shared memory, or that it does not fit."""
-    from tilepragma.cost.tile_bytes import array_tiles_fit, default_array_tile_bytes
+    from tilepragma.cost.gang_memory import array_tiles_fit, default_array_tile_bytes
 
     names = " and ".join(scratchpad.array.host for scratchpad in launch.staged_scratchpads)
     size, room = default_array_tile_bytes(plan, launch), plan.kernel.directive.local_bytes

@@ -25,7 +25,7 @@ def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tupl
 
 
 def _rows(plan: KernelPlan, sizes: Sizes, by: str, gpu: Gpu) -> Iterator[str]:
-    from tilepragma.cost.register_counts import gang_workers_by_dimension, likely_workers
+    from tilepragma.cost.gang_workers import gang_workers_by_dimension, likely_workers
 
     workers = _known_workers(plan, sizes, gpu)
     for launch in plan.device:
@@ -35,14 +35,17 @@ def _rows(plan: KernelPlan, sizes: Sizes, by: str, gpu: Gpu) -> Iterator[str]:
 
 def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Workers]:
     """The workers of launches at these sizes, by launch name, where known."""
-    from tilepragma.cost.block_shapes import gang_workers
-    from tilepragma.cost.launch_work import PlanWork, plan_work
+    from tilepragma.cost.gang_workers import gang_workers
+    from tilepragma.cost.launch_work import plan_work
     from tilepragma.ir.evaluation import UncountableError
 
     numbers = sizes.by_name(plan.kernel)
-    work = plan_work(plan, numbers, {}, GPU) if numbers else None
     workers: dict[str, Workers] = {}
-    for launch in work.launches if isinstance(work, PlanWork) else ():
+    try:
+        work = plan_work(plan, numbers, {}, GPU) if numbers else ()
+    except UncountableError:
+        return workers
+    for launch in work:
         try:
             first, second, third = gang_workers(launch.place, plan.counts, numbers, gpu.threads_per_block)
         except UncountableError:
@@ -52,9 +55,8 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
 
 
 def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, known: bool) -> str:
-    from tilepragma.cost.register_counts import gang_bytes, register_use
-    from tilepragma.cost.tile_bytes import array_tiles_fit, default_array_tile_bytes
-    from tilepragma.model.occupancy import BlockUse, occupancy
+    from tilepragma.cost.gang_memory import array_tiles_fit, default_array_tile_bytes, gang_bytes, register_use
+    from tilepragma.model.occupancy import occupancy
 
     use = register_use(plan, launch, gpu)
     first, second, third = workers
@@ -62,7 +64,7 @@ def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, kno
     shared_bytes = gang_bytes(launch, workers, gpu) + (
         default_array_tile_bytes(plan, launch) if array_tiles_fit(plan, launch) else 0
     )
-    occupied = occupancy(gpu, BlockUse(threads, use.registers, shared_bytes))
+    occupied = occupancy(gpu, threads, use.registers, shared_bytes)
     spilled = f"{use.spilled} bytes spilled" if use.spilled else "none spilled"
     gangs = f"gangs of {threads}" if known else f"gangs of {threads} at most"
     share = f"{occupied.share:.0%} of its warps"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
 from tilepragma.ir.directives import Target
+from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.dispatch_table import choices_on_hosts
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -15,7 +16,7 @@ from tilepragma.plan.targets import planned_target
 from tilepragma.report.size_values import Sizes, byte_text
 
 if TYPE_CHECKING:
-    from tilepragma.cost.launch_work import PlanWork
+    from tilepragma.cost.launch_work import LaunchWork
     from tilepragma.model.device import Device
 
 _SIZES = (("", 1.0), (" thousand", 1e3), (" million", 1e6), (" billion", 1e9), (" trillion", 1e12))
@@ -43,14 +44,16 @@ class LeastWork:
 
 def least_work(plan: KernelPlan, sizes: Sizes, target: str) -> LeastWork | None:
     """The work at these sizes on the target; None where it cannot be counted."""
-    from tilepragma.cost.launch_work import PlanWork, plan_work
+    from tilepragma.cost.launch_work import plan_work
 
     numbers = sizes.by_name(plan.kernel)
-    work = plan_work(plan, numbers, {}, Target(target))
-    return _least(plan, work, numbers) if isinstance(work, PlanWork) else None
+    try:
+        return _least(plan, plan_work(plan, numbers, {}, Target(target)), numbers)
+    except UncountableError:
+        return None
 
 
-def _least(plan: KernelPlan, work: PlanWork, numbers: dict[str, int]) -> LeastWork:
+def _least(plan: KernelPlan, work: tuple[LaunchWork, ...], numbers: dict[str, int]) -> LeastWork:
     from tilepragma.plan.array_bytes import array_bytes
 
     arrays = array_bytes(plan, numbers)
@@ -59,7 +62,7 @@ def _least(plan: KernelPlan, work: PlanWork, numbers: dict[str, int]) -> LeastWo
     double = any(
         isinstance(element, ScalarType) and not element.is_integer and element.bits > 32 for element in elements
     )
-    return LeastWork(sum(float(launch.operations[0]) for launch in work.launches), moved, double)
+    return LeastWork(sum(float(launch.operations[0]) for launch in work), moved, double)
 
 
 def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFacts:
@@ -67,23 +70,24 @@ def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFac
     numbers = sizes.by_name(plan.kernel)
     if not numbers or plan.as_written is not None:
         return WorkFacts()
-    from tilepragma.cost.launch_work import PlanWork, plan_work
+    from tilepragma.cost.launch_work import plan_work
     from tilepragma.model.device import Processor
 
     if isinstance(device, Processor) and device.is_opencl:
         plan = replace(plan, choices=choices_on_hosts(plan, by_opencl=True))
-    work = plan_work(plan, numbers, {}, planned_target(device))
-    if not isinstance(work, PlanWork):
-        return WorkFacts(limits=f"not known: {work.reason}")
+    try:
+        work = plan_work(plan, numbers, {}, planned_target(device))
+    except UncountableError as reason:
+        return WorkFacts(limits=f"not known: {reason}")
     if device is None:
         unknown = "not known: this machine is not calibrated (tilepragma devices --calibrate), and no --device is named"
         return WorkFacts(_counts(work), unknown)
     return WorkFacts(_counts(work), _limits(plan, work, numbers, device))
 
 
-def _counts(work: PlanWork) -> tuple[str, ...]:
+def _counts(work: tuple[LaunchWork, ...]) -> tuple[str, ...]:
     clauses = []
-    for launch in work.launches:
+    for launch in work:
         launches = int(launch.launches[0])
         times = "1 launch" if launches == 1 else f"{_number(launches)} launches"
         operations = float(launch.operations[0])
@@ -92,7 +96,7 @@ def _counts(work: PlanWork) -> tuple[str, ...]:
     return tuple(clauses)
 
 
-def _limits(plan: KernelPlan, work: PlanWork, numbers: dict[str, int], device: Device) -> str:
+def _limits(plan: KernelPlan, work: tuple[LaunchWork, ...], numbers: dict[str, int], device: Device) -> str:
     """The roofline: operations by arithmetic's rate, bytes by the furthest memory's bandwidth."""
     least = _least(plan, work, numbers)
     if least.bytes is None:

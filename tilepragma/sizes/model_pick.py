@@ -16,7 +16,6 @@ import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.host_prediction import predicted_terms
-from tilepragma.cost.launch_work import Uncounted
 from tilepragma.cost.parameter_batch import Numbers
 from tilepragma.cost.statement_counts import SourceCounts
 from tilepragma.ir.evaluation import Evaluation, UncountableError
@@ -122,12 +121,10 @@ def _predict(
     scalars = {name: column[places] for name, column in _columns(occasions).items()}
     try:
         taken = [with_even_sizes(plan, layout, occasions[place].scalars, processor.cores) for place, layout in wanted]
+        columns = np.array(taken, dtype=np.int64).T
+        sizes = {size.object.name: column for size, column in zip(plan.sizes, columns, strict=True)}
+        terms = predicted_terms(plan, scalars, sizes, processor, source.at(places))
     except UncountableError:
-        return False
-    columns = np.array(taken, dtype=np.int64).T
-    sizes = {size.object.name: column for size, column in zip(plan.sizes, columns, strict=True)}
-    terms = predicted_terms(plan, scalars, sizes, processor, source.at(places))
-    if isinstance(terms, Uncounted):
         return False
     seconds.update(zip(wanted, terms.estimate.tolist(), strict=True))
     return True

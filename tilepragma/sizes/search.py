@@ -12,7 +12,6 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.device_prediction import predicted_on_gpu
 from tilepragma.cost.host_prediction import predicted_terms
-from tilepragma.cost.launch_work import Uncounted
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.model.device import Device, Gpu, Processor
@@ -36,16 +35,9 @@ _COARSE = (
 Sizes = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Effort:
-    """How often a search continues from the best, and how much coarser its first steps are."""
-
-    rounds: int
-    coarser: int
-
-
-#: The GPU model is rough, so no fine steps are tried; some GPU tiles take long to count.
-_ON_CORES, _ON_GPUS = _Effort(4, 0), _Effort(1, 1)
+#: How often a search continues from the best, and how much coarser its first steps are. The GPU
+#: model is rough, so no fine steps are tried; some GPU tiles take long to count.
+_ON_CORES, _ON_GPUS = (4, 0), (1, 1)
 
 
 @dataclass(frozen=True)
@@ -97,8 +89,8 @@ class Ranking:
         return replace(whole, default=whole.predicted(self.default.sizes))
 
 
-#: Predicts the terms of layouts, given an array of values for each size; Uncounted if it cannot.
-Predictor = Callable[[Mapping[str, Values]], Terms | Uncounted]
+#: Predicts the terms of layouts, given an array of values for each size. Raises UncountableError.
+Predictor = Callable[[Mapping[str, Values]], Terms]
 
 
 def rank_layouts(
@@ -126,19 +118,17 @@ def rank_layouts(
         default = _default_sizes(plan, scalars, target, device)
     except UncountableError as reason:
         return unknown(str(reason))
-    predict = _predictor(plan, scalars, target, device)
-    if isinstance(predict, Uncounted):
-        return unknown(predict.reason, default)
     seconds_of: dict[Sizes, float] = {}
     parts: list[Terms] = []
-    for wanted in _search(default, varied, others, seconds_of, _ON_CORES if on_host else _ON_GPUS):
-        terms = predict(_columns(names, wanted))
-        if isinstance(terms, Uncounted):
-            if seconds_of:  # of what is near the best some cannot be counted
-                break
-            return unknown(terms.reason, default)
-        seconds_of.update(zip(wanted, terms.estimate.tolist(), strict=True))
-        parts.append(terms)
+    try:
+        predict = _predictor(plan, scalars, target, device)
+        for wanted in _search(default, varied, others, seconds_of, *(_ON_CORES if on_host else _ON_GPUS)):
+            terms = predict(_columns(names, wanted))
+            seconds_of.update(zip(wanted, terms.estimate.tolist(), strict=True))
+            parts.append(terms)
+    except UncountableError as reason:
+        if not seconds_of:  # else some of what is near the best cannot be counted
+            return unknown(str(reason), default)
     layouts = [Layout(*pair) for pair in seconds_of.items()]
     order = sorted(range(len(layouts)), key=list(seconds_of.values()).__getitem__)
     order = [row for row in order if math.isfinite(seconds_of[layouts[row].sizes])]
@@ -149,17 +139,12 @@ def rank_layouts(
     return Ranking(names, tuple(layouts[row] for row in order), Layout(default, seconds), terms=terms)
 
 
-def predicted_as_it_is(
-    plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None
-) -> Terms | Uncounted:
-    """The terms of a plan's time with its default tile sizes, in one row."""
+def predicted_as_it_is(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Terms:
+    """The terms of a plan's time with its default tile sizes, in one row. Raises
+    UncountableError.
+    """
+    sizes = _default_sizes(plan, scalars, target, device)
     predict = _predictor(plan, scalars, target, device)
-    if isinstance(predict, Uncounted):
-        return predict
-    try:
-        sizes = _default_sizes(plan, scalars, target, device)
-    except UncountableError as reason:
-        return Uncounted(str(reason))
     return predict(_columns(tuple(size.object.name for size in plan.sizes), [sizes]))
 
 
@@ -172,21 +157,20 @@ def _default_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target,
     return sizes_on_hosts(plan, scalars, device.cores if target.has_threads else None, device.is_opencl)
 
 
-def _predictor(
-    plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None
-) -> Predictor | Uncounted:
-    """What predicts times on the device, or why nothing does."""
+def _predictor(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Predictor:
+    """What predicts times on the device. Raises UncountableError if nothing does."""
     if target.is_host:
         if not isinstance(device, Processor):
-            return Uncounted("this machine is not calibrated (tilepragma devices --calibrate)")
+            raise UncountableError("this machine is not calibrated (tilepragma devices --calibrate)")
         cores = device if target.is_parallel else device.with_cores(1)
         return lambda sizes: predicted_terms(plan, scalars, sizes, cores)
     if device is None:
-        return Uncounted("the device is not calibrated (tilepragma devices --calibrate), and no --device is named")
+        raise UncountableError(
+            "the device is not calibrated (tilepragma devices --calibrate), and no --device is named"
+        )
     if not isinstance(device, Gpu):
-        return Uncounted(f"times of what is made for GPUs are not predicted on {device.name}, which is none")
-    gpu = device
-    return lambda sizes: predicted_on_gpu(plan, scalars, sizes, gpu)
+        raise UncountableError(f"times of what is made for GPUs are not predicted on {device.name}, which is none")
+    return lambda sizes: predicted_on_gpu(plan, scalars, sizes, device)
 
 
 def _columns(
@@ -201,12 +185,13 @@ def _search(
     varied: Sequence[int],
     others: Sequence[Sizes],
     seconds_of: Mapping[Sizes, float],
-    effort: _Effort,
+    rounds: int,
+    coarser: int,
 ) -> Iterator[list[Sizes]]:
     """Layouts to predict next, which vary the default at `varied`, by earlier results."""
-    steps = _COARSE[min(len(varied) + effort.coarser, len(_COARSE)) - 1]
+    steps = _COARSE[min(len(varied) + coarser, len(_COARSE)) - 1]
     yield list(dict.fromkeys((default, *others, *_combined(default, varied[: len(_COARSE)], steps))))
-    for _ in range(effort.rounds):
+    for _ in range(rounds):
         best = sorted(seconds_of, key=lambda sizes: seconds_of[sizes])[:_BEST]
         near = dict.fromkeys(
             layout

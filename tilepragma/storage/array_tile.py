@@ -13,7 +13,7 @@ from tilepragma.ir.loop_tree import Axis, Staged, StagedSide, StagedTerm
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number
 from tilepragma.ir.types import ScalarType
-from tilepragma.model.bank_conflicts import Reference, best_parity
+from tilepragma.model.bank_conflicts import odd_rows, padded_row
 from tilepragma.poly.reference_spans import Reading, Span
 
 #: Staging pays from this average number of worker rows that read a row of the array.
@@ -176,12 +176,11 @@ def _judged(
     columns = elsewhere or (uniform and any(not isinstance(term.extent, Axis) for term in last))
     accesses = sum(math.prod(_width(span) + 1 for span in reading.spans if span is not None) for reading in read)
     worker_rows = math.prod(count for axis, count in counts.items() if axis != first)
-    rows = best_parity(_between_neighbours(sides, lengths, first))
-    pitch = rows.pitch(lengths[-1])
-    elements = math.prod((*lengths[:-1], pitch))
+    odd = odd_rows(*_between_neighbours(sides, lengths, first))
+    elements = math.prod((*lengths[:-1], padded_row(lengths[-1], odd)))
     texts = tuple(dict.fromkeys(subscripts_text(reading.access.subscripts) for reading in read))
     return Candidate(
-        staged=Staged(object_, sides, texts, rows.odd),
+        staged=Staged(object_, sides, texts, odd),
         bytes=-(-elements * object_.element.bits // 64) * 8,
         uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
         uses_of_worker=accesses * splits,
@@ -191,13 +190,15 @@ def _judged(
     )
 
 
-def _between_neighbours(sides: Sequence[StagedSide], lengths: Sequence[int], first: Axis) -> Reference:
-    """How far apart in the array tile neighbouring workers read, for every access to it."""
+def _between_neighbours(sides: Sequence[StagedSide], lengths: Sequence[int], first: Axis) -> tuple[int, int]:
+    """How far apart in the array tile neighbouring workers read, for every access to it: elements
+    along a row, and rows.
+    """
     steps = [sum(term.coefficient for term in side.terms if term.extent == first) for side in sides]
     rows = 0
     for step, length in zip(steps[:-1], lengths, strict=False):
         rows = rows * length + step
-    return Reference(within=steps[-1], rows=rows)
+    return steps[-1], rows
 
 
 def _length(side: StagedSide, counts: Mapping[Axis, int]) -> int:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.launch_work import Uncounted
 from tilepragma.driver import translate
 from tilepragma.driver.passes import TEMPORAL_VARIABLE
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.driver.texts import outermost_iterators, recounted, retiled, source_text, unrolled
 from tilepragma.ir.directives import ALL_TARGETS
+from tilepragma.ir.evaluation import UncountableError
 from tilepragma.plan.summary import used_sizes
 from tilepragma.sizes.equivalent_sizes import whole_sizes
 from tilepragma.sizes.search import predicted_as_it_is, rank_layouts
@@ -187,12 +187,11 @@ def _terms(plan: KernelPlan | None, numbers: Mapping[str, int], target: Target, 
     """The prediction for a plan without other tile sizes."""
     if plan is None or plan.as_written is not None:
         return UNKNOWN
-    prediction = predicted_as_it_is(plan, plan.kernel.by_name(numbers), target, device)
-    return (
-        UNKNOWN
-        if isinstance(prediction, Uncounted) or not np.isfinite(prediction.seconds).all()
-        else prediction.seconds[0]
-    )
+    try:
+        (seconds,) = predicted_as_it_is(plan, plan.kernel.by_name(numbers), target, device).seconds
+    except UncountableError:
+        return UNKNOWN
+    return np.asarray(seconds) if np.isfinite(seconds).all() else UNKNOWN
 
 
 def _layouts(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.plan_runs import run_steps
 from tests.unit.cost.test_launch_work import planned
-from tilepragma.cost.launch_work import PlanWork, plan_work
+from tilepragma.cost.launch_work import plan_work
 from tilepragma.cost.load_balance import slowest_part
 from tilepragma.ir.directives import Target
 
@@ -39,8 +39,7 @@ def test_the_busiest_core_has_what_it_is_dealt(name: str, cores: int) -> None:
     scalars, layouts = SIZES[name]
     columns = {one.object.name: own for one, own in zip(planned(name).sizes, np.array(layouts).T, strict=True)}
     work = plan_work(planned(name), scalars, columns, Target.THREADS)
-    assert isinstance(work, PlanWork)
-    (launch,) = work.launches
+    (launch,) = work
     for case, layout in enumerate(layouts):
         part = slowest_part(launch, cores)
         assert part is not None

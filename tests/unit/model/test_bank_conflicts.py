@@ -11,10 +11,10 @@ import pytest
 from tests.thesis.padding import AccessCost, Often, Padding, best_padding, stride
 from tilepragma.model.bank_conflicts import (
     Banks,
-    Parity,
-    best_parity,
     conflict_degree,
     element_conflicts,
+    odd_rows,
+    padded_row,
 )
 
 GEFORCE_8800 = Banks(16, 4)
@@ -112,19 +112,19 @@ def test_parity_is_algorithm_2_for_lengths_that_are_not_known(width: int, banks:
         if rows and any(stride(one, row + padding) == 0 for padding in range(banks.number)):
             continue  # elements of rows that overlap
         found = best_padding([one], row, width, banks)
-        pitch = best_parity(one).pitch(row)
+        pitch = padded_row(row, odd_rows(within, rows))
         assert pitch - row in (0, 1)
         assert element_conflicts(stride(one, pitch), width, banks) == found.conflicts[0]
         assert pitch - row >= found.elements
 
 
 def test_parities() -> None:
-    assert best_parity(Often(1, 0)) is Parity.ANY
-    assert best_parity(Often(0, 1)) is Parity.ODD
-    assert best_parity(Often(0, 6)) is Parity.ODD
-    assert best_parity(Often(1, 1)) is Parity.EVEN
-    assert best_parity(Often(1, 2)) is Parity.ANY
-    assert best_parity(Often(6, 2)) is Parity.EVEN
-    assert [Parity.ODD.pitch(row) for row in (4, 5)] == [5, 5]
-    assert [Parity.EVEN.pitch(row) for row in (4, 5)] == [4, 6]
-    assert [Parity.ANY.pitch(row) for row in (4, 5)] == [4, 5]
+    assert odd_rows(1, 0) is None
+    assert odd_rows(0, 1) is True
+    assert odd_rows(0, 6) is True
+    assert odd_rows(1, 1) is False
+    assert odd_rows(1, 2) is None
+    assert odd_rows(6, 2) is False
+    assert [padded_row(row, odd=True) for row in (4, 5)] == [5, 5]
+    assert [padded_row(row, odd=False) for row in (4, 5)] == [4, 6]
+    assert [padded_row(row, odd=None) for row in (4, 5)] == [4, 5]

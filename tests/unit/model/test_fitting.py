@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.model.small_devices import GPU, PROCESSOR
+from tests.unit.model.small_devices import GPU
 from tilepragma.model.execution_time import Coefficients
 from tilepragma.model.fitting import Mix, estimate
 
@@ -42,12 +42,6 @@ def test_doubles_take_the_rate_of_doubles() -> None:
     """4 cycles an instruction instead of 2; an element is two banks wide."""
     found = estimate(GPU, replace(MIX, double=True, element=8), 100.0)
     assert found == Coefficients(4 * 8 + 2 * 2 + 2 * 2 * 4, 0.0, 8 * 4 / 8.0)
-
-
-def test_cores_do_not_wait() -> None:
-    """A core computes 4 floats, a vector, a cycle: 4 + 8 * 0.5 + 2 of them; and 2 loads a cycle, each of the 2 taking 2."""
-    found = estimate(PROCESSOR, MIX, 1.0)
-    assert found == Coefficients((4 + 4 + 2) * 4 / 4 + 2 * 2 / 2, 0.0, 4 * 2 / 4.0)
 
 
 def test_copies_by_unknown_bandwidths_cost_nothing() -> None:

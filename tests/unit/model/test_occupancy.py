@@ -20,9 +20,7 @@ import pytest
 
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
-from tilepragma.model.occupancy import UNLIMITED, BlockUse, Limit, occupancy, resident_blocks
-
-KB = 1024
+from tilepragma.model.occupancy import UNLIMITED, Limit, occupancy, resident_blocks
 
 
 def gpu(name: str) -> Gpu:
@@ -45,19 +43,16 @@ PROGRAM = r"""
 
 int main(void)
 {
-    int major, minor, threads, registers, barriers, carve_out, opt_in;
-    int of_block, of_multiprocessor, block_registers, registers_at_once, warp;
-    size_t shared_block, shared, shared_opt_in, reserved, used, dynamic, limit;
-    while (scanf("%d %d %d %d %d %d %d %zu %zu %zu %zu %d %d %zu %zu %d %zu %d %d", &major, &minor, &of_block, &of_multiprocessor,
-                 &block_registers, &registers_at_once, &warp, &shared_block, &shared, &shared_opt_in, &reserved, &threads, &registers, &used,
-                 &dynamic, &opt_in, &limit, &barriers, &carve_out) == 19) {
+    int major, minor, threads, registers, of_block, of_multiprocessor, block_registers, registers_at_once, warp;
+    size_t shared_block, shared, shared_opt_in, reserved, used;
+    while (scanf("%d %d %d %d %d %d %d %zu %zu %zu %zu %d %d %zu", &major, &minor, &of_block, &of_multiprocessor, &block_registers,
+                 &registers_at_once, &warp, &shared_block, &shared, &shared_opt_in, &reserved, &threads, &registers, &used) == 14) {
         cudaOccDeviceProp device = {major, minor, of_block, of_multiprocessor, block_registers, registers_at_once, warp,
                                     shared_block, shared, 1, shared_opt_in, reserved};
-        cudaOccFuncAttributes kernel = {of_block, registers, used, PARTITIONED_GC_OFF,
-                                        opt_in ? FUNC_SHMEM_LIMIT_OPTIN : FUNC_SHMEM_LIMIT_DEFAULT, limit, barriers};
-        cudaOccDeviceState state = {CACHE_PREFER_NONE, carve_out};
+        cudaOccFuncAttributes kernel = {of_block, registers, used, PARTITIONED_GC_OFF, FUNC_SHMEM_LIMIT_DEFAULT, 0, 1};
+        cudaOccDeviceState state = {CACHE_PREFER_NONE, -1};
         cudaOccResult found = {0};
-        cudaOccError error = cudaOccMaxActiveBlocksPerMultiprocessor(&found, &device, &kernel, &state, threads, dynamic);
+        cudaOccError error = cudaOccMaxActiveBlocksPerMultiprocessor(&found, &device, &kernel, &state, threads, 0);
         printf("%d %d %d %d %d %d %d %d %zu %u\n", (int)error, found.activeBlocksPerMultiprocessor, found.blockLimitWarps, found.blockLimitRegs,
                found.blockLimitSharedMem, found.blockLimitBlocks, found.blockLimitBarriers, found.allocatedRegistersPerBlock,
                found.allocatedSharedMemPerBlock, found.limitingFactors);
@@ -66,56 +61,25 @@ int main(void)
 }
 """
 BITS = {Limit.WARPS: 1, Limit.REGISTERS: 2, Limit.SHARED: 4, Limit.BLOCKS: 8, Limit.BARRIERS: 16}
-#: What a block takes, and the carve-out.
-Case = tuple[BlockUse, "int | None"]
+#: A block's threads, registers of a thread, and bytes of shared memory.
+Case = tuple[int, int, int]
 
 
 def cases(device: Gpu) -> list[Case]:
     """A grid of all that rounds, and numbers drawn between."""
     threads = [1, 31, 32, 33, 64, 96, 128, 160, 192, 256, 288, 384, 512, 640, 768, 1000, 1024, 1025]
     registers = [0, 1, 8, 9, 16, 24, 25, 32, 33, 40, 48, 64, 65, 80, 96, 128, 129, 168, 200, 255, 257]
-    most = max(device.shared_opt_in, device.shared_per_block)
-    shared = [
-        0,
-        1,
-        127,
-        1024,
-        4096,
-        12000,
-        16384,
-        24576,
-        32768,
-        48 * KB - 1024,
-        48 * KB,
-        48 * KB + 1,
-        most - 1024,
-        most,
-        most + 1,
-    ]
-    carve_outs = [None, 0, 10, 25, 50, 77, 100]
-    found: list[Case] = [(BlockUse(t, r), None) for t, r in itertools.product(threads, registers)]
-    found += [(BlockUse(t, 32, s), c) for t, s, c in itertools.product((32, 128, 1024), shared, carve_outs)]
-    for each, dynamic, limit in itertools.product((0, 1000), shared, (0, 8192, 48 * KB, most)):
-        found += [(BlockUse(256, 20, each, dynamic, limit), c) for c in (None, 50)]
-    found += [(BlockUse(t, 16, 0, barriers=b), None) for t, b in itertools.product((32, 64, 256), (0, 1, 2, 3, 8, 16))]
+    most = device.shared_per_block
+    shared = [0, 1, 127, 1024, 4096, 12000, 16384, 24576, 32768, most - 1024, most, most + 1]
+    found: list[Case] = [(t, r, 0) for t, r in itertools.product(threads, registers)]
+    found += itertools.product((32, 128, 1024), (16, 20, 32), shared)
     random_ = random.Random(5)
-    for _ in range(1500):
-        dynamic = random_.randrange(most + 2048) if random_.random() < 0.5 else 0
-        use = BlockUse(
-            random_.randrange(1, 1100),
-            random_.randrange(256),
-            random_.randrange(48 * KB + 1024),
-            dynamic,
-            random_.choice((None, dynamic, random_.randrange(most + 1))),
-            random_.randrange(4),
-        )
-        found.append((use, random_.choice((None, random_.randrange(101)))))
+    found += [(random_.randrange(1, 1100), random_.randrange(256), random_.randrange(most + 1024)) for _ in range(1600)]
     return found
 
 
 def asked(device: Gpu, case: Case) -> str:
     """A case as the program reads it."""
-    use, carve_out = case
     assert device.compute_capability is not None
     numbers = [
         *device.compute_capability,
@@ -128,14 +92,7 @@ def asked(device: Gpu, case: Case) -> str:
         device.shared_per_multiprocessor,
         device.shared_opt_in,
         device.shared_reserved,
-        use.threads,
-        use.registers,
-        use.shared,
-        use.dynamic,
-        int(use.dynamic_limit is not None),
-        use.dynamic_limit or 0,
-        use.barriers,
-        -1 if carve_out is None else carve_out,
+        *case,
     ]
     return " ".join(map(str, numbers))
 
@@ -189,11 +146,9 @@ def test_many_at_once_are_what_each_is_alone(name: str) -> None:
         )
     )
     threads, registers, shared = np.array(grid).T
-    one_by_one = []
-    for t, r, s in grid:
-        declared = min(s, device.shared_per_block)
-        use = BlockUse(t, r, declared, s - declared, s - declared if s > declared and device.shared_opt_in else None)
-        one_by_one.append(occupancy(device, use).blocks)
+    # A launch may ask for all that a block can have.
+    asking = replace(device, shared_per_block=max(device.shared_per_block, device.shared_opt_in))
+    one_by_one = [occupancy(asking, *case).blocks for case in grid]
     assert resident_blocks(device, threads, registers, shared).tolist() == one_by_one
     assert resident_blocks(device, 128, 16, np.array([[0, 4096]])).shape == (1, 2)
 
@@ -202,58 +157,51 @@ def test_many_at_once_are_what_each_is_alone(name: str) -> None:
     ("use", "by", "reason"),
     [
         # 3 warps are given as 4: 8 blocks, not 10; their 1280 registers, in units of 512, as 1536.
-        (BlockUse(96, 10, 100), (8, 10, 32, 8), "limited by threads and blocks"),
+        ((96, 10, 100), (8, 10, 32, 8), "limited by threads and blocks"),
         # 6 warps x 32 x 17 registers: 3264, in units of 512 3584, of 16384.
-        (BlockUse(192, 17, 0), (5, 4, UNLIMITED, 8), "limited by registers"),
-        (BlockUse(64, 10, 2600), (16, 16, 5, 8), "limited by shared memory"),
-        (BlockUse(513, 10, 0), (0, 2, UNLIMITED, 8), "no block has room: threads"),
-        (BlockUse(32, 125, 0), (16, 0, UNLIMITED, 8), "no block has room: registers"),
+        ((192, 17, 0), (5, 4, UNLIMITED, 8), "limited by registers"),
+        ((64, 10, 2600), (16, 16, 5, 8), "limited by shared memory"),
+        ((513, 10, 0), (0, 2, UNLIMITED, 8), "no block has room: threads"),
+        ((32, 125, 0), (16, 0, UNLIMITED, 8), "no block has room: registers"),
     ],
 )
-def test_c1060_by_the_rules_of_old_calculators(use: BlockUse, by: tuple[int, ...], reason: str) -> None:
-    found = occupancy(gpu("c1060"), use)
+def test_c1060_by_the_rules_of_old_calculators(use: Case, by: tuple[int, ...], reason: str) -> None:
+    found = occupancy(gpu("c1060"), *use)
     assert tuple(found.by.values()) == (*by, UNLIMITED)
     assert found.reason == reason
 
 
 @pytest.mark.parametrize(
-    ("use", "carve_out", "by"),
+    ("use", "by"),
     [
         # 20 registers of 32 threads are 640, 21 are 672, which are given as 768; 51 and 42 warps,
         # in halves of the multiprocessor 50 and 42.
-        (BlockUse(160, 20), None, (9, 10, UNLIMITED, 8)),
-        (BlockUse(160, 21), None, (9, 8, UNLIMITED, 8)),
-        (BlockUse(160, 23), None, (9, 8, UNLIMITED, 8)),
-        (BlockUse(256, 16, 9000), None, (6, 8, 5, 8)),
-        (BlockUse(256, 16, 8000), 33, (6, 8, 2, 8)),
-        (BlockUse(256, 16, 20000), 33, (6, 8, 2, 8)),
+        ((160, 20, 0), (9, 10, UNLIMITED, 8)),
+        ((160, 21, 0), (9, 8, UNLIMITED, 8)),
+        ((160, 23, 0), (9, 8, UNLIMITED, 8)),
+        ((256, 16, 9000), (6, 8, 5, 8)),
     ],
 )
-def test_c2050_by_the_rules_of_old_calculators(use: BlockUse, carve_out: int | None, by: tuple[int, ...]) -> None:
-    found = occupancy(gpu("c2050"), use, carve_out)
+def test_c2050_by_the_rules_of_old_calculators(use: Case, by: tuple[int, ...]) -> None:
+    found = occupancy(gpu("c2050"), *use)
     assert tuple(found.by.values()) == (*by, UNLIMITED)
 
 
 def test_what_a_result_says() -> None:
-    found = occupancy(gpu("a100"), BlockUse(256, 40, 30000))
+    found = occupancy(gpu("a100"), 256, 40, 30000)
     assert (found.blocks, found.warps, found.share, found.registers, found.shared) == (5, 40, 40 / 64, 10240, 31104)
     assert found.limits == (Limit.SHARED,)
     assert found.reason == "limited by shared memory"
 
 
-@pytest.mark.parametrize("use", [BlockUse(0, 1), BlockUse(1, -1), BlockUse(1, 1, -1), BlockUse(1, 1, 0, 0, -5)])
-def test_numbers_that_no_block_has_are_refused(use: BlockUse) -> None:
+@pytest.mark.parametrize("use", [(0, 1, 0), (1, -1, 0), (1, 1, -1)])
+def test_numbers_that_no_block_has_are_refused(use: Case) -> None:
     with pytest.raises(ValueError, match="no block has"):
-        occupancy(gpu("v100"), use)
-
-
-def test_a_carve_out_is_in_percent() -> None:
-    with pytest.raises(ValueError, match="percent"):
-        occupancy(gpu("v100"), BlockUse(32, 8), 101)
+        occupancy(gpu("v100"), *use)
 
 
 def test_barriers_are_two_for_each_block() -> None:
-    assert occupancy(gpu("h100"), BlockUse(32, 16, barriers=16)).by[Limit.BARRIERS] == 4
-    assert occupancy(gpu("a100"), BlockUse(32, 16, barriers=16)).by[Limit.BARRIERS] == UNLIMITED
+    assert occupancy(gpu("h100"), 32, 16, 0).by[Limit.BARRIERS] == 64
+    assert occupancy(gpu("a100"), 32, 16, 0).by[Limit.BARRIERS] == UNLIMITED
     small = replace(gpu("h100"), compute_capability=(12, 0))
-    assert occupancy(small, BlockUse(32, 16, barriers=16)).by[Limit.BARRIERS] == 2
+    assert occupancy(small, 32, 16, 0).by[Limit.BARRIERS] == 32

@@ -12,12 +12,10 @@ from tests.unit.model.small_devices import GPU, PROCESSOR
 from tilepragma.model.execution_time import slowest_unit
 from tilepragma.model.roofline import (
     Demand,
-    lanes_of,
     level_traffic,
     roofline,
     row_bytes,
     scattered_bytes,
-    units_of,
 )
 
 
@@ -59,13 +57,6 @@ def test_nothing_to_do_takes_no_time() -> None:
     assert not roofline(demand(0.0, 0.0, 0.0, 0.0, tiles=0), GPU, double=False).any()
 
 
-def test_processors_have_the_same_form() -> None:
-    roofs = roofline(demand(160.0, 640.0, 64.0, 64.0, 64.0, tiles=2, units=2), PROCESSOR, double=False)
-    assert roofs[:, 0].tolist() == [10.0, 10.0, 2.0, 4.0, 16.0]
-    assert (units_of(PROCESSOR), lanes_of(PROCESSOR, 4), lanes_of(PROCESSOR, 8)) == (2, 4, 2)
-    assert (units_of(GPU), lanes_of(GPU, 8)) == (4, 4)
-
-
 @settings(deadline=None)
 @given(st.integers(0, 70), st.sampled_from([1, 4, 8, 16]), st.sampled_from([8, 32, 64]))
 def test_rows_meet_whole_transactions(length: int, element: int, transaction: int) -> None:
@@ -88,18 +79,17 @@ def test_coalesced_floats_are_one_transaction_and_strided_ones_32() -> None:
 
 
 def test_caches_serve_what_does_not_fit_before_them() -> None:
-    """Rows of 80 bytes fit L1, tiles of 900 L2, two of them L3; nothing more."""
-    footprints = [np.array([80.0, 80.0]), np.array([900.0, 6000.0])]
-    traffics = [np.array([5000.0, 5000.0]), np.array([700.0, 300.0])]
-    served = level_traffic(PROCESSOR.memories, np.array([90_000.0, 90_000.0]), footprints, traffics)
+    """Tiles of 80 bytes fit L1, those of 900 L2, two of them L3; nothing more."""
+    footprint, moved = np.array([80.0, 900.0, 6000.0]), np.array([5000.0, 700.0, 300.0])
+    served = level_traffic(PROCESSOR.memories, np.full(3, 90_000.0), footprint, moved)
     assert [level.tolist() for level in served] == [
-        [90_000.0, 90_000.0],
-        [5000.0, 5000.0],
-        [700.0, 5000.0],
-        [700.0, 5000.0],
+        [90_000.0, 90_000.0, 90_000.0],
+        [5000.0, 90_000.0, 90_000.0],
+        [5000.0, 700.0, 90_000.0],
+        [5000.0, 700.0, 90_000.0],
     ]
 
 
 def test_a_cache_too_small_for_everything_serves_nothing() -> None:
-    served = level_traffic(PROCESSOR.memories, np.array([10.0]), [np.array([1e9])], [np.array([1.0])])
+    served = level_traffic(PROCESSOR.memories, np.array([10.0]), np.array([1e9]), np.array([1.0]))
     assert [level[0] for level in served] == [10.0] * 4

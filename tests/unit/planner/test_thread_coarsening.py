@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.source_plans import CHAINED_SUMS, plan
 from tests.unit.storage.test_staging import FIVE_POINT, SUMS
-from tilepragma.cost.register_counts import REGISTERS, register_use
+from tilepragma.cost.gang_memory import REGISTERS, register_use
 from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu

@@ -1,9 +1,10 @@
-"""How many workers a gang gets at a launch: those that the user says, else the runtime's choice
+"""How many workers a gang gets: those that the user says, else the runtime's choice
 (`choose_device_workers` in runtime/launch/launch_geometry.c).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from tilepragma.ir.directives import AxisKind, CountClause
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.loop_tree import Axis
 from tilepragma.plan.array_bytes import host_value
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 
 
@@ -57,3 +59,24 @@ def _need(place: Place, entries: Entries, dimension: int) -> Numbers:
         raise UncountableError(f"how many workers {place.launch.name} has depends on what runs inside its tiles")
     needs = [-(-entries.batch.all(entries.batch.evaluation.trips(loop.loop)) // axis_of(loop)[2]) for loop in loops]
     return np.maximum(np.maximum.reduceat(np.max(needs, axis=0), entries.starts), 1)
+
+
+def likely_workers(plan: KernelPlan, launch: Launch, most: int) -> Mapping[Axis, int]:
+    """The expected workers of a gang along each axis before a launch: the user's numbers, else the
+    runtime's preference, halved as in `gang_workers` down to at most `most`.
+    """
+    axes = sorted((axis for axis in launch.axes if axis.kind is AxisKind.WORKER), key=lambda axis: axis.dimension)
+    given = {Axis(count.axis, count.dimension): count.count.literal for count in plan.counts}
+    left = [axis for axis in axes if given.get(axis) is None]
+    preferred = dict(zip(left, PREFERRED_WORKERS.get(len(left), ()), strict=True))
+    workers = {axis: given.get(axis) or preferred[axis] for axis in axes}
+    for axis in left:
+        while math.prod(workers.values()) > most and workers[axis] > 1:
+            workers[axis] //= 2
+    return workers
+
+
+def gang_workers_by_dimension(workers: Mapping[Axis, int]) -> tuple[int, int, int]:
+    """The workers by dimension, 1 where a gang has no such axis."""
+    x, y, z = (workers.get(Axis(AxisKind.WORKER, dimension), 1) for dimension in range(3))
+    return x, y, z

@@ -1,0 +1,121 @@
+"""What a gang takes of a multiprocessor besides its workers: registers, as compiled or estimated,
+and shared memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from tilepragma.cost.tile_traffic import is_double
+from tilepragma.ir.evaluation import Evaluation, Values
+from tilepragma.ir.expressions import DataObject, Expression, IntegerLiteral
+from tilepragma.ir.loop_tree import Axis, PackedPanels, Staged, StagedSide
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.model.device import Gpu
+from tilepragma.plan.array_bytes import element_bytes
+from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterUse
+from tilepragma.plan.summary import copies_ahead, points_of, staged_arrays
+
+#: Registers of a worker besides array elements, without a compilation: ptxas 12.9 reports 29 for a
+#: sweep over a row and 38 to 51 for one over a plane, both in wavefronts.
+REGISTERS = 40
+_WORD = 8
+
+
+def register_use(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterUse:
+    """The compiler's report for the launch, else an estimate with spills."""
+    known = () if plan.registers is None else plan.registers.launches
+    measured = next((use for use in known if use.launch == launch.name), None)
+    if measured is not None:
+        return measured
+    wanted = REGISTERS + kept_elements(launch) * (2 if is_double(launch) else 1)
+    return RegisterUse(
+        launch.name, min(wanted, gpu.registers_per_thread), 4 * max(wanted - gpu.registers_per_thread, 0)
+    )
+
+
+def kept_elements(launch: Launch) -> int:
+    """Elements that a worker keeps in registers over a staged loop: the sums of each point."""
+    if launch.staged is None:
+        return 0
+    points = math.prod(points_of(launch).values())
+    sums = sum(len(node.buffers) for node in walk(launch.staged) if isinstance(node, PackedPanels))
+    return points * max(sums, 1) if sums or points > 1 else 0
+
+
+# -- Shared memory
+
+
+def gang_bytes(launch: Launch, workers: tuple[int, int, int], gpu: Gpu) -> int:
+    """Bytes of shared memory of a gang with these workers; double buffers only where they fit."""
+    every = shared_bytes(launch, workers)
+    return every // 2 if copies_ahead(launch) and every > gpu.shared_per_block else every
+
+
+def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
+    """Shared memory bytes of scratchpads and staged array tiles, for these workers of a gang."""
+    scratchpads = sum(
+        _bytes(scratchpad.object, [_length(length) for length in scratchpad.object.lengths])
+        for scratchpad in launch.scratchpads
+    )
+    boxes = sum(staged_bytes(array, workers) for array in staged_arrays(launch))
+    return scratchpads + boxes * (2 if copies_ahead(launch) else 1)
+
+
+def staged_bytes(staged: Staged, workers: tuple[int, int, int]) -> int:
+    """Bytes of an array tile, for these workers of a gang."""
+    lengths = [_side(side, workers) for side in staged.sides]
+    if staged.odd is not None and lengths[-1] % 2 != staged.odd:
+        lengths[-1] += 1
+    return _bytes(staged.object, lengths)
+
+
+def _side(side: StagedSide, workers: tuple[int, int, int]) -> int:
+    extents = (
+        (
+            abs(term.coefficient),
+            term.points * workers[term.extent.dimension] if isinstance(term.extent, Axis) else term.extent,
+        )
+        for term in side.terms
+    )
+    return side.width + 1 + sum(factor * (extent - 1) for factor, extent in extents)
+
+
+def _length(length: Expression | None) -> int:
+    return length.value if isinstance(length, IntegerLiteral) else 1
+
+
+def _bytes(object_: DataObject, lengths: Sequence[int]) -> int:
+    return math.prod(lengths) * element_bytes(object_)
+
+
+# -- Array tiles of wavefront launches (`schedule/wavefront_array_tiles.py`)
+
+
+def array_tile_bytes(launch: Launch, value: Callable[[Expression], Values]) -> Values:
+    """Bytes of all scratchpads, each in whole words; `value` evaluates a length and may raise."""
+    total: Values = 0
+    for scratchpad in launch.staged_scratchpads:
+        element = scratchpad.object.element
+        assert isinstance(element, ScalarType), "scratchpads are of numbers"
+        size: Values = element.bits // 8
+        for length in scratchpad.object.lengths:
+            assert length is not None, "scratchpads have lengths"
+            size = size * value(length)
+        total = total + -(-size // _WORD) * _WORD
+    return total
+
+
+def default_array_tile_bytes(plan: KernelPlan, launch: Launch) -> int:
+    """The bytes with the default tile sizes of devices."""
+    evaluation = Evaluation({size.object.name: size.device for size in plan.sizes})
+    return int(array_tile_bytes(launch, evaluation.value))
+
+
+def array_tiles_fit(plan: KernelPlan, launch: Launch) -> bool:
+    """Whether the launch has scratchpads that fit the shared memory of a gang."""
+    return (
+        bool(launch.staged_scratchpads) and default_array_tile_bytes(plan, launch) <= plan.kernel.directive.local_bytes
+    )
