@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tilepragma.cost.tile_bytes import array_tiles_fit, default_array_tile_bytes
 
 from tests.support.source_plans import plan
+from tilepragma.cost.gang_memory import array_tiles_fit, default_array_tile_bytes
 from tilepragma.ir.expressions import Binary, integer
 from tilepragma.ir.loop_tree import Barrier, Block, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import expression, number, polynomial
