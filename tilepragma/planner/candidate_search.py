@@ -28,7 +28,6 @@ from tilepragma.planner.candidates import (
     choose,
     has_fewer_strides,
     is_better,
-    is_settled,
     reloads_less,
 )
 from tilepragma.schedule.as_written import as_written
@@ -254,11 +253,11 @@ def _with_storage(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
     expanded = None if expansion is None else attempt.instead(expansion)
     if expansion is None or expanded is None:
         return None
-    if expansion.repeats and is_settled(attempt.choice(STRATEGIES).taken):
+    if expansion.repeats and attempt.choice(STRATEGIES).is_settled:
         # Tiled wavefronts stay in the cache; copies at each step of a loop do not.
         return None
     choice, without = (candidate.choice(STRATEGIES[:1]) for candidate in (expanded, attempt))
-    if not is_settled(choice.taken) or not is_better(choice.taken, without.taken):
+    if not choice.is_settled or not is_better(choice.taken, without.taken):
         return None
     if len(expanded.region.scop.statements) <= _MOST_RESCHEDULED:
         choice = expanded.choice(STRATEGIES)
@@ -282,7 +281,7 @@ def _with_scalars(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
     if expanded is None or len(expanded.region.scop.statements) > _MOST_EXPANDED:
         return None
     choice = expanded.choice((hyperplanes,))
-    if choice.taken is None or not is_settled(choice.taken):
+    if choice.taken is None or not choice.is_settled:
         return None
     if not has_fewer_strides(choice.taken, taken) and not reloads_less(choice.taken, taken):
         return None

@@ -42,6 +42,11 @@ class Choice:
     rejected: tuple[str, ...]
     reason: str | None = None
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the search needs no other answer."""
+        return self.taken is not None and self.taken.is_settled
+
 
 def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
     """Try the strategies in order; an answer to which `objection` has a clause is rejected."""
@@ -113,13 +118,14 @@ class _Search:
         self.rejected += answer.notes
         against = self.objection(answer)
         if against is None:
-            if is_settled(answer):
+            if answer.is_settled:
                 self.best = answer
                 return
             depths = answer.depths
             sequential, parallel = _deep(depths.sequential), _deep(depths.parallel)
             against = f"what must run on one core is {sequential}, what could run in parallel {parallel}"
-            if self.second_best is None and _gains(answer):
+            # A launch for one loop's work, with as much left sequential, costs more than it saves.
+            if self.second_best is None and depths.launched > 1 and depths.parallel >= depths.sequential:
                 self.second_best = answer
         self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
         if answer.fallback is not None:
@@ -127,7 +133,7 @@ class _Search:
 
     def _replace(self, best: ScheduleCandidate, answer: ScheduleCandidate) -> None:
         """Replace the best answer, or its part for cores, by a later one that is faster."""
-        if not is_settled(answer):
+        if not answer.is_settled:
             return
         if answer.asked_on_devices:
             self._take(answer, f"{best.strategy}: diamond tiles are asked for (TILEK_TILES)")
@@ -166,11 +172,11 @@ class _Search:
                 self.best = combined
                 against.pop(answer.strategy, None)
                 asked = f"{best.strategy}, on devices: {answer.strategy} are asked for (TILEK_TILES)"
-                self.rejected += (*_clauses(against), asked, *answer.notes)
+                self.rejected += (*(f"{name}: {clause}" for name, clause in against.items()), asked, *answer.notes)
                 return
             name = "overlapped tiles" if isinstance(answer, Refusal) else answer.strategy
             against.setdefault(name, why or "")
-        self.rejected += _clauses(against)
+        self.rejected += [f"{name}: {why}" for name, why in against.items()]
 
     def _take(self, answer: ScheduleCandidate, clause: str) -> None:
         fallback = answer.fallback
@@ -183,11 +189,6 @@ class _Search:
     def _reject(self, clause: str, reason: str) -> None:
         self.rejected.append(clause)
         self.reason = self.reason or reason
-
-
-def _clauses(against: dict[str, str]) -> tuple[str, ...]:
-    """The objections to strategies, by their names."""
-    return tuple(f"{name}: {why}" for name, why in against.items())
 
 
 def _joined(host: ScheduleCandidate, device: ScheduleCandidate) -> ScheduleCandidate:
@@ -230,11 +231,6 @@ def _strides(answer: ScheduleCandidate) -> float:
     return inf if answer.steps is None else answer.steps.strides
 
 
-def _reloading(answer: ScheduleCandidate) -> float:
-    """Statements in innermost host loops that reload what registers could keep, if known."""
-    return 0 if answer.steps is None else answer.steps.reloading
-
-
 def has_fewer_strides(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
     """Whether the answer's innermost loops are known to have fewer strided accesses."""
     return _strides(answer) < _strides(rival)
@@ -248,16 +244,12 @@ def _keeps_planes(answer: ScheduleCandidate) -> bool:
 
 def reloads_less(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
     """Whether the answer's innermost loops are known to reload less than the rival's."""
-    return answer.steps is not None and _reloading(answer) < _reloading(rival)
+    known, others = answer.steps, rival.steps
+    return known is not None and others is not None and known.reloading < others.reloading
 
 
 def _times(number: float) -> str:
     return "in none" if number == 0 else "in 1 access" if number == 1 else f"in {number:g} accesses"
-
-
-def is_settled(answer: ScheduleCandidate | None) -> bool:
-    """Whether the search needs no other answer."""
-    return answer is not None and answer.is_settled
 
 
 def is_better(answer: ScheduleCandidate | None, rival: ScheduleCandidate | None) -> bool:
@@ -269,7 +261,7 @@ def is_better(answer: ScheduleCandidate | None, rival: ScheduleCandidate | None)
 
 def _merits(answer: ScheduleCandidate) -> tuple[int, ...]:
     depths = answer.depths
-    in_order = 0 if is_settled(answer) else -depths.sequential
+    in_order = 0 if answer.is_settled else -depths.sequential
     return in_order, -are_wavefronts(answer.device_steps, answer.sizes), depths.launched, depths.parallel
 
 
@@ -279,8 +271,3 @@ def _deep(loops: int) -> str:
 
 def _loops(answer: ScheduleCandidate) -> str:
     return f"{answer.depths.launched} loop{'s' if answer.depths.launched > 1 else ''}"
-
-
-def _gains(answer: ScheduleCandidate) -> bool:
-    """A launch for one loop's work, with as much left sequential, costs more than it saves."""
-    return answer.depths.launched > 1 and answer.depths.parallel >= answer.depths.sequential
