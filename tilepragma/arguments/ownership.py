@@ -48,10 +48,13 @@ def resident_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[Arra
     ]
     for group in parts.exchanged:
         argument = arguments.get(group.used[0])
-        if argument is not None and all(
-            _are_alike(member, argument.object) for member in (*group.used, *group.live_in)
-        ):
-            held += [_as(argument, member) for member in group.live_in]
+        members = (*group.used, *group.live_in)
+        if argument is not None and len({(each.storage, each.element, each.lengths[1:]) for each in members}) == 1:
+            # Values come and go with the whole group.
+            held += [
+                replace(argument, object=member, reads=True, writes=True, copy_in=True, copy_out=True)
+                for member in group.live_in
+            ]
     return tuple(held)
 
 
@@ -96,12 +99,3 @@ def _box(argument: ArrayArgument, changing: Collection[str]) -> Box | None:
         if last.constant is None or last.constant < 0:
             nonempty.add(last)
     return Box(tuple(bounds), frozenset(nonempty)) if bounds else None
-
-
-def _are_alike(left: DataObject, right: DataObject) -> bool:
-    return (left.storage, left.element, left.lengths[1:]) == (right.storage, right.element, right.lengths[1:])
-
-
-def _as(argument: ArrayArgument, object_: DataObject) -> ArrayArgument:
-    """The argument of an exchanged array: values come and go with the whole group."""
-    return replace(argument, object=object_, reads=True, writes=True, copy_in=True, copy_out=True)

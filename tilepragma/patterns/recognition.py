@@ -320,7 +320,9 @@ def _sweep_of(
     if not isinstance(target.type, ScalarType) or not target.type.is_floating or target.path:
         raise NoSweepError(f"elements of '{target.object.host}' are no floating-point numbers", target.range)
     try:
-        written = _written(target, nest)
+        integers = Integers()
+        _integers_before(target, nest.statements, integers)
+        written = integers.subscripts(target)
         axes = _axes(target, written, nest)
         ends = {loop.iterator: _ends(loop, changing) for loop in nest.loops}
         values = SweepValues(target.object, written, axes, expression_text(target), ends)
@@ -410,15 +412,10 @@ def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumul
     return tuple(accumulations)
 
 
-def _written(target: Access, nest: _Nest) -> Subscripts:
-    """The written subscripts, with integers put in. Raises NotPolynomialError."""
-    integers = Integers()
-    _integers_before(target, nest.statements, integers)
-    return integers.subscripts(target)
-
-
 def _integers_before(target: Access, statements: Iterable[Statement], integers: Integers) -> None:
-    """Take the integer assignments on the way to the element, but none in other branches."""
+    """Take the integer assignments on the way to the element, but none in other branches. Raises
+    NotPolynomialError.
+    """
     for statement in statements:
         if any(node is target for node in walk(statement)):
             if isinstance(statement, If):

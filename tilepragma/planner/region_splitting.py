@@ -70,12 +70,8 @@ def _runs_in_order(plan: KernelPlan) -> bool:
     """Whether loops that end with conditions, and loops in them, are all sequential."""
     if plan.as_written is not None:
         return True
-    launches = (launch for launch in plan.host if not launch.axes)
-    return any(_has_uncounted(launch.body) for launch in launches)
-
-
-def _has_uncounted(body: object) -> bool:
-    return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in walk(body))
+    nodes = (node for launch in plan.host if not launch.axes for node in walk(launch.body))
+    return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in nodes)
 
 
 def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -> PlannedRegion:

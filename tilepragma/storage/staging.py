@@ -12,7 +12,7 @@ workers read one row of the array. (Within a warp, neighbours share lines alread
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 
@@ -69,13 +69,13 @@ _TILES = (32, 16, 8, 4)
 
 
 def proven_staging(
-    plan: KernelPlan, proof: Proof | None, original: Original | None, forms: Mapping[str, StagedForm]
+    plan: KernelPlan, proof: Proof | None, original: Original | None, staged_forms: Mapping[str, StagedForm]
 ) -> tuple[KernelPlan, Proof | None]:
     """The plan, and its proof, with arrays staged and sums in workers' registers where that is
-    proven right. `forms` are staged forms that launches may have, by their names.
+    proven right. `staged_forms` are those that launches may have, by their names.
     """
     rejected: tuple[str, ...] = ()
-    form = _with_staged_form(plan, forms)
+    form = _with_staged_form(plan, staged_forms)
     if form is not None and proof is not None and original is not None:
         faults = prove_staged(form, original, plan)
         if not faults:
@@ -95,16 +95,16 @@ def proven_staging(
     return replace(plan, rejected=rejected), proof
 
 
-def _with_staged_form(plan: KernelPlan, forms: Mapping[str, StagedForm]) -> KernelPlan | None:
+def _with_staged_form(plan: KernelPlan, staged_forms: Mapping[str, StagedForm]) -> KernelPlan | None:
     """The plan of a wavefront loop with its staged form; None for plans without a proof."""
     steps = plan.device_steps
     loop = steps[0] if len(steps) == 1 else None
     launch = loop.steps[0] if isinstance(loop, HostLoop) and len(loop.steps) == 1 else None
-    if not isinstance(loop, HostLoop) or not isinstance(launch, Launch) or launch.name not in forms or not plan.apart:
+    if not isinstance(loop, HostLoop) or not isinstance(launch, Launch) or not plan.apart:
         return None
-    if not any(target.is_device for target in plan.targets):
+    form = staged_forms.get(launch.name)
+    if form is None or not any(target.is_device for target in plan.targets):
         return None
-    form = forms[launch.name]
     staged = replace(launch, staged=form.body, staged_scratchpads=form.scratchpads)
     return with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))
 
@@ -124,24 +124,35 @@ def with_staging(
     bodies = [form.body for launch in (*plan.host, *plan.device) for form in forms(launch)]
     last = max((loop.index for body in bodies for loop in loops_and_tiled(body)), default=-1)
     planner = _Planner(plan, last + 1, names, registers, points)
-    steps = planner.steps(plan.device_steps, frozenset())
+    steps = _with_launches(plan.device_steps, planner.launch)
     plan = replace(plan, rejected=tuple(dict.fromkeys((*plan.rejected, *planner.notes))))
     return plan if steps == plan.device_steps else with_scalars_of_staged_forms(replace(plan, device_steps=steps))
 
 
 def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int]]) -> KernelPlan:
     """The plan with these `points` a worker in the named staged launches, where that pays."""
-    return with_staging(replace(plan, device_steps=_plain(plan.device_steps, points)), points=points)
+
+    def plain(launch: Launch, _: frozenset[DataObject]) -> Launch:
+        is_meant = launch.name in points and launch.staged is not None
+        return retiled(replace(launch, staged=None), {}) if is_meant else launch
+
+    return with_staging(replace(plan, device_steps=_with_launches(plan.device_steps, plain)), points=points)
 
 
-def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
-    """The steps with the launches of these names unstaged."""
-    return tuple(
-        (retiled(replace(step, staged=None), {}) if step.name in names and step.staged is not None else step)
-        if isinstance(step, Launch)
-        else replace(step, steps=_plain(step.steps, names))
-        for step in steps
-    )
+def _with_launches(
+    steps: tuple[Step, ...],
+    change: Callable[[Launch, frozenset[DataObject]], Launch],
+    around: frozenset[DataObject] = frozenset(),
+) -> tuple[Step, ...]:
+    """The steps with changed launches, each told the iterators of the host loops around it."""
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, Launch):
+            result.append(change(step, around))
+        else:
+            inner = around | {step.loop.iterator} if isinstance(step, HostLoop) else around
+            result.append(replace(step, steps=_with_launches(step.steps, change, inner)))
+    return tuple(result)
 
 
 def with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
@@ -171,24 +182,8 @@ class _Planner:
     points: Mapping[str, tuple[int, int]]
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def _user_counts(self) -> dict[Axis, int]:
-        """The user's constant numbers of workers."""
-        numbers = {Axis(count.axis, count.dimension): count.count.literal for count in self.plan.counts}
-        return {axis: number for axis, number in numbers.items() if number is not None}
-
-    def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
-        result: list[Step] = []
-        for step in steps:
-            if isinstance(step, Launch):
-                result.append(step if step.staged is not None else self._launch(step, around))
-            else:
-                inner = around | {step.loop.iterator} if isinstance(step, HostLoop) else around
-                result.append(replace(step, steps=self.steps(step.steps, inner)))
-        return tuple(result)
-
-    def _launch(self, launch: Launch, around: frozenset[DataObject]) -> Launch:
-        nest = _nest_to_stage(launch)
+    def launch(self, launch: Launch, around: frozenset[DataObject]) -> Launch:
+        nest = None if launch.staged is not None else _nest_to_stage(launch)
         if nest is None:
             return launch
         tile, arrays = self._best(launch, nest, around)
@@ -260,7 +255,10 @@ class _Planner:
         )
         shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
         shared |= {size.object for size in self.plan.sizes}
-        counts = {axis: self._user_counts.get(axis, likely) for axis, likely in tile.counts.items()}
+        said = {Axis(count.axis, count.dimension): count.count.literal for count in self.plan.counts}
+        counts = {
+            axis: likely if (literal := said.get(axis)) is None else literal for axis, likely in tile.counts.items()
+        }
         array_tiles = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
         profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
         return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
