@@ -9,7 +9,7 @@ the runtime knows what a device lacks before a launch (runtime/multi_device/part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -18,17 +18,16 @@ from tilepragma.ir.accesses import Use, function_uses, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import AddressOf, DataObject, Expression, Storage, access_to
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Block, Declarator, TiledLoop, TileNest, asks_for_layers
-from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
+from tilepragma.ir.loop_tree import Block, TiledLoop, TileNest, asks_for_layers
+from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import Division, HostLoop, KernelPlan, Launch, RowUse, launches_in
+from tilepragma.poly.reference_spans import settled_values, written_out
 
 #: Larger constants in subscripts are no borders of stencils; the runtime's sums of smaller ones
 #: stay far from the ends of 64 bits.
 _FARTHEST = 1 << 31
 
-#: Scalars as polynomials in what they are computed from.
-Values = Mapping[Expression, Polynomial]
 #: The rows that a use touches in an iteration, from the iterator's, or in all instances.
 RowsOf = Callable[[Use, DataObject | None], RowUse]
 
@@ -78,7 +77,7 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     inside = tuple(function_uses(plan.kernel.functions))
     everything = (*uses(launch.body, plan.kernel.functions, launch=True), *inside)
     touching = [use for use in everything if use.object in arrays]
-    rows_of = _rows_of(plan, launch, everything, inside)
+    rows_of = _rows_of(plan, launch, inside)
     for use in touching:
         if use.object.storage is Storage.ROWS:
             raise RefusalError(f"the rows of '{use.object.host}' lie apart")
@@ -92,34 +91,6 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     if fixed is None:
         raise RefusalError(refused or f"launch {launch.name} is not one nest with a loop over gangs around all of it")
     return Division(None, fixed)
-
-
-def _values(launch: Launch, everything: tuple[Use, ...]) -> Values:
-    """The definitions of scalars that only their (equal) declarations write."""
-    definitions: dict[Expression, Polynomial] = {}
-    declared = [node for node in walk(launch.body) if isinstance(node, Declarator)]
-    names = [node.object for node in declared]
-    written = [use.object for use in everything if use.writes]
-    refused = {node.object for node in declared if node.initializer is None}
-    for node in declared:
-        if (
-            node.initializer is not None
-            and not isinstance(node.initializer, tuple)
-            and written.count(node.object) == names.count(node.object)
-        ):
-            value = polynomial(node.initializer)
-            if definitions.setdefault(access_to(node.object), value) != value:
-                refused.add(node.object)
-    accesses = set(map(access_to, refused))
-    return {access: value for access, value in definitions.items() if access not in accesses}
-
-
-def _resolved(value: Polynomial, values: Values) -> Polynomial:
-    """`value` with scalars replaced by their definitions, where it is linear in them."""
-    for atom in value.atoms & values.keys():
-        if value.split(atom) is not None:
-            value = value.substitute(atom, _resolved(values[atom], values))
-    return value
 
 
 def _ranges(launch: Launch) -> dict[Expression, tuple[int, int]]:
@@ -196,9 +167,9 @@ def _joined(uses_of: list[RowUse], reads: bool) -> RowUse:
     return replace(first, least=min(least), greatest=max(greatest))
 
 
-def _rows_of(plan: KernelPlan, launch: Launch, everything: tuple[Use, ...], inside: tuple[Use, ...]) -> RowsOf:
+def _rows_of(plan: KernelPlan, launch: Launch, inside: tuple[Use, ...]) -> RowsOf:
     """What tells the rows of uses in a launch; `inside` are those of functions."""
-    values, ranges = _values(launch, everything), _ranges(launch)
+    values, ranges = settled_values(launch.body), _ranges(launch)
     on_host = host_evaluable(written_objects(plan.kernel))
     # What functions reach by address or name, they may touch anywhere.
     anywhere = {node.target.object for node in walk(launch.body) if isinstance(node, AddressOf)}
@@ -210,13 +181,11 @@ def _rows_of(plan: KernelPlan, launch: Launch, everything: tuple[Use, ...], insi
             return replace(all_rows, least=0, greatest=0)
         if len(use.subscripts) < use.object.rank or use.object in anywhere:
             return all_rows
-        rest = _resolved(polynomial(use.subscripts[0]), values)
-        scale = 0
-        if iterator is not None:
-            parts = rest.split(access_to(iterator))
-            if parts is None or parts[0].constant is None:
-                return all_rows
-            scale, rest = parts[0].constant, parts[1]
+        row = written_out(polynomial(use.subscripts[0]), values)
+        parts = None if row is None else (number(0), row) if iterator is None else row.split(access_to(iterator))
+        if parts is None or parts[0].constant is None:
+            return all_rows
+        scale, rest = parts[0].constant, parts[1]
         least = greatest = 0
         for atom, ends in ranges.items():
             parts = rest.split(atom)

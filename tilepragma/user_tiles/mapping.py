@@ -14,8 +14,8 @@ from typing import Any
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import KernelDirective, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
-from tilepragma.ir.loop_tree import Block, Loop, Statement
-from tilepragma.ir.traversal import loops_in
+from tilepragma.ir.loop_tree import Loop, Statement
+from tilepragma.ir.traversal import flat, loops_in
 from tilepragma.user_tiles.tile_nests import chain_from
 
 Clauses = Mapping[int, tuple[TileClause, ...]]
@@ -35,11 +35,7 @@ def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
 
 def top_loops(statement: Statement) -> Iterator[Loop]:
     """The outermost loops of a top-level statement, also inside braces."""
-    if isinstance(statement, Loop):
-        yield statement
-    elif isinstance(statement, Block):
-        for inner in statement.statements:
-            yield from top_loops(inner)
+    return (inner for inner in flat((statement,)) if isinstance(inner, Loop))
 
 
 def independent_loops(nest: Loop, directive: KernelDirective) -> tuple[Loop, ...]:
