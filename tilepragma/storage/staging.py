@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 
+from tilepragma.arguments.scalars import scalar_arguments
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import uses
@@ -62,7 +63,8 @@ from tilepragma.storage.gpu_register_tiles import (
     with_points,
     worth_points,
 )
-from tilepragma.verify.proofs import Original, Proof, prove_staged
+from tilepragma.user_tiles.mapping import literal_counts
+from tilepragma.verify.proofs import Original, Proof, prove_staged, with_staged_forms
 
 #: Iterations of a sequential loop to stage together; the first that fits.
 _TILES = (32, 16, 8, 4)
@@ -106,7 +108,7 @@ def _with_staged_form(plan: KernelPlan, staged_forms: Mapping[str, StagedForm]) 
     if form is None or not any(target.is_device for target in plan.targets):
         return None
     staged = replace(launch, staged=form.body, staged_scratchpads=form.scratchpads)
-    return with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))
+    return _with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))
 
 
 def with_staging(
@@ -126,7 +128,7 @@ def with_staging(
     planner = _Planner(plan, last + 1, names, registers, points)
     steps = _with_launches(plan.device_steps, planner.launch)
     plan = replace(plan, rejected=tuple(dict.fromkeys((*plan.rejected, *planner.notes))))
-    return plan if steps == plan.device_steps else with_scalars_of_staged_forms(replace(plan, device_steps=steps))
+    return plan if steps == plan.device_steps else _with_scalars_of_staged_forms(replace(plan, device_steps=steps))
 
 
 def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int]]) -> KernelPlan:
@@ -155,19 +157,11 @@ def _with_launches(
     return tuple(result)
 
 
-def with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
+def _with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
     """Make scalars arguments whose bounds move from the launch into its staged text."""
-    by_address = {argument.object for argument in plan.arrays}
-    wanted = set(plan.scalars)
-    for launch in plan.device:
-        if launch.staged is None:
-            continue
-        touched = list(uses(launch.staged, plan.kernel.functions, launch=True))
-        inner = by_address | set(launch.privates) | {use.object for use in touched if use.writes}
-        nests = (node for node in walk(launch.staged) if isinstance(node, TileNest))
-        inner |= {tiled.loop.iterator for nest in nests for tiled in nest.loops}
-        read = {use.object for use in touched if use.object.storage is Storage.SCALAR}
-        wanted |= {scalar for scalar in read - inner if scalar.scope is not Scope.LOCAL}
+    by_address = [argument.object for argument in plan.arrays]
+    staged = scalar_arguments(plan.kernel, with_staged_forms(plan.device_steps), by_address)
+    wanted = {*plan.scalars, *staged}
     return replace(plan, scalars=tuple(object_ for object_ in plan.kernel.objects if object_ in wanted))
 
 
@@ -255,10 +249,8 @@ class _Planner:
         )
         shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
         shared |= {size.object for size in self.plan.sizes}
-        said = {Axis(count.axis, count.dimension): count.count.literal for count in self.plan.counts}
-        counts = {
-            axis: likely if (literal := said.get(axis)) is None else literal for axis, likely in tile.counts.items()
-        }
+        said = literal_counts(self.plan.counts)
+        counts = {axis: said.get(axis, likely) for axis, likely in tile.counts.items()}
         array_tiles = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
         profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
         return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
