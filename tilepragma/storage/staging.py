@@ -12,7 +12,9 @@ workers read one row of the array. (Within a warp, neighbours share lines alread
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 
@@ -42,19 +44,21 @@ from tilepragma.ir.loop_tree import (
     Return,
     Stage,
     Staged,
+    StagedSide,
+    StagedTerm,
     Statement,
     TiledLoop,
     TileNest,
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
-from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import loops_and_tiled, walk
-from tilepragma.ir.types import LONG
+from tilepragma.ir.types import LONG, ScalarType
+from tilepragma.model.bank_conflicts import Reference, best_parity
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
-from tilepragma.poly.reference_spans import loop_ends, only_read, readings
+from tilepragma.poly.reference_spans import Reading, Span, loop_ends, only_read, readings
 from tilepragma.schedule.staged_form import StagedForm
-from tilepragma.storage.array_tile import Candidate, candidates
 from tilepragma.storage.gpu_register_tiles import (
     POINTS,
     buffers,
@@ -66,6 +70,11 @@ from tilepragma.storage.gpu_register_tiles import (
 from tilepragma.user_tiles.mapping import literal_counts
 from tilepragma.verify.proofs import Original, Proof, prove_staged, with_staged_forms
 
+#: Staging pays from this average number of worker rows that read a row of the array.
+_LEAST_REUSE = 2.0
+#: The least length of contiguous rows for a copy where the workers read down columns.
+_LEAST_RUN = 4
+_MOST_ROWS = 4096
 #: Iterations of a sequential loop to stage together; the first that fits.
 _TILES = (32, 16, 8, 4)
 
@@ -251,7 +260,7 @@ class _Planner:
         shared |= {size.object for size in self.plan.sizes}
         said = literal_counts(self.plan.counts)
         counts = {axis: said.get(axis, likely) for axis, likely in tile.counts.items()}
-        array_tiles = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
+        array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
         profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
         return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
@@ -418,3 +427,206 @@ def _can_be_split(loop: Loop, nest: TileNest) -> bool:
 
 def _place(access: Access) -> tuple[DataObject, str]:
     return access.object, subscripts_text(access.subscripts)
+
+
+# -- array tiles, and whether staging them pays off
+
+Terms = Mapping[DataObject, Axis | int]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An array tile and its merits for the likely numbers of workers: `bytes` of shared memory,
+    `uses_of_element` accesses to an element, `row_reuse` rows of workers that read a row;
+    `columns`: the workers read down columns.
+    """
+
+    staged: Staged
+    bytes: int
+    uses_of_element: float
+    uses_of_worker: int
+    row_reuse: float
+    columns: bool
+    run: int
+
+    @property
+    def key(self) -> tuple[DataObject, tuple[str, ...]]:
+        """The array and the accesses that the array tile serves."""
+        return self.staged.object, self.staged.reads
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether it pays off by the rule of docs/EMISSION.md."""
+        if self.uses_of_element < 1:
+            return False
+        if self.columns:
+            return self.run >= _LEAST_RUN
+        return self.uses_of_worker > 1 and self.row_reuse >= _LEAST_REUSE
+
+
+def _candidates(
+    read: Iterable[Reading],
+    terms: Terms,
+    shared: frozenset[DataObject],
+    counts: Mapping[Axis, int],
+    points: Mapping[Axis, int],
+) -> list[Candidate]:
+    """The array tiles whose sizes follow from the numbers of workers: one for all accesses to an
+    array that move with the tile in the same way.
+
+    `terms` are the iterators of a tile, `shared` the scalars that are the same for all workers.
+    `counts` multiplies workers by their `points`.
+    """
+    groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[_Placed]] = {}
+    for reading in read:
+        moves, offsets = [], []
+        for span in reading.spans:
+            width = None if span is None else (span.greatest - span.least).constant
+            if span is None or width is None or not _moves_with(span.least, terms, shared):
+                break
+            offset = dict(span.least.terms).get((), 0)
+            moves.append(span.least - number(offset))
+            offsets.append((offset, offset + width))
+        else:
+            groups.setdefault((reading.access.object, tuple(moves)), []).append((reading, tuple(offsets)))
+    tiles = (_candidate(object_, moves, group, terms, counts, points) for (object_, moves), group in groups.items())
+    return [tile for tile in tiles if tile is not None]
+
+
+def _moves_with(value: Polynomial, terms: Terms, shared: frozenset[DataObject]) -> bool:
+    """Whether the subscript is a sum of tile iterators and shared scalars."""
+    parts = _without(value, terms)
+    return parts is not None and all(
+        is_scalar(atom) and getattr(atom, "object", None) in shared for atom in parts[1].atoms
+    )
+
+
+Ends = tuple[int, int]
+"""the least and the greatest constant of a subscript"""
+
+_Placed = tuple[Reading, tuple[Ends, ...]]
+"""a reading, with an entry a dimension"""
+
+
+def _candidate(
+    object_: DataObject,
+    moves: Sequence[Polynomial],
+    read: Sequence[_Placed],
+    terms: Terms,
+    counts: Mapping[Axis, int],
+    points: Mapping[Axis, int],
+) -> Candidate | None:
+    """The hull of the certain accesses; uncertain ones inside it read it too. `moves` are the
+    subscripts without their constants.
+    """
+    sure = [offsets for reading, offsets in read if reading.certain]
+    if not sure:
+        return None
+    sides = []
+    bounds = [(min(ends[0] for ends in column), max(ends[1] for ends in column)) for column in zip(*sure, strict=True)]
+    for move, (lowest, highest) in zip(moves, bounds, strict=True):
+        parts = _without(move, terms)
+        assert parts is not None, "it moves with the tile"
+        side_terms = tuple(
+            StagedTerm(iterator, factor, extent, points.get(extent, 1) if isinstance(extent, Axis) else 1)
+            for (iterator, extent), factor in zip(terms.items(), parts[0], strict=True)
+            if factor != 0
+        )
+        sides.append(StagedSide(side_terms, expression(parts[1] + number(lowest)), highest - lowest))
+    inside = [reading for reading, offsets in read if all(map(_holds, bounds, offsets))]
+    judged = _judged(object_, tuple(sides), inside, counts)
+    if judged is None or object_.rows_in is None:
+        return judged
+    # Rows are contiguous: the first element is the first one of the first row.
+    before, after = (
+        min(tuple(abs(ends[end] - bound[end]) for bound, ends in zip(bounds, offsets, strict=True)) for offsets in sure)
+        for end in (0, 1)
+    )
+    return replace(
+        judged, staged=replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
+    )
+
+
+def _holds(ends: Ends, offsets: Ends) -> bool:
+    return ends[0] <= offsets[0] and offsets[1] <= ends[1]
+
+
+def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomial] | None:
+    """The iterators' coefficients and the rest; None if a coefficient is no constant."""
+    factors = []
+    for iterator in terms:
+        parts = value.split(access_to(iterator))
+        factor = None if parts is None else parts[0].constant
+        if parts is None or factor is None:
+            return None
+        factors.append(factor)
+        value = parts[1]
+    return tuple(factors), value
+
+
+def _judged(
+    object_: DataObject,
+    sides: tuple[StagedSide, ...],
+    read: Sequence[Reading],
+    counts: Mapping[Axis, int],
+) -> Candidate | None:
+    mapped = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}
+    if not mapped or not isinstance(object_.element, ScalarType):
+        return None
+    first = min(counts, key=lambda axis: axis.dimension)
+    lengths = [_length(side, counts) for side in sides]
+    last = sides[-1].terms
+    elsewhere = any(term.extent == first for side in sides[:-1] for term in side.terms)
+    along = any(term.extent == first and abs(term.coefficient) == 1 for term in last)
+    inside = {term.iterator: term.extent for side in sides for term in side.terms}
+    splits = math.prod(size for size in inside.values() if isinstance(size, int))
+    # Neighbours read down columns, or one element of a row along which a sequential loop runs.
+    uniform = not along and first not in mapped
+    columns = elsewhere or (uniform and any(not isinstance(term.extent, Axis) for term in last))
+    accesses = sum(math.prod(_width(span) + 1 for span in reading.spans if span is not None) for reading in read)
+    worker_rows = math.prod(count for axis, count in counts.items() if axis != first)
+    rows = best_parity(_between_neighbours(sides, lengths, first))
+    pitch = rows.pitch(lengths[-1])
+    elements = math.prod((*lengths[:-1], pitch))
+    texts = tuple(dict.fromkeys(subscripts_text(reading.access.subscripts) for reading in read))
+    return Candidate(
+        staged=Staged(object_, sides, texts, rows.odd),
+        bytes=-(-elements * object_.element.bits // 64) * 8,
+        uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
+        uses_of_worker=accesses * splits,
+        row_reuse=_rows(read) * splits * worker_rows / math.prod(lengths[:-1]) if along else 0.0,
+        columns=columns,
+        run=lengths[-1],
+    )
+
+
+def _between_neighbours(sides: Sequence[StagedSide], lengths: Sequence[int], first: Axis) -> Reference:
+    """How far apart in the array tile neighbouring workers read, for every access to it."""
+    steps = [sum(term.coefficient for term in side.terms if term.extent == first) for side in sides]
+    rows = 0
+    for step, length in zip(steps[:-1], lengths, strict=False):
+        rows = rows * length + step
+    return Reference(within=steps[-1], rows=rows)
+
+
+def _length(side: StagedSide, counts: Mapping[Axis, int]) -> int:
+    sizes = [(term, counts[term.extent] if isinstance(term.extent, Axis) else term.extent) for term in side.terms]
+    return side.width + 1 + sum(abs(term.coefficient) * (size - 1) for term, size in sizes)
+
+
+def _width(span: Span) -> int:
+    return (span.greatest - span.least).constant or 0
+
+
+def _rows(read: Sequence[Reading]) -> int:
+    """The number of different rows that one worker reads."""
+    rows: set[tuple[int, ...]] = set()
+    first = read[0].spans
+    for reading in read:
+        ranges = []
+        for span, origin in zip(reading.spans[:-1], first[:-1], strict=True):
+            assert span is not None and origin is not None, "spans of a box are known"
+            start = (span.least - origin.least).constant or 0
+            ranges.append(range(start, start + _width(span) + 1))
+        rows |= set(itertools.islice(itertools.product(*ranges), _MOST_ROWS))
+    return len(rows)
