@@ -1,9 +1,8 @@
-"""Region splitting (ir.loop_tree.Parts): one kernel, or several that host text calls; and ownership,
-the arrays that stay on a device across these kernels.
+"""Region splitting (ir.loop_tree.Parts): one kernel, or several that host text calls.
 
-The region's data clauses hold for such arrays. Without a clause, an array stays if all that the kernels
-touch of it is known where the region begins; other arrays move with each kernel. Exchanged pointers
-keep what any of them needs.
+Ownership: some arrays stay on a device across these kernels. The region's data clauses hold for
+them. Without a clause, an array stays if all that the kernels touch of it is known where the region
+begins; other arrays move with each kernel. Exchanged pointers keep what any of them needs.
 """
 
 from __future__ import annotations
